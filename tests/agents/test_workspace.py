@@ -2,7 +2,8 @@
 
 import platform
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,21 @@ from groundup.agents import stand_in_pip
 from groundup.agents.base import EpisodeLimits
 from groundup.agents.loop import create
 from groundup.agents.tools import run_bash
-from groundup.agents.workspace import PREFIX, Furnishing, make_prefix, open_workspace, task_python, tools_lock
+from groundup.agents.workspace import (
+    HOME,
+    PREFIX,
+    Furnishing,
+    home_of,
+    make_prefix,
+    open_workspace,
+    task_python,
+    tools_lock,
+)
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
 from groundup.sandbox.fake import FakeProvider, answer
-from groundup.sandbox.protocol import Command, Ending, SandboxProvider
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from tests.agents.fakes import FakeModel, a_task, assignment, runs, says
 from tests.grading.library.laboratory import HostBuilder
@@ -93,6 +103,29 @@ async def test_who_ends_the_sandbox_by_its_limits_is_no_failure_of_the_machine(t
     assert [one.content for one in seen[:20]] == ["[ended: too many processes]"] * 20
     assert all(one.content.startswith("[not run: ") for one in seen[20:])
     assert len(provider.sandboxes) == 20
+
+
+async def test_a_home_that_installers_cannot_use_is_emptied(tmp_path: Path) -> None:
+    """When a sandbox is opened again: else a model that ends its own could end its attempt, or the whole run."""
+    given = assignment(tmp_path, FakeModel())
+    config = home_of(given) / ".cargo" / "config.toml"
+
+    async def attach(sandbox: Sandbox) -> Mapping[str, str]:
+        await sandbox.write_file(f"{HOME}/.cargo/config.toml", b"ours")
+        return {}
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        config.unlink()
+        (config / "theirs").mkdir(parents=True)
+        return answer(None, ending=Ending.MEMORY)
+
+    provider = FakeProvider(script)
+    async with open_workspace(replace(given, provider=provider), None, attach) as place:
+        await place.run(Command(argv=("x",)))
+        assert config.is_dir()
+        await place.sandbox()
+        assert config.read_bytes() == b"ours"
+    assert [sandbox.closed for sandbox in provider.sandboxes] == [True] * 3
 
 
 async def test_the_sandbox_has_the_tasks_limits_and_the_attempts_time(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ and registries that refuse the names under which the task's original is publishe
 
 import importlib.resources
 import re
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
@@ -23,7 +24,7 @@ from pydantic import Field
 from groundup.agents import stand_in_pip
 from groundup.agents.absence import brings_copies, hiding
 from groundup.agents.base import Assignment
-from groundup.domain.errors import InfrastructureError, SandboxError
+from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
@@ -168,6 +169,7 @@ class AgentSandbox:
         self.spec = spec
         self.tools = tools
         """What there is for the task's language."""
+        self._was_open = False
         self._died = 0
         self._limited = 0
         self._provider = assignment.provider
@@ -180,10 +182,29 @@ class AgentSandbox:
         if self._sandbox is None:
             if self._died >= _ENDS:
                 raise SandboxError(f"the sandbox died {self._died} times; look at the attempt's trajectory")
-            self._sandbox = await self._provider.open(self.spec)
-            for attach in self._attach:
-                self._variables.update(await attach(self._sandbox))
+            try:
+                await self._open()
+            except (OSError, ValueError, UsageError):
+                if not self._was_open:
+                    raise
+                # What the guest left in its home takes the place of files that installers need.
+                await self.close()
+                self._renew_home()
+                await self._open()
+            self._was_open = True
+        assert self._sandbox is not None
         return self._sandbox
+
+    async def _open(self) -> None:
+        self._sandbox = await self._provider.open(self.spec)
+        for attach in self._attach:
+            self._variables.update(await attach(self._sandbox))
+
+    def _renew_home(self) -> None:
+        for mount in self.spec.mounts:
+            if mount.target == HOME:  # it is removed with what lies beside it
+                mount.source.rename(mount.source.with_name(f"{mount.source.name}.{secrets.token_hex(4)}"))
+                mount.source.mkdir()
 
     @property
     def is_spent(self) -> bool:
