@@ -1,5 +1,6 @@
 """Runs handed in to a leaderboard, as people and its CI do it."""
 
+import hashlib
 import io
 import json
 import re
@@ -55,8 +56,6 @@ def test_a_part_of_the_tasks_says_as_much_as_it_can(groundup: Groundup, bundle: 
 
 def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path) -> None:
     """Verdicts that were changed with their digests are consistent, and found out by grading."""
-    import hashlib
-
     digests: dict[bytes, bytes] = {}
 
     def better(name: str, data: bytes) -> bytes:
@@ -82,6 +81,58 @@ def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path)
     ended = groundup("leaderboard", "verify", lied, "--suite", TWO, "--sample", "2")
     assert ended.code == 4
     assert "the numbers do not hold: 2 of 2 attempts differ in each of 3 gradings" in " ".join(ended.err.split())
+
+
+def forged(bundle: Path, change: Callable[[str], str]) -> Path:
+    """Return a copy whose verdict lines are what *change* makes of them, named by the manifest."""
+    digests: dict[str, str] = {}
+
+    def lines(name: str, data: bytes) -> bytes:
+        if name != "run/verdicts.jsonl":
+            return data
+        made = "".join(f"{line}\n" for old in data.decode().splitlines() if (line := change(old))).encode()
+        assert made != data
+        digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(made).hexdigest()
+        return made
+
+    def named(name: str, data: bytes) -> bytes:
+        text = data.decode("latin-1")
+        for old, new in digests.items():
+            text = text.replace(old, new)
+        return text.encode("latin-1") if name == "manifest.json" else data
+
+    first = changed(bundle, lines)
+    return changed(first.rename(first.with_name("first.tar.gz")), named)
+
+
+def _better(line: str, score: str, **fields: str | None) -> str:
+    found = json.loads(line)
+    if found["attempt"]["task"] == "task-0000":
+        numerator, denominator = map(float, score.split("/"))
+        found["verdict"]["score"] |= {"numerator": numerator, "denominator": denominator}
+        found |= fields
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "always"),
+    [
+        (lambda line: _better(line, "2/2", submission=None), False),
+        (lambda line: _better(line, "1000/1"), True),
+        (lambda line: "" if '"task-0000"' in line else line, True),
+    ],
+    ids=["without a submission", "more than all", "left out"],
+)
+def test_no_claim_stays_out_of_the_sample(
+    groundup: Groundup, bundle: Path, change: Callable[[str], str], always: bool
+) -> None:
+    """A score of nothing can be drawn, one beyond 1 always is, and an attempt without a verdict is one too few."""
+    lied = forged(bundle, change)
+    codes = set()
+    for seed in ("0", "1", "2", "3"):  # of two tasks, these draw now the one, now the other
+        flags = ("--suite", TWO, "--sample", "1", "--seed", seed, "--times", "1")
+        codes.add(groundup("leaderboard", "verify", lied, *flags).code)
+    assert codes == ({4} if always else {0, 4})
 
 
 def packed(groundup: Groundup, predictions: Path, path: Path, *flags: str) -> Path:

@@ -5,7 +5,7 @@ import math
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,10 +137,15 @@ def verify(
     with _opened(bundle) as opened:
         config, lines = opened.run.config(), opened.run.latest()
         _check_suite(config.configuration.suite, suite)
-        graded = sorted({key.task for key, line in lines.items() if line.submission and line.verdict})
+        # Without a submission a verdict is 0; one that is not is a claim like others.
+        graded = sorted(
+            {k.task for k, one in lines.items() if one.verdict and (one.submission or _counted(one) != 0)}
+        )
         if not graded:
             raise UsageError("the bundle has no submission that could be graded again")
-        tasks = sorted(random.Random(drawn).sample(graded, min(sample, len(graded))))  # noqa: S311  # reproducible
+        chosen = random.Random(drawn).sample(graded, min(sample, len(graded)))  # noqa: S311  # reproducible
+        tasks = sorted({*chosen, *_outsized(lines)})
+        unproven = tuple(_unproven(config.planned.keys, lines))
         keys = [key for key in config.planned.keys if key.task in tasks and key in lines]
         opened.lay_out(keys)
         opened.give(timeout)
@@ -152,8 +157,8 @@ def verify(
         seed=drawn,
         tasks=tuple(tasks),
         of=len(graded),
-        attempts=len(known),
-        differing=tuple(check.in_words() for check in known if not check.holds),
+        attempts=len(known) + len(unproven),
+        differing=(*unproven, *(check.in_words() for check in known if not check.holds)),
         unsteady=tuple(check.in_words() for check in known if check.holds and not check.agrees),
         times=times,
         tolerance=tolerance,
@@ -163,6 +168,21 @@ def verify(
         notes=tuple(_notes(config.configuration.timeout_s, timeout, known)),
         unknown=tuple(str(check.key) for check in checks if not check.found),
     )
+
+
+def _outsized(lines: Mapping[AttemptKey, VerdictLine]) -> Iterator[str]:
+    """Yield tasks with a claim that is no share: in a mean, one such weighs more than any sample can exclude."""
+    for key, line in lines.items():
+        value = _counted(line)
+        if value is not None and not 0 <= value <= 1:
+            yield key.task
+
+
+def _unproven(keys: Sequence[AttemptKey], lines: Mapping[AttemptKey, VerdictLine]) -> Iterator[Differing]:
+    """Yield what is in no mean, for it has no verdict."""
+    for key in keys:
+        if key not in lines or not lines[key].settles:
+            yield Differing(attempt=str(key), claimed="no verdict", found=())
 
 
 def _check_suite(named: str, trusted: str | None) -> None:

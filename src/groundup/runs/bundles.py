@@ -94,6 +94,8 @@ class Bundle:
             digest = lines[key].submission
             if digest is not None:
                 copy_tree(self._submissions / _name(digest), self.run.attempt(key).submission)
+            else:  # whatever record of one the bundle has
+                self.run.attempt(key).submission_file.unlink(missing_ok=True)
 
     def give(self, timeout_s: float | None) -> None:
         """Let tests have *timeout_s* (None: what their recipes say), whatever the run gave them."""
