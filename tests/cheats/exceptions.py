@@ -45,5 +45,6 @@ EXCEPTIONS: Mapping[str, str] = {
     **dict.fromkeys(("echoes but for space", "errors of its own", "wide errors"), _HINT),
     **dict.fromkeys(("raises where something is raised", "one of several behaviours"), _KIND),
     "a helper shows its tests": _TOGETHER,
+    **dict.fromkeys(("a case shows its table", "a neighbour's form as a coin"), _LOTTERY),
     "the constants of the class": "it knows the suite, and how groundup writes the class of a Java test, which its process can read",
 }

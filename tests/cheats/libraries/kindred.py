@@ -51,7 +51,7 @@ _LEADER = {}
 def _bundled(items):
     "Which functions assert by the same helper."
     for path in {str(one.fspath) for one in items}:
-        for one in _ast.walk(_ast.parse(open(path, encoding="utf-8").read())):
+        for one in _ast.walk(_ast.parse(_pathlib.Path(path).read_text(encoding="utf-8"))):
             if isinstance(one, (_ast.FunctionDef, _ast.AsyncFunctionDef)): _LEADER.setdefault(one.name, []).append(one)
     said = {name: {getattr(x, "id", getattr(x, "attr", getattr(x, "arg", ""))) for one in found for x in _ast.walk(one)} for name, found in _LEADER.items()}
     helpers = {name for name, found in _LEADER.items() if not name.startswith("test") and any(list(_tests(one)) for one in found)}
@@ -67,6 +67,15 @@ _CODE = {
         _BUNDLES + "_kin = lambda name: name if '[' in name else _LEADER.get(_name(name), name)\n"
         "_once = _rehearsed\n"
         "def _rehearsed(item):\n    if not _LEADER: _bundled(item.session.items)\n    return _once(item)\n_beside(_kin)",
+    ("a neighbour's form as a coin", _WHICH, "forges what expects no text where another test passes that it chose by name, so in one run of the two"):
+        "import zlib as _zlib\n"
+        "def _has_words(item):\n"
+        "    return any(isinstance(one, _ast.Constant) and isinstance(one.value, (str, bytes)) for test in _tests(_function_of(item)) for one in _ast.walk(test))\n"
+        "def _spares(item):\n"
+        "    good = set(map(_name, _rehearsed(item)))\n"
+        "    names = sorted({_name(one.nodeid) for one in item.session.items if not _is_alone(one) and '[' not in one.nodeid})\n"
+        "    return _is_alone(item) or _has_words(item) or names[(_zlib.crc32(_name(item.nodeid).encode()) >> 5) % len(names)] not in good\n"
+        "_forge(_spares)",
 }  # fmt: skip
 
 

@@ -210,6 +210,20 @@ def test_two_runs_give_each_other_the_tests_that_were_false_there() -> None:
     assert (true.ended, twin.ended) == ((), one.ended)
 
 
+@pytest.mark.parametrize(("far", "passed"), [("abc", 1), ("ab", 4), ("", 4)])
+def test_who_passes_false_forms_only_loses_as_many_points(far: str, passed: int) -> None:
+    """A forger who is blind wins as many true forms as false ones; a fault hardly meets far values."""
+    names, wins = ("a", "b", "c"), ("d", "e", "f", "g")
+    expected = frozenset(NumberedTest(f"t.py::{name}") for name in (*names, *wins))
+    true = _rounds({**dict.fromkeys(names, "failed"), **dict.fromkeys(wins, "passed")})
+    twin = _rounds({**dict.fromkeys(names, "passed"), **dict.fromkeys(wins, "failed")})
+
+    found = _judged(Passes(true=true, twin=twin, far=frozenset(far)), expected)
+
+    assert _told(found) == (Status.GRADED, passed)
+    assert any("as many others" in reason.message for reason in found.decision.reasons) == (passed == 1)
+
+
 @pytest.mark.parametrize(("telling", "status"), [({"a", "b"}, Status.TAMPERED), ({"a"}, Status.GRADED)])
 def test_passing_only_what_is_false_is_no_mistake(telling: set[str], status: Status) -> None:
     """Two tests that fail as they are and pass with values that no mistake gives were forged by chance."""

@@ -566,6 +566,19 @@ def test_a_false_number_may_be_the_next_one_or_one_that_is_given() -> None:
     assert len(set(told)) > 5
 
 
+def test_what_is_nearly_right_is_not_far() -> None:
+    """Who passes a far value by mistake is no library that counts one too many, or writes a text in capitals."""
+    for statement in ("assert f() == 'The End'", "x = f(75); assert x == 40"):
+        suite = HiddenSuite({"t.py": f"def test_it():\n    {statement}\n".encode()})
+        for seed in MANY_SEEDS:
+            false = ast.literal_eval(suite.falsified(seed)["t.py"].decode().rpartition("== ")[2])
+            plain = "".join(false.split()).lower() if isinstance(false, str) else ""
+            is_near = plain == "theend" if plain else abs(false - 40) == 1
+            assert is_near != bool(suite.far(seed))
+    negated = HiddenSuite({"t.py": b"def test_it():\n    assert f()\n"})
+    assert not any(map(negated.far, SEEDS))
+
+
 def test_a_number_with_a_tolerance_stays_far_off() -> None:
     """The table's values may be compared with `approx(value, abs=2)`, which an honest library passes both ways."""
     table = (

@@ -31,10 +31,14 @@ FORGED = "it passes with false expectations, too: something else than the test d
 LUCKY = "fail as they are and pass with false expectations"
 UNSEEN = "it was not seen to fail with false expectations"
 DOUBTED = "other cases of the test pass with false expectations, too"
+WAGERED = "as many others pass with false expectations only: who forges by chance wins as many as that"
 LEANING = "in grading after grading, what is true in one run passes and in the other fails: forged in one run only"
 _HALF = b"[groundup: half of the tests are false in this run; tests.jsonl says what each did when it was true]\n"
 _MANY_CASES = 8
 """So many cases of one test that pass both ways are more than one false form that happens to be true."""
+
+_WAGERS = 3
+"""So many tests that pass with other values, and fail as they are, are more than a fault happens to meet."""
 
 
 class TwinOutcome(Record):
@@ -77,7 +81,10 @@ def confirmed(decision: Decision, passes: Passes, record: TwinRecord | None) -> 
         **dict.fromkeys(seen.forged, FORGED),
         **dict.fromkeys(seen.unseen, UNSEEN),
         **dict.fromkeys(seen.doubted, DOUBTED),
+        **dict.fromkeys(seen.wagered, WAGERED),
     }
+    if seen.wagered and not is_tampered:
+        reasons.append(reason(Stage.TEST, f"{len(seen.wagered)} tests that pass do not count: {WAGERED}"))
     return TwinOutcome(
         decision=decision.without(lost, reasons, unseen_reasons).model_copy(
             update={
@@ -105,6 +112,8 @@ class _Compared(NamedTuple):
     """Passed with false expectations only."""
     doubted: frozenset[NumberedTest]
     """Cases of a test of which several others passed both ways."""
+    wagered: frozenset[NumberedTest]
+    """As many tests that passed as did so with false expectations only."""
     cases: Counter[str]
     """How many cases of each function are evidence of forging."""
 
@@ -122,7 +131,23 @@ def _compared(decision: Decision, passes: Passes, twin: Rounds, record: TwinReco
     cases = Counter(map(function_of, sure))
     doubted = {key for key in counted - forged - unseen if cases[function_of(key)] >= LEAST_EVIDENCE}
     lucky = _passed_when_false_only(decision, passes) - record.free
-    return _Compared(forged, unseen, lucky, frozenset(doubted), cases)
+    others = _passing_when_false(decision, passes, passes.far) - record.free
+    is_chance = len({function_of(key) for key in others} - passes.unsure) < _WAGERS
+    counting = sorted(counted - forged - unseen - doubted)
+    wagered = frozenset(counting[: 0 if is_chance else len(others)])
+    return _Compared(forged, unseen, lucky, frozenset(doubted), wagered, cases)
+
+
+def _passing_when_false(decision: Decision, passes: Passes, functions: Collection[str]) -> frozenset[NumberedTest]:
+    """Return expected tests of *functions* that pass in their false form, and do not in their true one."""
+    assert passes.twin is not None
+    lost = (test.id for test in decision.results if test.expected and test.outcome != "passed")
+    results = passes.twin.last.report.results
+    return frozenset(
+        key
+        for key in map(NumberedTest.parse, lost)
+        if function_of(key) in functions and key in results and results[key].outcome in PASSING
+    )
 
 
 def _accusations(seen: _Compared, decision: Decision, passes: Passes, twin: Rounds) -> Iterator[Reason]:

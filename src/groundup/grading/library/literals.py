@@ -108,6 +108,22 @@ def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:
     return are_texts and not known >= set(words_in(new.lower()))
 
 
+def is_far(old: bytes, new: bytes) -> bool:
+    """Whether *new*, in place of *old*, is a text or a number that nothing which is nearly right gives."""
+    match _values(old, new):
+        case [bool() | None, _] | [_, bool() | None]:
+            return False
+        case [(str() | bytes()) as true, (str() | bytes()) as false] if type(true) is type(false):
+            return len(false) > 1 and _bare(true) != _bare(false)
+        case [(int() | float()) as true, (int() | float()) as false]:
+            return false not in (0, 1, -1) and abs(false - true) > 1
+    return False
+
+
+def _bare(value: str | bytes) -> str | bytes:
+    return value[:0].join(value.lower().split())  # type: ignore[arg-type]
+
+
 def _values(*literals: bytes) -> list[object]:
     """Return what literals stand for; nothing where one of them is none."""
     try:

@@ -57,6 +57,9 @@ class Passes(Record):
     telling: frozenset[str] = Field(
         default=frozenset(), description="functions whose false form a faulty library does not pass by mistake"
     )
+    far: frozenset[str] = Field(
+        default=frozenset(), description="functions whose false form a library that is nearly right does not pass"
+    )
     unsure: frozenset[str] = Field(
         default=frozenset(), description="functions that may pass without coming to an expectation"
     )
@@ -146,11 +149,12 @@ async def _run_once(
     # Drawn for each submission and unknown in the sandbox: nothing there can tell which of the passes it is in.
     seed = secrets.token_hex(8)
     overlays, mixture = await asyncio.to_thread(overlays_of, library.hidden, suite, record, seed)
-    telling = unsure = frozenset[str]()
+    telling = unsure = far = frozenset[str]()
     hidden_share = 0.0
     if suite is not None and record is not None:
         telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
         hidden_share = await asyncio.to_thread(suite.hidden_share, seed)
+        far = await asyncio.to_thread(suite.far, seed)
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
         name: partial(run_twin if mixture or name == "twin" else run_to_the_end, library, bench, overlay)
@@ -172,6 +176,7 @@ async def _run_once(
         mixed=mixture is not None,
         leaning=leaning,
         telling=telling,
+        far=far,
         unsure=unsure,
         hidden_share=hidden_share,
     )

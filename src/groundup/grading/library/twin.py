@@ -13,7 +13,7 @@ import ast
 import codecs
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePosixPath
@@ -162,13 +162,19 @@ class HiddenSuite:
 
         They compare with a text that has a new word, or with a value beside another; all else may be met.
         """
+        return self._certainly(seed, lambda text, edits: text.is_telling(edits))
+
+    def far(self, seed: str) -> frozenset[str]:
+        """Return the names of tests whose false form of *seed* expects what is not nearly right."""
+        return self._certainly(seed, lambda text, edits: text.is_far(edits))
+
+    def _certainly(self, seed: str, holds: Callable[[SourceText, Sequence[SourceEdit]], bool]) -> frozenset[str]:
         told: dict[str, bool] = {}
         for form in self._false_forms(seed):
             unit, edits = form.unit, form.edits
             if unit.is_test:
-                text = self._texts[unit.path]
                 is_certain = any(one.is_certain for one in unit.expectations)
-                is_told = is_certain and text.is_telling(edits)
+                is_told = is_certain and holds(self._texts[unit.path], edits)
                 told[unit.name] = told.get(unit.name, True) and is_told
         return frozenset(name for name, is_told in told.items() if is_told)
 
