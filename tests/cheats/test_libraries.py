@@ -24,7 +24,6 @@ QUICK = (
     "spares what raises at its end",
     "equal subclasses",
     "evaluates the operand",
-    "a case shows its table",
     "the channel's send",
     "a whole chain",
 )
