@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from groundup.runs.bundles import unpack
 from tests.cli.conftest import TWO, Groundup, Predict
 
 
@@ -83,12 +84,12 @@ def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path)
     assert "the numbers do not hold: 2 of 2 attempts differ in each of 3 gradings" in " ".join(ended.err.split())
 
 
-def forged(bundle: Path, change: Callable[[str], str]) -> Path:
-    """Return a copy whose verdict lines are what *change* makes of them, named by the manifest."""
+def forged(bundle: Path, change: Callable[[str], str], file: str = "verdicts.jsonl") -> Path:
+    """Return a copy in which lines of a file are what *change* makes of them, named by the manifest."""
     digests: dict[str, str] = {}
 
     def lines(name: str, data: bytes) -> bytes:
-        if name != "run/verdicts.jsonl":
+        if name != f"run/{file}":
             return data
         made = "".join(f"{line}\n" for old in data.decode().splitlines() if (line := change(old))).encode()
         assert made != data
@@ -229,6 +230,17 @@ def test_the_bundle_does_not_choose_the_sandbox(groundup: Groundup, predict: Pre
     groundup("leaderboard", "pack", "open", "-o", path)
     found = json.loads(groundup("leaderboard", "verify", path, "--suite", TWO, "--json").out)
     assert found["sandbox"] == "tests.runs.toy:create_provider"
+
+
+def test_the_bundle_does_not_choose_the_image(bundle: Path, tmp_path: Path) -> None:
+    """Where verifiers use containers, the run's lock would say which image stands behind a name."""
+    lied = forged(
+        bundle, lambda line: '{"images": {"groundup/base": "evil"},' if line == "{" else line, "lock.json"
+    )
+    opened = unpack(lied, tmp_path / "opened")
+    assert opened.run.lock().images == {"groundup/base": "evil"}
+    opened.give(None)
+    assert opened.run.lock().images == {}
 
 
 def test_the_page_ranks_filters_and_discloses(groundup: Groundup, bundle: Path, tmp_path: Path) -> None:

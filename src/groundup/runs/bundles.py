@@ -98,10 +98,12 @@ class Bundle:
                 self.run.attempt(key).submission_file.unlink(missing_ok=True)
 
     def give(self, timeout_s: float | None) -> None:
-        """Let tests have *timeout_s* (None: what their recipes say), whatever the run gave them."""
+        """Let tests have *timeout_s* (None: what their recipes say) and no image of the run's choice."""
         config = self.run.config()
         asked = config.configuration.model_copy(update={"timeout_s": timeout_s})
         _write_config(self.run.config_file, config, asked)
+        lock = self.run.lock().model_copy(update={"images": {}})
+        write_atomically(self.run.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
 
 
 def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
