@@ -234,9 +234,8 @@ def test_the_bundle_does_not_choose_the_sandbox(groundup: Groundup, predict: Pre
 
 def test_the_bundle_does_not_choose_the_image(bundle: Path, tmp_path: Path) -> None:
     """Where verifiers use containers, the run's lock would say which image stands behind a name."""
-    lied = forged(
-        bundle, lambda line: '{"images": {"groundup/base": "evil"},' if line == "{" else line, "lock.json"
-    )
+    evil = '"images": {"groundup/base": "evil"}'
+    lied = forged(bundle, lambda line: line.replace('"images": {}', evil), "lock.json")
     opened = unpack(lied, tmp_path / "opened")
     assert opened.run.lock().images == {"groundup/base": "evil"}
     opened.give(None)
