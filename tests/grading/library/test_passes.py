@@ -14,6 +14,7 @@ from groundup.domain.verdicts import Stage, Status
 from groundup.environments.layers import layer_store
 from groundup.environments.sources import present_source
 from groundup.grading.bench import Bench, Turns
+from groundup.grading.library import passes
 from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.confirmation import (
     FORGED,
@@ -405,9 +406,8 @@ async def test_a_run_that_is_stopped_while_it_waits_leaves_no_warning(tmp_path: 
         ("ffpp", "ppff", True),
         ("fppp", "pfff", False),
         ("ffff", "ffff", False),
-        ("fffppp", "pppppf", False),
     ],
-    ids=["two pass when false only", "one does", "none does", "there is evidence already"],
+    ids=["two pass when false only", "one does", "none does"],
 )
 def test_runs_that_may_have_shared_their_tests_are_known(true: str, false: str, *, shared: bool) -> None:
     """Forging half here and half there leaves nothing that passes both ways, but passes that are false."""
@@ -418,6 +418,27 @@ def test_runs_that_may_have_shared_their_tests_are_known(true: str, false: str, 
     )
 
     assert may_be_shared(Passes(true=one, twin=other, mixed=True), RECORD) is shared
+
+
+async def test_a_grading_with_evidence_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forger that remembers gains no second one in which it knows the true forms, whatever else it shows."""
+    true = _rounds({"a": "failed", "b": "failed", "c": "passed", "d": "passed"})
+    forged = _rounds(dict.fromkeys(NAMES, "passed"))
+    uneven = Passes(true=true, twin=forged, mixed=True, leaning=SELDOM / 2)
+    plain = Passes(true=true, twin=_rounds(dict.fromkeys(NAMES, "failed")), mixed=True)
+    waiting = [uneven, plain]
+
+    async def run_once(*given: object, **named: object) -> Passes:
+        return waiting.pop(0)
+
+    monkeypatch.setattr(passes, "_run_once", run_once)
+    library, bench = cast(LibraryUnderTest, None), cast(Bench, None)
+
+    kept = await run_passes(library, bench, suite=None, record=RECORD)
+
+    assert waiting == [plain]
+    assert (kept.twin, kept.leaning) == (forged, 1.0)
+    assert _judged(kept).decision.status is Status.TAMPERED
 
 
 def test_a_suite_of_a_layer_is_read_once(tmp_path: Path) -> None:

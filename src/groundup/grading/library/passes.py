@@ -100,12 +100,17 @@ async def run_passes(
     What passes unevenly in the two runs, which chance does seldom, runs again with other halves; what passes
     several tests in their false form only, runs again one after the other. Raises `MachineError` where tests that
     have a false form on record could not be given one.
+
+    A grading with evidence of forging is not repeated: a submission that remembers would be caught in the first
+    at no cost, and know in the second which form of a test is true, the one that it meets again.
     """
     if suite is not None and record is not None and (unread := suite.unread() - record.free):
         raise MachineError(f"the source of {min(unread)} could not be read this time; repeat the attempt")
     apart = False
     for _ in range(_LEANINGS):
         passes = await _run_once(library, bench, suite=suite, record=record, trace=trace, apart=apart)
+        if passes.mixed and has_evidence(passes, record):
+            return passes.model_copy(update={"leaning": 1.0})
         # Runs side by side may speak to each other, by locks, memory or load, and share tests so that none passes
         # both ways; half of what they forge then passes in its false form.
         shared = not apart and passes.mixed and may_be_shared(passes, record)
@@ -115,22 +120,32 @@ async def run_passes(
     return passes
 
 
-def may_be_shared(passes: Passes, record: TwinRecord | None) -> bool:
-    """Whether a grading has no evidence of forging, but tests that pass in their false form only."""
+def has_evidence(passes: Passes, record: TwinRecord | None) -> bool:
+    """Whether a lie was told of our own tests, or several pass both ways."""
     assert passes.twin is not None
     if any(map(lie_of, (passes.true, passes.twin))):
-        return False
+        return True
+    true = passes.true.last.report.results
+    both = {function_of(key) for key in _passing_when_false(passes, record) if true[key].outcome in PASSING}
+    return len(both - passes.unsure) >= LEAST_EVIDENCE
+
+
+def may_be_shared(passes: Passes, record: TwinRecord | None) -> bool:
+    """Whether tests pass in their false form only, as where two runs divide among them what they forge."""
+    true = passes.true.last.report.results
+    only_false = {function_of(key) for key in _passing_when_false(passes, record) if true[key].outcome in FAILING}
+    return len(only_false) >= _FALSE_ONLY
+
+
+def _passing_when_false(passes: Passes, record: TwinRecord | None) -> list[NumberedTest]:
+    assert passes.twin is not None
     free = frozenset[NumberedTest]() if record is None else record.free
     true, false = passes.true.last.report.results, passes.twin.last.report.results
-    passing = [key for key in false.keys() - free if false[key].outcome in PASSING and key in true]
-    both = {function_of(key) for key in passing if true[key].outcome in PASSING} - passes.unsure
-    only_false = {function_of(key) for key in passing if true[key].outcome in FAILING}
-    return len(both) < LEAST_EVIDENCE and len(only_false) >= _FALSE_ONLY
+    return [key for key in false.keys() - free if false[key].outcome in PASSING and key in true]
 
 
 def lie_of(rounds: Rounds, *, copies: bool = True) -> Reason | None:
-    """Say which lie a pass tells of our own tests; None when it tells none. *copies*: whether
-    those that pass are one."""
+    """Say which lie a pass tells of our own tests; None when it tells none. *copies*: whether those may."""
     last = rounds.last
     is_complete = why_unfinished(last.report, last.result) is None
     canaries = last.canaries if copies else tuple(without_telling(last.canaries))
