@@ -740,6 +740,20 @@ def test_other():
     assert [now == before for now, before in changed].count(False) == 1
 
 
+def test_each_test_can_fail_at_its_end_and_be_true_until_then() -> None:
+    """Helpers stay as they are."""
+    source = (
+        "def test_a(): assert len('ab') == 2\n\n"
+        "def test_b(calc):\n    for one in calc:\n        assert one == 1\n\n"
+        "def helper(): assert 1 == 1\n"
+    )
+    text = HiddenSuite({"t.py": source.encode()}).failing_at_ends("seed")["t.py"].decode()
+
+    assert re.search(r"assert len\('ab'\) == 2; assert \d+ == \d+\n", text)
+    assert re.search(r"        assert one == 1\n    assert \d+ == \d+\n", text)
+    assert "def helper(): assert 1 == 1\n" in text
+
+
 def test_the_share_of_tests_whose_falsehood_does_not_show_is_known() -> None:
     """Another literal of the same kind looks as true as the first; another operator shows that it is false."""
     source = (

@@ -1,12 +1,16 @@
 """Telling a library whose comparisons always hold from one that forges.
 
-An `__eq__` that is always true makes tests pass with false expectations, as forged reports do. A run in which
-every test fails as it returns shows the difference: such a library fails all, and what forges does not notice. A
-forger may look for such a run and be honest there, so what is excused must not pay: besides the tests that pass
-both ways, others lose their points, so many that forging what does not look false gains nothing.
+An `__eq__` that is always true makes tests pass with false expectations, as forged reports do. Two further runs
+show the difference: in one every test fails as it returns, though its text says nothing of it, in the other at an
+assertion at its end. Such a library fails all; who forges what it knows notices nothing of the first, and who
+takes assertions away passes the second. A forger may look for such runs and be honest there, so what is excused
+must not pay: besides the tests that pass both ways, others lose their points, so many that forging what does not
+look false gains nothing.
 """
 
+import asyncio
 import math
+import secrets
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
@@ -17,6 +21,7 @@ from groundup.grading.library.decision import passing_tests, reason, why_unfinis
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.passes import PASSING, Passes, lie_of
+from groundup.grading.library.twin import HiddenSuite
 from groundup.sandbox.protocol import Ending
 
 WITHHELD = "comparisons with this library hold whatever is compared, so not every test that passes counts"
@@ -24,23 +29,29 @@ _TWICE = 2
 """So that a forger who was lucky in what it chose hardly gains either."""
 
 
-async def fails_when_all_fail(outcome: TwinOutcome, library: LibraryUnderTest, bench: Bench) -> bool:
-    """Whether in one more run, where each test fails as it returns, none passes that does not count already.
+async def fails_when_all_fail(
+    outcome: TwinOutcome, library: LibraryUnderTest, bench: Bench, suite: HiddenSuite
+) -> bool:
+    """Whether in two more runs, where each test fails, none passes that does not count already.
 
-    Of the others one may pass honestly, such as one that exhausts the stack. Raises `SandboxError` when the
-    sandbox failed.
+    Of the others one may pass honestly, such as one that exhausts the stack. Raises `SandboxError` when a sandbox
+    failed.
     """
-    overlay = Overlay(fails=True, canaries=draw_canaries(library.hidden))
-    async with bench.turns.taken():
-        rounds = await run_to_the_end(library, bench, overlay)
-    last = rounds.last
-    if last.result.ending is Ending.SANDBOX_DIED:
-        raise SandboxError("the sandbox died while tests ran; repeat the attempt, and see `groundup doctor`")
-    passing = {key for key, found in last.report.results.items() if found.outcome in PASSING}
+    at_ends = await asyncio.to_thread(suite.failing_at_ends, secrets.token_hex(8))
     # Tests that pass both ways are errors in the decision.
     lost = (test.id for test in outcome.decision.results if test.expected and test.outcome != "passed")
-    is_complete = why_unfinished(last.report, last.result) is None
-    return is_complete and lie_of(rounds) is None and not passing & frozenset(map(NumberedTest.parse, lost))
+    doubtful = frozenset(map(NumberedTest.parse, lost))
+    for failing in (Overlay(fails=True), Overlay(changed=at_ends)):
+        overlay = failing.model_copy(update={"canaries": draw_canaries(library.hidden)})
+        async with bench.turns.taken():
+            rounds = await run_to_the_end(library, bench, overlay)
+        last = rounds.last
+        if last.result.ending is Ending.SANDBOX_DIED:
+            raise SandboxError("the sandbox died while tests ran; repeat the attempt, and see `groundup doctor`")
+        passing = {key for key, found in last.report.results.items() if found.outcome in PASSING}
+        if why_unfinished(last.report, last.result) or lie_of(rounds) or passing & doubtful:
+            return False
+    return True
 
 
 def without_lies_of_copies(passes: Passes) -> Passes:

@@ -134,6 +134,17 @@ class HiddenSuite:
             is_silent = not (unit.expectations or unit.mentions & self._helpers)
             if form.tail is not None and (is_silent or unit.name in tailed):
                 own.append(form.tail)
+        return self._edited(edits, seed)
+
+    def failing_at_ends(self, seed: str) -> dict[str, bytes]:
+        """Return the sources with true tests that fail at their ends. Raises `TaskError` as `falsified`."""
+        edits: dict[str, list[SourceEdit]] = {}
+        for form in self._false_forms(seed):
+            if form.tail is not None:
+                edits.setdefault(form.unit.path, []).append(form.tail)
+        return self._edited(edits, seed)
+
+    def _edited(self, edits: Mapping[str, Sequence[SourceEdit]], seed: str) -> dict[str, bytes]:
         changed = {}
         for path, made in edits.items():
             source = self._texts[path].source

@@ -68,7 +68,7 @@ async def judge(
         twin = recipe.twin
         passes = await run_passes(library, bench, suite=suite, record=twin, trace=trace)
         outcome = confirmed(_decided(recipe, passes), passes, twin)
-        is_fault = outcome.may_be_a_fault and await fails_when_all_fail(outcome, library, bench)
+        is_fault = outcome.may_be_a_fault and await fails_when_all_fail(outcome, library, bench, suite)
         if is_fault and twin is not None:
             passes = without_lies_of_copies(passes)
             outcome = excused(confirmed(_decided(recipe, passes), passes, twin), passes, twin)
