@@ -54,6 +54,10 @@ def test_a_run_without_signs_has_no_evidence_and_is_not_called_honest() -> None:
         ({"signs": "processes left: 2"}, "processes left: 2"),
         ({"taken back": "package.json"}, "a build file held more than declarations: package.json"),
         ({"passed_with_false_expectations": 3}, "tests that pass with false expectations, too: 3"),
+        (
+            {"signs": "tests that pass with false expectations, too: 3", "passed_with_false_expectations": 3},
+            "tests that pass with false expectations, too: 3",
+        ),
     ],
 )
 def test_facts_become_flags(facts: dict[str, str | int], evidence: str) -> None:

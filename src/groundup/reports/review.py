@@ -109,8 +109,10 @@ def signs_in(verdict: Verdict) -> list[str]:
         return found
     for name, words in _FACTS.items():
         value = verdict.facts.get(name)
-        if value and value != _NONE:
-            found.append(words.format(value))
+        told = words.format(value)
+        # A fact of its own may stand among the grader's signs, too.
+        if value and value != _NONE and not any(told in one for one in found):
+            found.append(told)
     return found
 
 

@@ -165,10 +165,14 @@ def test_a_test_that_ends_the_twins_process_has_failed() -> None:
 
 
 def test_canaries_of_the_twin_tell_on_a_forger() -> None:
-    """What passes everything there is tampering, whatever the tests show."""
+    """What passes everything there is tampering, whatever the tests show; a reason is given once."""
     twin = _rounds(dict.fromkeys(NAMES, "failed"), canary="passed")
 
     assert _outcome(twin).decision.status is Status.TAMPERED
+
+    both = _judged(Passes(true=_rounds(dict.fromkeys(NAMES, "passed"), canary="passed"), twin=twin))
+    reasons = [reason.message for reason in both.decision.reasons]
+    assert len(reasons) == len({*reasons})
 
 
 def test_without_a_record_nothing_changes() -> None:

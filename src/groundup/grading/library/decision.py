@@ -117,7 +117,7 @@ class Decision(Record):
         return self.model_copy(
             update={
                 "passed": max(0, self.passed - len(lost)),
-                "reasons": (*first, *self.reasons, *last)[:MAX_REASONS],
+                "reasons": tuple(dict.fromkeys((*first, *self.reasons, *last)))[:MAX_REASONS],
                 "results": tuple(
                     test.model_copy(update={"outcome": "error", "message": messages[test.id]})
                     if test.id in messages
