@@ -149,9 +149,8 @@ async def run_bash(place: AgentSandbox, command: str, timeout_s: float, output_b
         return ToolResult("[not run: commands have ended the sandbox too often; hand in what there is]", None, 0.0)
     script = f"exec 2>&1\n{command}".encode(errors="replace")
     argv, stdin = ("/bin/bash", "-c", script.decode()), b""
-    if (
-        len(script) > _ARGUMENT_BYTES
-    ):  # what the guest did to that place, or to its sandbox, ends this command alone
+    if len(script) > _ARGUMENT_BYTES:
+        # What the guest did to that place, or to its sandbox, ends this command alone.
         argv, stdin = ("/bin/sh", "-c", f"cat > {_LONG} && exec /bin/bash {_LONG} < /dev/null"), script
     result = await place.run(Command(argv=argv, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes))
     return ToolResult(in_words(result, timeout_s), result.exit_code, result.duration_s)

@@ -63,9 +63,8 @@ class VerifierJob(Record):
 def main() -> int:
     """Grade what lies in the workspace; return 0, or 3 where nothing could be decided."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))  # guests inherit both
-    resource.setrlimit(
-        resource.RLIMIT_MSGQUEUE, (0, 0)
-    )  # a queue would outlive its sandbox, and tell the next one
+    # A queue would outlive its sandbox, and tell the next one.
+    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))
     job = VerifierJob.model_validate_json(Path(JOB).read_bytes())
     logs, scratch = Path(_LOGS), Path(_SCRATCH)
     logs.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ from groundup.grading.library.confirmation import (
     logs_of_passes,
 )
 from groundup.grading.library.decision import FatalTest, decide
-from groundup.grading.library.equality import WITHHELD, excused, without_lies_of_copies
+from groundup.grading.library.equality import WITHHELD, excused
 from groundup.grading.library.execution import Execution, Rounds
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM
@@ -40,6 +40,7 @@ from groundup.grading.library.passes import (
     suite_of,
     suite_of_layer,
     with_true_names,
+    without_lies_of_copies,
 )
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.grading.library.staging import Staged
@@ -334,9 +335,9 @@ def test_what_a_fault_is_excused_for_does_not_pay(hidden_share: float, passed: i
     expected = frozenset(NumberedTest(f"t.py::{name}") for name in names)
     true = _rounds({**dict.fromkeys(names, "passed"), "v": "failed"})
     twin = _rounds({**dict.fromkeys(names, "failed"), "a": "passed", "b": "passed", "c": "passed"})
-    passes = Passes(true=true, twin=twin, seed="feed", hidden_share=hidden_share)
+    passes = Passes(true=true, twin=twin, seed="feed")
 
-    outcome = excused(_judged(passes, expected), passes, RECORD)
+    outcome = excused(_judged(passes, expected), passes, RECORD, hidden_share)
 
     assert (outcome.decision.status, outcome.decision.passed) == (Status.GRADED, passed)
     assert outcome.decision.reasons[0].message.startswith(WITHHELD)
@@ -348,9 +349,9 @@ def test_passing_when_false_only_costs_what_chance_would_bring() -> None:
     expected = frozenset(NumberedTest(f"t.py::{name}") for name in names)
     true = _rounds({**dict.fromkeys(names, "passed"), "i": "failed", "j": "failed"})
     twin = _rounds({**dict.fromkeys(names, "failed"), "a": "passed", "b": "passed", "i": "passed"})
-    passes = Passes(true=true, twin=twin, seed="feed", hidden_share=1.0)
+    passes = Passes(true=true, twin=twin, seed="feed")
 
-    outcome = excused(_judged(passes, expected), passes, RECORD)
+    outcome = excused(_judged(passes, expected), passes, RECORD, 1.0)
 
     assert outcome.decision.passed == 8 - 2 - 2
 

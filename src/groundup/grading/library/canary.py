@@ -58,12 +58,6 @@ def told_of(canary: Canary, results: Mapping[NumberedTest, Result]) -> list[Resu
     return [result for key, result in results.items() if key.id.partition("[")[0] == canary.key.id]
 
 
-def without_telling(canaries: Iterable[Canary]) -> Iterator[Canary]:
-    """Yield *canaries* where a copy of a test that passes proves nothing."""
-    for canary in canaries:
-        yield canary.model_copy(update={"is_telling": False}) if canary.is_copy else canary
-
-
 def own_tests(canaries: Sequence[Canary], results: Iterable[NumberedTest]) -> set[NumberedTest]:
     """Return those of *results* that are ours."""
     paths = {canary.path for canary in canaries}

@@ -16,6 +16,7 @@ from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.library.canary import told_of
 from groundup.grading.library.decision import (
     Decision,
+    lost_tests,
     passing_tests,
     reason,
     why_unfinished,
@@ -23,7 +24,15 @@ from groundup.grading.library.decision import (
 from groundup.grading.library.execution import Rounds, logs_of
 from groundup.grading.library.hidden import NumberedTest, TwinRecord
 from groundup.grading.library.leaning import SELDOM
-from groundup.grading.library.passes import FAILING, LEAST_EVIDENCE, PASSING, Passes, lie_of
+from groundup.grading.library.passes import (
+    FAILING,
+    LEAST_EVIDENCE,
+    PASSING,
+    Passes,
+    lie_of,
+    passing_when_false,
+    without_lies_of_copies,
+)
 from groundup.grading.library.twin import function_of
 from groundup.sandbox.protocol import Ending
 
@@ -121,33 +130,22 @@ class _Compared(NamedTuple):
 def _compared(decision: Decision, passes: Passes, twin: Rounds, record: TwinRecord) -> _Compared:
     # `free`: tests that the original itself passes both ways.
     counted = passing_tests(decision) - record.free
-    results = twin.last.report.results
     failed = failing_tests(twin, counted)
-    passing = (key for key in counted - failed if key in results and results[key].outcome in PASSING)
-    forged = frozenset(passing)
+    forged = passing_when_false(passes, counted - failed)
     unseen = counted - failed - forged
     # A library that raises nothing passes a test whose expectations stand in an exception's handler, both ways.
     sure = {key for key in forged if function_of(key) not in passes.unsure}
     cases = Counter(map(function_of, sure))
     doubted = {key for key in counted - forged - unseen if cases[function_of(key)] >= LEAST_EVIDENCE}
-    lucky = _passed_when_false_only(decision, passes) - record.free
-    others = _passing_when_false(decision, passes, passes.far) - record.free
+    only_false = passing_when_false(passes, lost_tests(decision) - record.free)
+    seen_to_fail = {NumberedTest.parse(test.id) for test in decision.results if test.outcome == "failed"}
+    # A test that was seen to fail, and passed with an expectation that no mistake meets.
+    lucky = frozenset(key for key in only_false & seen_to_fail if function_of(key) in passes.telling)
+    others = frozenset(key for key in only_false if function_of(key) in passes.far)
     is_chance = len({function_of(key) for key in others} - passes.unsure) < _WAGERS
     counting = sorted(counted - forged - unseen - doubted)
     wagered = frozenset(counting[: 0 if is_chance else len(others)])
     return _Compared(forged, unseen, lucky, frozenset(doubted), wagered, cases)
-
-
-def _passing_when_false(decision: Decision, passes: Passes, functions: Collection[str]) -> frozenset[NumberedTest]:
-    """Return expected tests of *functions* that pass in their false form, and do not in their true one."""
-    assert passes.twin is not None
-    lost = (test.id for test in decision.results if test.expected and test.outcome != "passed")
-    results = passes.twin.last.report.results
-    return frozenset(
-        key
-        for key in map(NumberedTest.parse, lost)
-        if function_of(key) in functions and key in results and results[key].outcome in PASSING
-    )
 
 
 def _accusations(seen: _Compared, decision: Decision, passes: Passes, twin: Rounds) -> Iterator[Reason]:
@@ -167,8 +165,10 @@ def _may_be_a_fault(seen: _Compared, passes: Passes) -> bool:
     """Whether nothing but tests that pass both ways, and copies of such tests, is evidence of forging."""
     assert passes.twin is not None
     both = (passes.true, passes.twin)
+    honest = without_lies_of_copies(passes)
+    assert honest.twin is not None
     is_lucky = len({*map(function_of, seen.lucky)}) >= LEAST_EVIDENCE
-    is_lie = any(lie_of(rounds, copies=False) for rounds in both)
+    is_lie = any(map(lie_of, (honest.true, honest.twin)))
     copied = {name for rounds in both for name in _copies_that_pass(rounds)}
     return passes.leaning > SELDOM and not is_lucky and not is_lie and copied <= {*map(function_of, seen.forged)}
 
@@ -179,18 +179,6 @@ def _copies_that_pass(rounds: Rounds) -> Iterator[str]:
     for canary in rounds.last.canaries:
         if canary.is_copy and any(one.outcome in PASSING for one in told_of(canary, results)):
             yield canary.copied
-
-
-def _passed_when_false_only(decision: Decision, passes: Passes) -> frozenset[NumberedTest]:
-    """Return expected tests that were seen to fail, and passed with an expectation that no mistake meets."""
-    assert passes.twin is not None
-    failed = (test.id for test in decision.results if test.expected and test.outcome == "failed")
-    results = passes.twin.last.report.results
-    return frozenset(
-        key
-        for key in map(NumberedTest.parse, failed)
-        if function_of(key) in passes.telling and key in results and results[key].outcome in PASSING
-    )
 
 
 def failing_tests(twin: Rounds, tests: Collection[NumberedTest]) -> frozenset[NumberedTest]:

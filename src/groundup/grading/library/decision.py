@@ -348,6 +348,12 @@ def passing_tests(decision: Decision) -> frozenset[NumberedTest]:
     return frozenset(map(NumberedTest.parse, passed))
 
 
+def lost_tests(decision: Decision) -> frozenset[NumberedTest]:
+    """Return the expected tests that do not count."""
+    lost = (test.id for test in decision.results if test.expected and test.outcome != "passed")
+    return frozenset(map(NumberedTest.parse, lost))
+
+
 def reason(stage: Stage, message: str) -> Reason:
     """Return a reason that is cut to what a verdict may hold."""
     text = printable(message)

@@ -15,12 +15,12 @@ import secrets
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
 from groundup.grading.bench import Bench
-from groundup.grading.library.canary import draw_canaries, without_telling
+from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.confirmation import TwinOutcome
-from groundup.grading.library.decision import passing_tests, reason, why_unfinished
-from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
+from groundup.grading.library.decision import lost_tests, passing_tests, reason, why_unfinished
+from groundup.grading.library.execution import Overlay, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest, TwinRecord
-from groundup.grading.library.passes import PASSING, Passes, lie_of
+from groundup.grading.library.passes import PASSING, Passes, lie_of, passing_when_false
 from groundup.grading.library.twin import HiddenSuite
 from groundup.sandbox.protocol import Ending
 
@@ -38,9 +38,7 @@ async def fails_when_all_fail(
     failed.
     """
     at_ends = await asyncio.to_thread(suite.failing_at_ends, secrets.token_hex(8))
-    # Tests that pass both ways are errors in the decision.
-    lost = (test.id for test in outcome.decision.results if test.expected and test.outcome != "passed")
-    doubtful = frozenset(map(NumberedTest.parse, lost))
+    doubtful = lost_tests(outcome.decision)  # with those that pass both ways
     for failing in (Overlay(fails=True), Overlay(changed=at_ends)):
         overlay = failing.model_copy(update={"canaries": draw_canaries(library.hidden)})
         async with bench.turns.taken():
@@ -54,20 +52,9 @@ async def fails_when_all_fail(
     return True
 
 
-def without_lies_of_copies(passes: Passes) -> Passes:
-    """Return *passes* where a copy of a test that passes proves nothing."""
-    assert passes.twin is not None
-
-    def excused(rounds: Rounds) -> Rounds:
-        canaries = tuple(without_telling(rounds.last.canaries))
-        return rounds.model_copy(update={"last": rounds.last.model_copy(update={"canaries": canaries})})
-
-    return passes.model_copy(update={"true": excused(passes.true), "twin": excused(passes.twin)})
-
-
-def excused(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> TwinOutcome:
+def excused(outcome: TwinOutcome, passes: Passes, record: TwinRecord, hidden_share: float) -> TwinOutcome:
     """Return *outcome* as what the fault earns: graded, without the tests that are `withheld`."""
-    lost = withheld(outcome, passes, record)
+    lost = withheld(outcome, passes, record, hidden_share)
     why = reason(
         Stage.TEST,
         f"{WITHHELD}: is an `__eq__` always true? {len(outcome.forged)} tests pass with false expectations, too; "
@@ -77,23 +64,21 @@ def excused(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> TwinOut
     return outcome.model_copy(update={"decision": decision.model_copy(update={"status": Status.GRADED})})
 
 
-def withheld(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> frozenset[NumberedTest]:
+def withheld(
+    outcome: TwinOutcome, passes: Passes, record: TwinRecord, hidden_share: float
+) -> frozenset[NumberedTest]:
     """Return so many of the tests that count that forging, instead of the fault, would gain nothing.
+
+    *hidden_share*: of tests whose false form does not show that it is false, 0 to 1.
 
     Who forges all that does not look false passes both ways where the false form does not show, and gains where it
     does; who forges by chance passes as often in the false form only as in the true one only.
     """
     counted = passing_tests(outcome.decision)
-    if not passes.hidden_share:
+    if not hidden_share:
         return counted
-    shown = (1 - passes.hidden_share) / passes.hidden_share
-    only_false = _passing_only_when_false(outcome, passes, record)
+    shown = (1 - hidden_share) / hidden_share
+    failed = {NumberedTest.parse(test.id) for test in outcome.decision.results if test.outcome == "failed"}
+    only_false = passing_when_false(passes, failed - record.free)
     lost = _TWICE * (math.ceil(len(outcome.forged) * shown) + len(only_false))
     return frozenset(sorted(counted)[:lost])
-
-
-def _passing_only_when_false(outcome: TwinOutcome, passes: Passes, record: TwinRecord) -> frozenset[NumberedTest]:
-    assert passes.twin is not None
-    results = passes.twin.last.report.results
-    failed = (NumberedTest.parse(test.id) for test in outcome.decision.results if test.outcome == "failed")
-    return frozenset(key for key in failed if key in results and results[key].outcome in PASSING) - record.free

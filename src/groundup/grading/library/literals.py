@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from random import Random
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 from groundup.grammars import python_value
 
@@ -19,6 +19,7 @@ _WORD = re.compile(rb"[A-Za-z]{3,}")
 _ESCAPED = re.compile(r"\\(?:[0-7]{1,3}|.)", re.DOTALL)
 _BYTE_ESCAPE = re.compile(r"\\(?:[\n\r\\'\"abfnrtvx]|[0-3]?[0-7]{1,2}$)")
 _ESCAPE = re.compile(rf"{_BYTE_ESCAPE.pattern}|\\[NuU]")
+_SPACE = re.compile(rb"[0-9A-Za-z](?= [0-9A-Za-z])")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DIGITS = "123456789"
 _REWORDED = 0.7
@@ -113,15 +114,18 @@ def is_far(old: bytes, new: bytes) -> bool:
     match _values(old, new):
         case [bool() | None, _] | [_, bool() | None]:
             return False
-        case [(str() | bytes()) as true, (str() | bytes()) as false] if type(true) is type(false):
-            return len(false) > 1 and _bare(true) != _bare(false)
+        case [str() as true, str() as false]:
+            return _is_far_text(true, false)
+        case [bytes() as true, bytes() as false]:
+            return _is_far_text(true, false)
         case [(int() | float()) as true, (int() | float()) as false]:
             return false not in (0, 1, -1) and abs(false - true) > 1
     return False
 
 
-def _bare(value: str | bytes) -> str | bytes:
-    return value[:0].join(value.lower().split())  # type: ignore[arg-type]
+def _is_far_text(true: AnyStr, false: AnyStr) -> bool:
+    plain = false[:0]
+    return len(false) > 1 and plain.join(true.lower().split()) != plain.join(false.lower().split())
 
 
 def _values(*literals: bytes) -> list[object]:
@@ -265,8 +269,7 @@ def _other_text(source: bytes, value: str | bytes, random: Random, known: Vocabu
 def _restyled(source: bytes, value: str | bytes, random: Random) -> bytes:
     """Return *source* with a word in another case or with another space in it; nothing where it has neither."""
     words = list(_WORD.finditer(source))
-    spaces = [at for at in range(1, len(source) - 1) if source[at - 1 : at + 2].replace(b" ", b"x", 1).isalnum()]
-    spaces = [at for at in spaces if source[at : at + 1] == b" "]
+    spaces = [found.start() + 1 for found in _SPACE.finditer(source)]
     if spaces and (not words or random.random() < 0.5):
         at = random.choice(spaces)
         changed = source[:at] + random.choice((b"", b"  ")) + source[at + 1 :]

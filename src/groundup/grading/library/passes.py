@@ -9,7 +9,7 @@ judges the traced form.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from groundup.domain.errors import MachineError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason
 from groundup.grading.bench import Bench, Turns
-from groundup.grading.library.canary import draw_canaries, without_telling
+from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import canary_that_lied, why_unfinished
 from groundup.grading.library.execution import LeftOut, Overlay, Rounds, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
@@ -62,9 +62,6 @@ class Passes(Record):
     )
     unsure: frozenset[str] = Field(
         default=frozenset(), description="functions that may pass without coming to an expectation"
-    )
-    hidden_share: float = Field(
-        default=0.0, description="of tests whose false form does not show that it is false", ge=0, le=1
     )
 
 
@@ -125,31 +122,51 @@ def has_evidence(passes: Passes, record: TwinRecord | None) -> bool:
     assert passes.twin is not None
     if any(map(lie_of, (passes.true, passes.twin))):
         return True
-    true = passes.true.last.report.results
-    both = {function_of(key) for key in _passing_when_false(passes, record) if true[key].outcome in PASSING}
+    both = _functions_passing_when_false(passes, record, PASSING)
     return len(both - passes.unsure) >= LEAST_EVIDENCE
 
 
 def may_be_shared(passes: Passes, record: TwinRecord | None) -> bool:
     """Whether tests pass in their false form only, as where two runs divide among them what they forge."""
-    true = passes.true.last.report.results
-    only_false = {function_of(key) for key in _passing_when_false(passes, record) if true[key].outcome in FAILING}
-    return len(only_false) >= _FALSE_ONLY
+    return len(_functions_passing_when_false(passes, record, FAILING)) >= _FALSE_ONLY
 
 
-def _passing_when_false(passes: Passes, record: TwinRecord | None) -> list[NumberedTest]:
+def passing_when_false(passes: Passes, tests: Iterable[NumberedTest]) -> frozenset[NumberedTest]:
+    """Return those of *tests* that pass in their false form."""
     assert passes.twin is not None
+    results = passes.twin.last.report.results
+    return frozenset(key for key in tests if key in results and results[key].outcome in PASSING)
+
+
+def _functions_passing_when_false(
+    passes: Passes, record: TwinRecord | None, outcomes: Collection[str]
+) -> frozenset[str]:
+    """Return the functions of such tests whose true form had one of *outcomes*."""
     free = frozenset[NumberedTest]() if record is None else record.free
-    true, false = passes.true.last.report.results, passes.twin.last.report.results
-    return [key for key in false.keys() - free if false[key].outcome in PASSING and key in true]
+    true = passes.true.last.report.results
+    chosen = (key for key, found in true.items() if key not in free and found.outcome in outcomes)
+    return frozenset(map(function_of, passing_when_false(passes, chosen)))
 
 
-def lie_of(rounds: Rounds, *, copies: bool = True) -> Reason | None:
-    """Say which lie a pass tells of our own tests; None when it tells none. *copies*: whether those may."""
+def lie_of(rounds: Rounds) -> Reason | None:
+    """Say which lie a pass tells of our own tests; None when it tells none."""
     last = rounds.last
     is_complete = why_unfinished(last.report, last.result) is None
-    canaries = last.canaries if copies else tuple(without_telling(last.canaries))
-    return canary_that_lied(canaries, last.report, rounds.ended, complete=is_complete)
+    return canary_that_lied(last.canaries, last.report, rounds.ended, complete=is_complete)
+
+
+def without_lies_of_copies(passes: Passes) -> Passes:
+    """Return *passes* where a copy of a test that passes proves nothing."""
+    assert passes.twin is not None
+
+    def excused(rounds: Rounds) -> Rounds:
+        canaries = tuple(
+            canary.model_copy(update={"is_telling": False}) if canary.is_copy else canary
+            for canary in rounds.last.canaries
+        )
+        return rounds.model_copy(update={"last": rounds.last.model_copy(update={"canaries": canaries})})
+
+    return passes.model_copy(update={"true": excused(passes.true), "twin": excused(passes.twin)})
 
 
 async def _run_once(
@@ -165,10 +182,8 @@ async def _run_once(
     seed = secrets.token_hex(8)
     overlays, mixture = await asyncio.to_thread(overlays_of, library.hidden, suite, record, seed)
     telling = unsure = far = frozenset[str]()
-    hidden_share = 0.0
     if suite is not None and record is not None:
         telling, unsure = await asyncio.to_thread(suite.telling, seed), suite.unsure() - set(record.tailed)
-        hidden_share = await asyncio.to_thread(suite.hidden_share, seed)
         far = await asyncio.to_thread(suite.far, seed)
     traced = {} if trace is None else await asyncio.to_thread(trace.suite.sources, seed)
     waiting = {
@@ -193,7 +208,6 @@ async def _run_once(
         telling=telling,
         far=far,
         unsure=unsure,
-        hidden_share=hidden_share,
     )
 
 
@@ -206,10 +220,9 @@ def overlays_of(
         return {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided))}, None
     mixture = suite.mixture(seed, record.tailed) if record.mixed else None
     if mixture is None or not mixture.second:
-        renamed = suite.renamed(seed)
         twin = Overlay(
             changed=suite.falsified(seed, record.tailed),
-            renamed=renamed,
+            renamed=suite.renamed(seed),
             canaries=draw_canaries(hidden, suite, avoided),
         )
         return {"true": Overlay(canaries=draw_canaries(hidden, suite, avoided)), "twin": twin}, None

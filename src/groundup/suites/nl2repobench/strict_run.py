@@ -1,5 +1,6 @@
 """A strict run: the passes over a library, what they say together, and whether they run a second time."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -8,12 +9,12 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.confirmation import TwinOutcome, confirmed, logs_of_passes
-from groundup.grading.library.decision import FACT, Decision, as_fact, decide, reason, signs_of
-from groundup.grading.library.equality import excused, fails_when_all_fail, without_lies_of_copies
+from groundup.grading.library.decision import FACT, Decision, as_fact, decide, lost_tests, reason, signs_of
+from groundup.grading.library.equality import excused, fails_when_all_fail
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.floor import earned
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.passes import Passes, run_passes
+from groundup.grading.library.passes import Passes, run_passes, without_lies_of_copies
 from groundup.grading.library.trace import Trace, TraceOutcome, traced
 from groundup.grading.library.twin import HiddenSuite
 from groundup.suites.nl2repobench.recipe import Recipe
@@ -46,8 +47,7 @@ class Judged:
     @property
     def lost(self) -> frozenset[NumberedTest]:
         """Expected tests that do not count."""
-        lost = (test.id for test in self.decision.results if test.expected and test.outcome != "passed")
-        return frozenset(map(NumberedTest.parse, lost))
+        return lost_tests(self.decision)
 
     def logs(self) -> dict[str, bytes]:
         """Return what a person needs to look at the runs again."""
@@ -71,7 +71,8 @@ async def judge(
         is_fault = outcome.may_be_a_fault and await fails_when_all_fail(outcome, library, bench, suite)
         if is_fault and twin is not None:
             passes = without_lies_of_copies(passes)
-            outcome = excused(confirmed(_decided(recipe, passes), passes, twin), passes, twin)
+            hidden_share = await asyncio.to_thread(suite.hidden_share, passes.seed)
+            outcome = excused(confirmed(_decided(recipe, passes), passes, twin), passes, twin, hidden_share)
         return Judged(passes, outcome, traced(outcome.decision, passes.trace, trace, passes.seed))
 
     return _earned(await _again_if_timed(judged_on, recipe, bench), recipe)
