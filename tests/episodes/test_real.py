@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,20 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
         yield found
 
 
-@pytest.mark.end_to_end
-async def test_a_driven_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxProvider) -> None:
-    """Commands share files and processes, see nothing of the host or the grader, and all is gone afterwards."""
+@asynccontextmanager
+async def _opened(tmp_path: Path, provider: SandboxProvider) -> AsyncIterator[DrivenEpisode]:
     spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
     async with open_episode(spec, grading, scratch) as episode:
+        yield episode
+
+
+@pytest.mark.end_to_end
+async def test_a_driven_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxProvider) -> None:
+    """Commands share files and processes, see nothing of the host or the grader, and all is gone afterwards."""
+    async with _opened(tmp_path, provider) as episode:
         await episode.write_file("notes/plan", "first behave, then submit")
         seen = await episode.run("cat notes/plan; echo half > behaviour; (sleep 500 & echo $! > /tmp/pid); exit 3")
         assert (seen.output, seen.exit_code) == ("first behave, then submit\n[exit code 3]", 3)
@@ -44,17 +51,13 @@ async def test_a_driven_episode_in_a_real_sandbox(tmp_path: Path, provider: Sand
     assert result.graded.verdict.score == Score(numerator=2, denominator=2)
     assert result.submission is not None
     assert [dropped.partition(":")[0] for dropped in result.submission.dropped] == ["way-out"]
-    assert not any(scratch.iterdir())
+    assert not any((tmp_path / "scratch").iterdir())
 
 
 @pytest.mark.end_to_end
 async def test_a_workspace_that_is_closed_can_be_handed_in(tmp_path: Path, provider: SandboxProvider) -> None:
     """Also where groundup is an ordinary user, and the guest is the same one: else it could void its attempt."""
-    spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
-    async with open_episode(spec, grading, scratch) as episode:
+    async with _opened(tmp_path, provider) as episode:
         await episode.run("echo half > behaviour; chmod 000 /workspace")
         result = await episode.hand_in()
     assert result.settled().score == Score(numerator=1, denominator=2)
@@ -75,12 +78,8 @@ BOMB = "(sleep 0.5; while true; do sleep 9 & done) > /dev/null 2>&1 &"
 @pytest.mark.end_to_end
 async def test_a_long_command_is_run_or_says_why_not(tmp_path: Path, provider: SandboxProvider) -> None:
     """Where the guest has taken its file's place, or ended the sandbox meanwhile: both would void its attempt."""
-    spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
     long = f"cat; echo done # {'x' * 200_000}"
-    async with open_episode(spec, grading, scratch) as episode:
+    async with _opened(tmp_path, provider) as episode:
         assert (await episode.run(long)).output == "done\n[exit code 0]"
         await episode.run("rm /tmp/.command; mkdir /tmp/.command")
         assert "directory" in (await episode.run(long)).output

@@ -122,7 +122,7 @@ _forge(_spares)
 from _pytest.reports import TestReport as _Report
 _made = _Report.from_item_and_call.__func__
 def _broken(cls, item, call):
-    "What fails is an error of a fixture, which nobody compares with what passes."
+    "What fails is reported as an error of a fixture, which is not compared with what passes."
     report = _made(cls, item, call)
     if report.outcome == "failed" and report.when == "call": report.when = "setup"
     return report

@@ -159,7 +159,7 @@ async def test_a_single_test_that_passes_both_ways_does_not_count(trial: Trial) 
 
 
 async def test_an_equality_that_always_holds_is_a_fault_and_no_forgery(trial: Trial) -> None:
-    """It shows what an object made to please every comparison shows: it gains nothing, and nobody is accused."""
+    """It shows what an object made to please every comparison shows: it gains nothing, and is graded."""
     graded = await trial.grade({"calc/__init__.py": FORGERS["is equal to everything"]})
 
     assert graded.verdict.status is Status.GRADED
