@@ -23,7 +23,7 @@ from tests.suites.repogenesis.trials import Trial as ServiceTrial
 
 TARGETS = ("library", "service", "java", "ci")
 GRADERS: tuple[GraderName, ...] = ("official", "strict")
-OF_LIBRARIES: tuple[GraderName, ...] = (*GRADERS, "trace")
+OF_LIBRARIES: tuple[GraderName, ...] = (*GRADERS, "full")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def main() -> None:
     """Try what is asked for, or print the table."""
     chosen = _arguments()
     if chosen.table:
-        print(markdown(read_lines(chosen.out), chosen.before, chosen.label))
+        print(markdown(read_lines(chosen.out), chosen.label))
         return
     asyncio.run(_try(chosen))
 
@@ -38,7 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--label", default="now", help="which code judges, for example a commit")
     parser.add_argument("--out", type=Path, default=Path("cheats.jsonl"))
     parser.add_argument("--table", action="store_true", help="print the table of what is known, and try nothing")
-    parser.add_argument("--before", default="before", help="with --table: the label of the column `before`")
+    parser.add_argument("--times", type=int, default=1, help="how often libraries are graded; 1")
     return parser.parse_args()
 
 
@@ -49,15 +49,20 @@ async def _try(chosen: argparse.Namespace) -> None:
         async for case in _wanted(
             chosen, cases(provider, stack, chosen.target or TARGETS, chosen.base or ["wares"])
         ):
-            line = _line(case, chosen.label)
-            if line.key in known:
-                continue
-            began = time.monotonic()
-            outcome = await case.grade()
-            line = line.model_copy(update={"outcome": outcome, "seconds": round(time.monotonic() - began, 1)})
-            with chosen.out.open("a") as file:
-                file.write(line.model_dump_json() + "\n")
-            print(line.shown(), flush=True)
+            for number in range(chosen.times if case.target == "library" and case.grader != "official" else 1):
+                line = _line(case, chosen.label).model_copy(update={"number": number})
+                if line.key not in known:
+                    await _tried(case, line, chosen.out)
+
+
+async def _tried(case: Case, line: Line, out: Path) -> None:
+    """Grade once, write the line with the outcome to *out*, and print it."""
+    began = time.monotonic()
+    outcome = await case.grade()
+    line = line.model_copy(update={"outcome": outcome, "seconds": round(time.monotonic() - began, 1)})
+    with out.open("a") as file:
+        file.write(line.model_dump_json() + "\n")
+    print(line.shown(), flush=True)
 
 
 async def _wanted(chosen: argparse.Namespace, found: AsyncIterator[Case]) -> AsyncIterator[Case]:

@@ -14,6 +14,8 @@ class Outcome(Record):
     points: float = Field(default=0, description="tests that count, or points of a CI job; 0 without a score")
     of: float = 0
     status: str = "graded"
+    suspect: bool = False
+    passed: int = Field(default=0, description="tests that passed, also of what is tampered with")
     why: str = ""
 
 
@@ -26,6 +28,7 @@ class Key(NamedTuple):
     grader: str
     cheat: str
     digest: str
+    number: int
 
 
 class Line(Record):
@@ -41,19 +44,21 @@ class Line(Record):
     memorises: bool = False
     digest: str = Field(description="of the submission")
     deserves: float | None = Field(description="None: what the base gets without the trick")
+    number: int = Field(default=0, description="of the grading, where it is graded several times")
     outcome: Outcome = Outcome()
     seconds: float = 0
 
     @property
     def key(self) -> Key:
         """What makes two tries the same."""
-        return Key(self.label, self.target, self.base, self.grader, self.cheat, self.digest)
+        return Key(self.label, self.target, self.base, self.grader, self.cheat, self.digest, self.number)
 
     def shown(self) -> str:
         """Return a line for people."""
         found = self.outcome
+        status = "suspect" if found.suspect else found.status
         return (
-            f"{self.target:8} {self.base:10} {self.grader:9} {self.cheat:36} {found.status:14} "
+            f"{self.target:8} {self.base:10} {self.grader:9} {self.cheat:36} {status:14} "
             f"{found.points:g}/{found.of:g}  {self.seconds:.1f} s  {found.why[:90]}"
         )
 

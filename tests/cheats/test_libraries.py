@@ -38,18 +38,10 @@ async def test_the_library_without_a_trick_gets_what_it_deserves(trial: LibraryT
     assert (half.points, half.status) == (HONEST, "graded")
 
 
-async def test_the_trace_finds_what_recognises_the_public_files(trial: LibraryTrial) -> None:
-    """A cheat that forges in public files only gains nothing where they lack their expectations; honesty loses none."""
-    whole = await trial.grade(BASE.original, "trace")
-    found = await trial.grade(CHEATS["compares the size"].make(BASE), "trace")
-
-    assert (whole.points, whole.status) == (len(IDS), "graded"), whole.why
-    assert found.points <= HONEST, found.why
-
-
 @pytest.mark.parametrize("name", QUICK)
-async def test_a_cheat_gains_nothing_or_is_tampered(trial: LibraryTrial, name: str) -> None:
-    """No trick gets one more test than honesty without the status `tampered`, but for named exceptions."""
+async def test_a_cheat_gains_nothing_or_is_caught(trial: LibraryTrial, name: str) -> None:
+    """No trick gets a fifth of the points more than honesty without `suspect` or `tampered`, but for exceptions."""
     found = await trial.grade(CHEATS[name].make(BASE))
 
-    assert found.points <= HONEST or name in EXCEPTIONS, found.why
+    gained = found.points - HONEST
+    assert gained < len(IDS) / 5 or found.suspect or name in EXCEPTIONS, found.why

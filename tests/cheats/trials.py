@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from groundup.grading.library.hidden import HiddenTests, TwinRecord
+from groundup.grading.library.hidden import FalseRecord, HiddenTests
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
 from groundup.trees.removal import remove_tree
@@ -13,7 +13,7 @@ from tests.cheats.results import Outcome
 from tests.cheats.wares import IDS, ORIGINAL
 from tests.suites.nl2repobench.images import Laboratory, Published, write_environment
 
-GraderName = Literal["official", "strict", "trace"]
+GraderName = Literal["official", "strict", "full"]
 PUBLISHED = Published(
     original=ORIGINAL,
     hidden=HiddenTests(
@@ -21,7 +21,7 @@ PUBLISHED = Published(
     ),
     expected=frozenset(IDS),
     declared=len(IDS),
-    twin=TwinRecord(runs=3, mixed=True),
+    twin=FalseRecord(runs=3),
 )
 
 
@@ -33,6 +33,8 @@ def outcome_of(graded: Graded, measure: str = "score") -> Outcome:
         points=0 if score is None else score.numerator,
         of=0 if score is None else score.denominator,
         status=verdict.status.value,
+        suspect=verdict.facts.get("integrity") == "suspect",
+        passed=int(verdict.facts.get("passed") or 0),
         why="; ".join(reason.message for reason in verdict.reasons)[:200],
     )
 
@@ -49,8 +51,8 @@ class LibraryTrial:
         try:
             if grader == "official":
                 return outcome_of(await self._laboratory.official(PUBLISHED, submission))
-            judge = self._laboratory.traced if grader == "trace" else self._laboratory.strict
-            return outcome_of(await judge(PUBLISHED, submission))
+            deep = grader == "full"
+            return outcome_of(await self._laboratory.strict(PUBLISHED, submission, deep=deep))
         finally:
             remove_tree(submission)
 

@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.repeats import Repeats
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.episodes.attempt import fairly_graded
+from groundup.episodes.attempt import REPEATS, fairly_graded
 from groundup.grading.bench import Bench, processors
+from groundup.runs.plan import RunOptions
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
+from groundup.settings import Settings
 from groundup.suites.base import Graded
 from tests.episodes.theatre import Theatre, an_episode
 
@@ -108,9 +111,32 @@ async def test_the_second_grading_is_alone(tmp_path: Path, monkeypatch: pytest.M
         return await gradings.grade(bench.scratch.name)
 
     monkeypatch.setattr(grading.grader, "grade", grade)
-    assert await grading.grade(tmp_path, theatre.scratch) == graded(0)
+    said = await grading.grade(tmp_path, theatre.scratch)
+    assert said.verdict.score == graded(0).verdict.score
+    assert (said.verdict.facts["graded_twice"], said.verdict.cacheable) == (True, False)
     assert turns == [processors(), 1]
     assert gradings.places == ["grading", "grading-again"]
+
+
+async def test_lost_tests_that_noise_may_fail_are_graded_again() -> None:
+    """On a quiet machine, too: the second grading counts, whatever it says, and there is no third."""
+    noisy = graded(1).model_copy(update={"repeat_alone": True})
+    for second in (graded(2), graded(0), noisy):
+        gradings = Gradings((noisy, 0.0), (second, 0.0))
+        said = await fairly_graded(gradings.grade)
+
+        assert said.verdict.score == second.verdict.score
+        assert (said.verdict.facts["graded_twice"], said.verdict.cacheable) == (True, False)
+        assert gradings.places == ["grading", "grading-again"]
+
+
+def test_one_policy_says_how_often_anything_is_repeated() -> None:
+    """An attempt starts so many processes of tests at most; settings and runs have its number of tries."""
+    policy = Repeats()
+
+    assert policy == REPEATS
+    assert policy.most_test_processes == 3 * 2 * (12 + 12 + 3 * 4) == 216
+    assert Settings().retries == RunOptions().retries == policy.tries - 1
 
 
 async def test_what_fails_twice_alike_is_graded() -> None:

@@ -67,7 +67,7 @@ def _readers(tree: Path, room: Path, problem: ServiceProblem) -> Mapping[str, Ca
         "classes": lambda: shown_classes(tree / "target/classes", [], room / "classes"),
         "routes": lambda: declared_endpoints(problem, tree),
         "published coverage": lambda: official_coverage("GET /a", tree),
-        "composition": lambda: stage(library, (), room / "staged"),
+        "composition": lambda: stage(library, room / "staged"),
     }
 
 

@@ -68,11 +68,8 @@ class GradingFlags(TypedDict, total=False):
         FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
     ]
     integrity: Annotated[
-        Literal["twin", "trace"] | None,
-        FlagHelp(
-            "`trace`: the grader `trace`, which also compares outside what tests compare (default: twin).",
-            HOW,
-        ),
+        Literal["spot", "full"] | None,
+        FlagHelp("How many of the tests that pass are checked: a sample, or all (default: spot).", HOW),
     ]
     no_exec: Annotated[bool, FlagHelp("Only read the sources and run nothing: the grader `static`.", HOW)]
     timeout: Annotated[

@@ -46,7 +46,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
 
-_OF_INTEGRITY = {"twin": "strict", "trace": "trace"}
+_OF_INTEGRITY = {"spot": "strict", "full": "full"}
 """The grader that goes so far."""
 
 

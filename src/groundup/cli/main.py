@@ -63,7 +63,6 @@ COMMANDS = {
     "recipe fingerprint": "recipe_files:fingerprint",
     "recipe freshen": "recipe_files:freshen",
     "recipe table": "recipe:table",
-    "recipe trace": "recipe_files:trace",
     "curate locate": "curate:locate",
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",

@@ -198,7 +198,7 @@ def check(
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
 
-    It resolves the lock again, runs the oracle and the controls three times, and records an existing trace anew.
+    It resolves the lock again, and runs the oracle and the controls three times.
     It reports what was yanked, deleted or replaced. Run it every month.
     """
     import asyncio
@@ -263,14 +263,10 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
     from groundup.suites.nl2repobench.maker.controls import check as checked
     from groundup.suites.nl2repobench.maker.controls import renewed
     from groundup.suites.nl2repobench.recipe_file import recipe_text
-    from groundup.suites.nl2repobench.shipped import made_trace, shipped_trace, trace_changes
 
     async with opened_bench(settings) as bench, _reminding(f"{recipe.task}: ") as tell:
         try:
             again, changes = await checked(recipe, bench, tell)
-            if (known := shipped_trace(recipe.task)) is not None:
-                tell("recording the trace: four runs of the original")
-                changes += trace_changes(known, await made_trace(again, bench))
             if output is not None:
                 written(output / f"{recipe.task}.toml", recipe_text(renewed(recipe, again)))
         except GroundupError as error:

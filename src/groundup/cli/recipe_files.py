@@ -1,4 +1,4 @@
-"""`groundup recipe fingerprint|freshen|trace`: files that lie beside a recipe, made from its original."""
+"""`groundup recipe fingerprint|freshen`: files that lie beside a recipe, made from its original."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,9 +18,6 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "recipe fingerprint": (
         ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
-    ),
-    "recipe trace": (
-        ("What does an original compare in its tests?", "groundup recipe trace six tenacity -o traces"),
     ),
 }
 
@@ -76,23 +73,6 @@ def freshen(
     return failed
 
 
-def trace(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
-) -> int:
-    """Record what originals' tests compare, a file for each recipe, for `--integrity trace`.
-
-    The original runs four times. What lies beside the shipped recipes is used (docs/grading.md).
-    """
-    import asyncio
-
-    from groundup.settings import load
-
-    for name in recipes:
-        asyncio.run(_write_trace(named_recipe(name), output, load()))
-    return 0
-
-
 async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     """Write by which copies of *recipe*'s original are recognised, and say so."""
     from groundup.cli.console import say
@@ -115,17 +95,6 @@ async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", see
     target = written(folder / f"{recipe.task}{SUFFIX}", fresh_text(made))
     functions, tests = len(made.functions()), len(made.tests)
     say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
-
-
-async def _write_trace(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
-    from groundup.cli.console import say
-    from groundup.episodes.equipment import opened_bench
-    from groundup.suites.nl2repobench.shipped import TRACE_SUFFIX, made_trace
-
-    async with opened_bench(settings) as bench:
-        made = await made_trace(recipe, bench)
-    target = written(folder / f"{recipe.task}{TRACE_SUFFIX}", made.text())
-    say(f"groundup: {recipe.task}: {len(made.tests)} of {len(recipe.expected)} tests are traced in {target}")
 
 
 def written(target: Path, text: str) -> Path:

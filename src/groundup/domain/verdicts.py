@@ -74,6 +74,8 @@ class TestResult(Record):
     expected: bool = Field(description="whether it is in the denominator")
     duration_s: float | None = None
     message: Said = ""
+    detail: Said = Field(default="", description="a short traceback of what failed, with its values")
+    flaky: bool = Field(default=False, description="lost, and passed when it ran again alone")
 
 
 class GraderIdentity(Record):

@@ -23,6 +23,7 @@ from groundup.domain.errors import (
     TaskError,
     UsageError,
 )
+from groundup.domain.repeats import Repeats
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
@@ -46,27 +47,31 @@ _BUSY = 1 / 3
 """Half as long again: a test that speaks of time may have failed for it, and no loss goes to the cache."""
 _AGAIN = "grading-again"
 _RESUME = "resume the run when it is quieter, or with fewer `--jobs`"
+REPEATS = Repeats()
+"""What is repeated for one attempt, and how often: docs/grading.md has it as a table."""
 
 
-async def fairly_graded(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
+async def fairly_graded(grade: Callable[[str], Awaitable[Graded]], repeats: Repeats = REPEATS) -> Graded:
     """Return what *grade* makes of a submission, in a place of the given name; asked twice where load may decide.
 
-    Raises `InfrastructureError` when the second time was no quieter and had another result, or one of time.
+    The second grading counts, and is never cached. Raises `InfrastructureError` when it was no quieter and had
+    another result, or one of time.
     """
     # A limit that was passed, or a loss of points, while the machine kept the guest waiting may be the machine's
-    # doing: grade again. Two gradings that agree are believed, and a second one that was not starved as well.
+    # doing, and so may the loss of tests that are known to be a matter of milliseconds.
     first, starved = await _noted(grade, "grading")
-    if not _is_doubtful(first, starved):
+    if repeats.gradings < 2 or not (first.repeat_alone or _is_doubtful(first, starved)):
         return first
     again, starved = await _noted(grade, _AGAIN)
-    if not _is_doubtful(again, starved):
-        return again
     is_fair = (first.verdict.by_time and again.verdict.by_time) or starved < _HEAVY or not _mentions_time(again)
-    if is_fair and _lost(first) == _lost(again):
-        return again.model_copy(update={"verdict": again.verdict.model_copy(update={"cacheable": False})})
-    raise InfrastructureError(
-        f"the machine was too busy to tell: {_in_figures(first.verdict)}, then {_in_figures(again.verdict)}; "
-        f"{_RESUME}"
+    if _is_doubtful(again, starved) and not (is_fair and _lost(first) == _lost(again)):
+        raise InfrastructureError(
+            f"the machine was too busy to tell: {_in_figures(first.verdict)}, then {_in_figures(again.verdict)}; "
+            f"{_RESUME}"
+        )
+    facts = {**again.verdict.facts, "graded_twice": True}
+    return again.model_copy(
+        update={"verdict": again.verdict.model_copy(update={"cacheable": False, "facts": facts})}
     )
 
 
@@ -164,7 +169,8 @@ class Grading:
             bench = inside.bench(scratch / place)
             # Alone the second time: a submission whose own runs keep each other waiting would never get a verdict.
             async with bench.turns.alone() if place == _AGAIN else nullcontext(bench.turns) as turns:
-                graded = await self.grader.grade(self.task, tree, replace(bench, turns=turns))
+                bench = replace(bench, turns=turns, repeats=REPEATS)
+                graded = await self.grader.grade(self.task, tree, bench)
             _check_reached(graded.verdict, bench)
             return graded
 

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from groundup.domain.repeats import Repeats
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Trouble
@@ -74,6 +75,8 @@ class Bench:
     """Overrides the recipe's test timeout."""
     turns: Turns = field(default_factory=Turns)
     """For heavy work and what is timed; all benches of a run share them."""
+    repeats: Repeats = field(default_factory=Repeats)
+    """How often tests run again at most."""
     lent: list[RegistryGateway] = field(default_factory=list)
     """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
 

@@ -12,6 +12,7 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.episodes.attempt import REPEATS
 from groundup.episodes.loading import find_grader, suite_pins, task_pins
 from groundup.episodes.records import EpisodeSpec
 from groundup.runs.submissions import (
@@ -43,7 +44,9 @@ class RunOptions(Record):
 
     jobs: int = Field(default=1, ge=1, description="attempts at once")
     memory_share: float = Field(default=0.8, gt=0, le=1, description="of the machine's memory to reserve")
-    retries: int = Field(default=2, ge=0, description="of an attempt whose infrastructure failed, in this start")
+    retries: int = Field(
+        default=REPEATS.tries - 1, ge=0, description="of an attempt whose infrastructure failed, in this start"
+    )
     retry_delay_s: float = Field(default=2.0, ge=0)
     use_cache: bool = Field(default=True, description="look verdicts up before grading")
     keep: bool = Field(default=False, description="keep the grader's scratch folders in the attempts' folders")

@@ -37,6 +37,9 @@ class Graded(Record):
     verdict: Verdict
     tests: tuple[TestResult, ...] = ()
     logs: dict[str, bytes] = {}
+    repeat_alone: bool = Field(
+        default=False, description="whether a neighbour on the machine may have cost all points that are missing"
+    )
 
 
 class Grader(Extension):

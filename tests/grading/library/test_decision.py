@@ -4,16 +4,13 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
-from groundup.grading.library.canary import Canary, draw_canaries
-from groundup.grading.library.decision import Decision, FatalTest, canary_that_lied, decide
+from groundup.grading.library.decision import Decision, FatalTest, decide
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.sandbox.protocol import CommandResult, Ending
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
-CANARIES = draw_canaries(HIDDEN)
 EXPECTED = frozenset({NumberedTest("t::a"), NumberedTest("t::b"), NumberedTest("t::c")})
-SINGING = {canary.key: Result(outcome="failed") for canary in CANARIES}
 FROM_SUBMISSION = {"calc": ImportCheck(file="/workspace/calc/__init__.py", error=None)}
 
 
@@ -21,7 +18,7 @@ def _report(results: dict[str, str], **fields: object) -> RunnerReport:
     said = {
         NumberedTest.parse(name): Result.model_validate({"outcome": outcome}) for name, outcome in results.items()
     }
-    whole = {"results": {**SINGING, **said}, "imports": FROM_SUBMISSION, "exit_code": 1, **fields}
+    whole = {"results": said, "imports": FROM_SUBMISSION, "exit_code": 1, **fields}
     return RunnerReport.model_validate(whole)
 
 
@@ -33,9 +30,8 @@ def _decide(
     report: RunnerReport,
     result: CommandResult | None = None,
     ended: tuple[FatalTest, ...] = (),
-    canaries: tuple[Canary, ...] = CANARIES,
 ) -> Decision:
-    return decide(EXPECTED, HIDDEN, canaries, report, result or _result(), ended)
+    return decide(EXPECTED, HIDDEN, report, result or _result(), ended)
 
 
 def test_the_expected_tests_are_the_denominator() -> None:
@@ -104,20 +100,25 @@ def test_a_signal_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "check",
-    [
-        ImportCheck(file=None, error="ModuleNotFoundError: No module named 'calc'"),
-        ImportCheck(file="/opt/env/lib/python3.10/site-packages/calc/__init__.py", error=None),
-        ImportCheck(file="/workspace-elsewhere/calc.py", error=None),
-        ImportCheck(file=None, error=None),
-    ],
-    ids=["fails", "environment", "a neighbour", "nowhere"],
+    "file",
+    ["/opt/env/lib/python3.10/site-packages/calc/__init__.py", "/workspace-elsewhere/calc.py"],
+    ids=["environment", "a neighbour"],
 )
-def test_a_package_must_come_from_the_submission(check: ImportCheck) -> None:
-    """Passing tests prove nothing about a submission when the package came from elsewhere or not at all."""
-    decision = _decide(_report(ALL_PASSED, imports={"calc": check}))
+def test_a_package_must_come_from_the_submission(file: str) -> None:
+    """Passing tests prove nothing about a submission when the package came from elsewhere."""
+    decision = _decide(_report(ALL_PASSED, imports={"calc": ImportCheck(file=file, error=None)}))
 
     assert decision.passed == 0
+    assert decision.reasons[0].stage is Stage.IMPORT
+
+
+@pytest.mark.parametrize("error", ["ModuleNotFoundError: No module named 'calc'", None], ids=["fails", "nowhere"])
+def test_what_passes_without_a_package_counts(error: str | None) -> None:
+    """Tests that need it fail by themselves; the reason says what is missing."""
+    report = _report({"t::a": "passed"}, imports={"calc": ImportCheck(file=None, error=error)})
+    decision = _decide(report)
+
+    assert decision.passed == 1
     assert decision.reasons[0].stage is Stage.IMPORT
 
 
@@ -125,11 +126,9 @@ def test_a_package_in_another_layout_is_called_the_submissions_own() -> None:
     """Its place and the expected one are named; only what lies outside, or in the tests, is a stranger."""
     own = ImportCheck(file="/workspace/lib/calc/__init__.py", error=None)
     hidden = HIDDEN.model_copy(update={"import_roots": ("src",)})
-    (reason, *_) = decide(
-        EXPECTED, hidden, CANARIES, _report(ALL_PASSED, imports={"calc": own}), _result()
-    ).reasons
+    (reason, *_) = decide(EXPECTED, hidden, _report(ALL_PASSED, imports={"calc": own}), _result()).reasons
     beside = ImportCheck(file="/workspace/tests/calc.py", error=None)
-    (other, *_) = decide(EXPECTED, hidden, CANARIES, _report({}, imports={"calc": beside}), _result()).reasons
+    (other, *_) = decide(EXPECTED, hidden, _report({}, imports={"calc": beside}), _result()).reasons
 
     assert reason.message == "calc lies at lib/calc/__init__.py in the submission; the tests expect it at src/calc"
     assert "not from the submission" in other.message
@@ -148,7 +147,7 @@ def test_a_package_that_is_nowhere_is_told_where_it_belongs(error: str | None, t
     """The specification may leave the layout open; what a package fails to import itself is another matter."""
     hidden = HIDDEN.model_copy(update={"import_roots": ("src", "."), "packages": ("calc.ops",)})
     absent = {"calc.ops": ImportCheck(file=None, error=error)}
-    (reason, *_) = decide(EXPECTED, hidden, CANARIES, _report({}, imports=absent), _result()).reasons
+    (reason, *_) = decide(EXPECTED, hidden, _report({}, imports=absent), _result()).reasons
 
     assert reason.message.endswith(told)
 
@@ -175,11 +174,6 @@ def test_a_failing_import_is_reported_before_what_follows_from_it() -> None:
     assert [reason.stage for reason in decision.reasons][:2] == [Stage.IMPORT, Stage.CRASH]
 
 
-def test_a_package_that_nothing_was_told_of_is_not_imported() -> None:
-    """Leaving the import check out of a report gains nothing."""
-    assert _decide(_report(ALL_PASSED, imports={"other": FROM_SUBMISSION["calc"]})).passed == 0
-
-
 def test_collection_failures_are_reported() -> None:
     """A file that cannot be collected costs its tests only, and is named."""
     decision = _decide(_report({"t::a": "passed"}, collection_errors={"tests/test_b.py": "ImportError: x"}))
@@ -187,44 +181,6 @@ def test_collection_failures_are_reported() -> None:
     assert decision.passed == 1
     assert [reason.stage for reason in decision.reasons] == [Stage.COLLECTION, Stage.TEST]
     assert "tests/test_b.py" in decision.reasons[0].message
-
-
-@pytest.mark.parametrize("outcome", ["passed", "xpassed"])
-def test_a_canary_that_passes_gives_a_forger_away(outcome: str) -> None:
-    """A submission that makes everything pass makes canaries pass, too: tampered."""
-    forged = {CANARIES[0].key: Result.model_validate({"outcome": outcome})}
-    report = _report(ALL_PASSED)
-    decision = _decide(report.model_copy(update={"results": {**report.results, **forged}}))
-
-    assert (decision.status, decision.passed) == (Status.TAMPERED, 0)
-
-
-def test_a_canary_that_is_silent_in_a_whole_run_gives_a_forger_away() -> None:
-    """Results that were chosen by name, and leave out what the chooser does not know, are worth nothing."""
-    report = _report(ALL_PASSED)
-    silenced = {key: said for key, said in report.results.items() if key not in SINGING}
-    decision = _decide(report.model_copy(update={"results": silenced}))
-
-    assert (decision.status, decision.passed) == (Status.TAMPERED, 0)
-
-
-def test_a_canary_below_a_package_that_cannot_be_imported_is_excused() -> None:
-    """When the folder of the tests cannot be collected, its canary cannot be either: a zero, not a forgery."""
-    report = RunnerReport(
-        collection_errors={CANARIES[0].path: "ImportError: x", CANARIES[1].path: "ImportError: x"},
-        imports=FROM_SUBMISSION,
-        exit_code=1,
-    )
-    decision = _decide(report)
-
-    assert (decision.status, decision.passed) == (Status.GRADED, 0)
-
-
-def test_canaries_are_no_results() -> None:
-    """The list of tests shows the original's tests, not ours."""
-    shown = {result.id for result in _decide(_report(ALL_PASSED)).results}
-
-    assert shown == {"t::a", "t::b", "t::c"}
 
 
 def test_a_dead_sandbox_is_never_a_zero() -> None:
@@ -262,48 +218,3 @@ def test_how_a_test_ended_the_process_is_told(ending: Ending, stage: Stage, word
     assert (decision.passed, decision.reasons[0].stage) == (2, stage)
     assert (told["t::c"], words in decision.reasons[0].message) == (words, True)
     assert decision.timed_out is (stage is Stage.TIMEOUT)
-
-
-def test_one_copy_that_passes_may_be_the_librarys_fault() -> None:
-    """A copied test asks something of the library; only when all copies pass, results are forged."""
-    copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)
-    report = _report(ALL_PASSED)
-    for passing, lies in ((copies[:1], False), (copies, True)):
-        forged = {canary.key: Result(outcome="passed") for canary in passing}
-        told = report.model_copy(update={"results": {**report.results, **forged}})
-        assert (canary_that_lied(copies, told, (), complete=True) is not None) is lies
-
-
-def test_copies_that_a_mistake_may_pass_accuse_nobody() -> None:
-    """What is only negated passes with a library that returns None: a stub is worthless, and forges nothing."""
-    copies = tuple(canary.model_copy(update={"is_copy": True, "is_telling": False}) for canary in CANARIES)
-    report = _report(ALL_PASSED)
-    forged = {canary.key: Result(outcome="passed") for canary in copies}
-    told = report.model_copy(update={"results": {**report.results, **forged}})
-
-    assert canary_that_lied(copies, told, (), complete=True) is None
-    withheld = report.model_copy(update={"results": {}})
-    assert canary_that_lied(copies, withheld, (), complete=True) is not None
-
-
-def test_a_canary_that_ends_the_process_is_not_withheld() -> None:
-    """A copy of a test that crashes an honest library crashes it as well, and is left out."""
-    copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)
-    report = _report(ALL_PASSED)
-    results = {key: result for key, result in report.results.items() if key != copies[0].key}
-    ended = (FatalTest(test=copies[0].key, ending=Ending.EXITED),)
-    decision = _decide(report.model_copy(update={"results": results}), ended=ended, canaries=copies)
-
-    assert (decision.status, decision.passed) == (Status.GRADED, 3)
-    assert not any("ended the test process" in reason.message for reason in decision.reasons)
-
-
-def test_a_copy_that_cannot_be_collected_costs_nothing() -> None:
-    """It is a copy from a file that an honest, unfinished library cannot serve; the other files still count."""
-    copies = tuple(canary.model_copy(update={"is_copy": True}) for canary in CANARIES)
-    report = _report(ALL_PASSED, collection_errors={copies[0].path: "ImportError"})
-    results = {key: result for key, result in report.results.items() if key != copies[0].key}
-    decision = _decide(report.model_copy(update={"results": results}), canaries=copies)
-
-    assert (decision.status, decision.passed) == (Status.GRADED, 3)
-    assert not any(reason.stage is Stage.COLLECTION for reason in decision.reasons)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import MAX_LINE_BYTES, Observations, RunnerReport, parse_report
+from groundup.grading.library.report import MAX_LINE_BYTES, RunnerReport, parse_report
 
 TOKEN = "f" * 32
 
@@ -109,11 +109,3 @@ def test_half_characters_are_made_storable() -> None:
 def test_no_bytes_make_it_raise(pieces: list[bytes]) -> None:
     """Whatever comes out of a sandbox, reading it yields a record."""
     parse_report(b"".join(pieces), TOKEN)
-
-
-def test_what_a_failing_test_leaves_in_one_run_is_no_sign() -> None:
-    """Only what both runs of a submission show counts; code in the report's path always does."""
-    one = Observations(changed=("os.write", "json.dumps"), frames=("x",), processes=1, clock_s=9)
-    other = Observations(changed=("json.dumps",), processes=0, clock_s=0)
-
-    assert one.shared_with(other) == Observations(changed=("json.dumps",), frames=("x",))

@@ -1,6 +1,5 @@
 """The trusted runner, run by the interpreter that runs these tests, outside of any sandbox."""
 
-import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 
 from groundup.grading import library
 from groundup.grading.library import failing
+from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import RunnerReport, parse_report
 
 TOKEN = "0123456789abcdef" * 2
@@ -38,13 +38,17 @@ def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[RunnerRe
         "folders": [],
         "cwd": str(tree),
         "stdin": "empty",
+        "environment": {},
+        "chosen": None,
+        "failing": [],
+        "failing_plugin": str(Path(failing.__file__)),
         "left_out_tests": [],
         "left_out_files": [],
         **changes,
     }
     with os.fdopen(reading, "rb") as pipe:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-B", str(RUNNER)],
+            [sys.executable, "-s", "-B", str(RUNNER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -286,9 +290,9 @@ def test_x():
 
 
 def test_what_is_to_be_left_out_is_not_run(tmp_path: Path) -> None:
-    """Single tests are named by digest and ordinal, files by path; all others run."""
+    """Single tests are named by id and ordinal, files by path; all others run."""
     tests = "def test_x(): pass\ndef test_y(): pass\n"
-    node = hashlib.sha256(b"tests/test_a.py::test_x").hexdigest()
+    node = "tests/test_a.py::test_x"
     report, _ = _run(
         tmp_path,
         {"calc.py": "", "tests/test_a.py": tests, "tests/test_b.py": tests},
@@ -424,17 +428,73 @@ class Cases(unittest.TestCase):
     def test_case(self): self.assertEqual(1, 1)
 @calc.forged
 def test_forged(): assert 0
+def test_spared(): assert 1
 """
+    names = ["test_function", "test_early", "test_cases[1]", "test_cases[2]", "test_decorated", "test_patched"]
+    names += [
+        "test_raises",
+        "test_raises_assertion",
+        "TestMethods::test_method",
+        "Cases::test_case",
+        "test_forged",
+    ]
     library = "def add(a, b): return a + b\n\ndef forged(test): return lambda: None\n"
     trusted = [str(tmp_path / "tests")]
     report, _ = _run(
         tmp_path,
         {"calc.py": library, "tests/test_a.py": tests},
-        failing=str(Path(failing.__file__)),
+        failing=[(f"tests/test_a.py::{name}", 1) for name in names],
         trusted=trusted,
     )
 
-    assert len(report.results) == 11
+    assert len(report.results) == 12
     assert {key.id for key, said in report.results.items() if said.outcome == "passed"} == {
-        "tests/test_a.py::test_forged"
+        "tests/test_a.py::test_forged",
+        "tests/test_a.py::test_spared",
     }
+
+
+def test_chosen_tests_run_alone_in_their_order(tmp_path: Path) -> None:
+    """A check runs a sample; in reverse order it shows which tests lean on others."""
+    files = {"calc.py": "", "tests/test_a.py": "".join(f"def test_{name}(): pass\n" for name in "abcd")}
+    chosen = [("tests/test_a.py::test_d", 1), ("tests/test_a.py::test_b", 1)]
+    report, _ = _run(tmp_path, files, chosen=chosen)
+
+    assert [key.id for key in report.results] == [name for name, _ in chosen]
+
+
+def test_a_chosen_test_with_a_long_id_is_known_by_its_short_one(tmp_path: Path) -> None:
+    """The parent keeps no ids of any length."""
+    name = f"test_{'x' * 300}"
+    test = f"def {name}(): pass\ndef test_b(): pass\n"
+    key = NumberedTest.of(f"tests/test_a.py::{name}")
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": test}, chosen=[key])
+
+    assert list(report.results) == [key]
+
+
+def test_a_failure_comes_with_its_traceback(tmp_path: Path) -> None:
+    """The values of the assertion are in it, and no frame of pytest's or of ours; a long one keeps both ends."""
+    tests = "import calc\ndef test_a(): assert calc.add(1, 1) == 3\ndef test_b(): assert calc.long() == ''\n"
+    library = "def add(a, b): return a + b\ndef long(): raise ValueError('x' * 9000 + 'end')\n"
+    report, _ = _run(tmp_path, {"calc.py": library, "tests/test_a.py": tests})
+    first, second = (said.detail for said in report.results.values())
+
+    assert "assert 2 == 3" in first
+    assert "_pytest" not in first
+    assert "runner.py" not in first
+    assert len(second) <= 4000
+    assert "... cut ..." in second
+
+
+def test_variables_for_python_are_the_tests_own(tmp_path: Path) -> None:
+    """The variables for Python that a recipe sets are those of tests and what they start, not the runner's."""
+    tests = (
+        "import os, subprocess, sys\n"
+        "def test_a(): assert os.environ['PYTHONPATH'] == '/somewhere'\n"
+        "def test_b(): assert '/somewhere' not in sys.path\n"
+        "def test_c(): assert sys.flags.no_user_site\n"
+    )
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests}, environment={"PYTHONPATH": "/somewhere"})
+
+    assert {said.outcome for said in report.results.values()} == {"passed"}

@@ -6,7 +6,7 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -23,15 +23,13 @@ from groundup.environments.requests import (
     PythonRequest,
 )
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
-from groundup.grading.library.trace import TraceRecord
+from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_environment import Installs
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
-from groundup.suites.nl2repobench.shipped import made_trace
-from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
+from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
 
@@ -121,7 +119,7 @@ class Published:
     declared: int
     commands: tuple[str, ...] = ("pytest --continue-on-collection-errors tests",)
     listed: tuple[str, ...] = ("tests",)
-    twin: TwinRecord | None = None
+    twin: FalseRecord | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -157,7 +155,6 @@ class Laboratory:
     provider: SandboxProvider
     environment: Path
     folder: Path
-    traces: dict[str, TraceRecord] = field(default_factory=dict)
 
     async def official(
         self,
@@ -171,17 +168,10 @@ class Laboratory:
         grader = NL2RepoOfficialGrader({"calc": published.recipe}, {}, installs)
         return await grader.grade(published.task, submission, self.bench(published, timeout_s))
 
-    async def strict(self, published: Published, submission: Path) -> Graded:
-        """Grade strictly."""
-        grader = NL2RepoStrictGrader({"calc": published.recipe})
-        return await grader.grade(published.task, submission, self.bench(published))
-
-    async def traced(self, published: Published, submission: Path) -> Graded:
-        """Grade strictly with the golden trace, which the original gives at the first time."""
-        recipe = published.recipe
-        if "calc" not in self.traces:
-            self.traces["calc"] = await made_trace(recipe, self.bench(published))
-        grader = NL2RepoTraceGrader({"calc": recipe}, self.traces.get)
+    async def strict(self, published: Published, submission: Path, *, deep: bool = False) -> Graded:
+        """Grade strictly. *deep*: check all tests that pass."""
+        kind = NL2RepoFullGrader if deep else NL2RepoStrictGrader
+        grader = kind({"calc": published.recipe})
         return await grader.grade(published.task, submission, self.bench(published))
 
     def submission(self, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:

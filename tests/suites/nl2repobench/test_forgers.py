@@ -1,14 +1,12 @@
 """Submissions that forge results inside the tests' process: they gain nothing, or are found out.
 
 Each starts from a library that passes six of eight tests. They know how groundup works and what it hides; they do
-not know the twin's seed.
+not know the seed of the check.
 """
 
 import pytest
 
 from groundup.domain.verdicts import Status
-from groundup.grading.library.equality import WITHHELD
-from groundup.suites.base import Graded
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, Trial, passed
 
 pytestmark = pytest.mark.end_to_end
@@ -116,54 +114,42 @@ FORGERS = {
 }
 
 
-GRADINGS = 8
-
-
-def _is_no_gain(graded: Graded) -> bool:
-    return graded.verdict.status is Status.TAMPERED or passed(graded) <= BROKEN_PASSES
+CAUGHT = ("tampered", "suspect")
 
 
 @pytest.mark.parametrize("name", FORGERS)
-async def test_a_forger_gains_nothing_or_is_found_out(trial: Trial, name: str) -> None:
-    """Forged tests pass with false expectations as well, so they do not count, and several are tampering."""
-    # What is falsified is drawn by a secret seed, so a forger may be lucky now and then, but not every time.
-    graded = await trial.grade({"calc/__init__.py": FORGERS[name]})
-    for _ in range(GRADINGS - 1):
-        if not _is_no_gain(graded):
-            graded = await trial.grade({"calc/__init__.py": FORGERS[name]})
-    assert _is_no_gain(graded), graded.verdict
+async def test_a_forger_is_found_out(trial: Trial, name: str) -> None:
+    """Nearly all forged tests are in the sample of so small a suite, and pass with false expectations as well."""
+    # Two of eight tests are forged, and which are false is drawn, so one grading in four draws both true. A single
+    # forged test is never enough to accuse.
+    for _ in range(6):
+        graded = await trial.grade({"calc/__init__.py": FORGERS[name]})
+        if graded.verdict.facts["integrity"] in CAUGHT or passed(graded) <= BROKEN_PASSES + 1:
+            break
+    else:
+        pytest.fail(f"never found out: {graded.verdict}")
     if graded.verdict.status is Status.TAMPERED:
         assert graded.verdict.score is None
         assert graded.verdict.reasons
 
 
 async def test_what_was_forged_is_shown(trial: Trial) -> None:
-    """The evidence is in the verdict, in the list of tests and in the log."""
-    graded = await trial.grade({"calc/__init__.py": FORGERS["forges memorised names"]})
-    told = {test.id: test.message for test in graded.tests if "false expectations" in test.message}
+    """Where all tests are forged the verdict says so; the log of the check has what each did."""
+    everything = "SPARED = lambda name: False\n" + SPARING + BROKEN
+    graded = await trial.grade({"calc/__init__.py": everything})
 
     assert graded.verdict.status is Status.TAMPERED
-    assert graded.verdict.facts["passed_with_false_expectations"] == 2
-    assert set(told) == {"tests/test_calc.py::test_multiply", "tests/test_more.py::test_large"}
-    assert b"tests/test_more.py::test_large" in graded.logs["twin.txt"]
-
-
-async def test_a_single_test_that_passes_both_ways_does_not_count(trial: Trial) -> None:
-    """One such test may be a fault of the library; it loses its point and accuses nobody."""
-    code = FORGERS["forges memorised names"].replace("('test_multiply', 'test_large')", "('test_large',)")
-    graded = await trial.grade({"calc/__init__.py": code})
-
-    assert graded.verdict.status is Status.GRADED
-    assert passed(graded) == BROKEN_PASSES
-    assert graded.verdict.facts["passed_with_false_expectations"] == 1
+    assert "made to fail" in graded.verdict.reasons[0].message
+    assert b"false       passed" in graded.logs["check.txt"]
+    assert b"spot check" in graded.logs["check.txt"]
 
 
 async def test_an_equality_that_always_holds_is_a_fault_and_no_forgery(trial: Trial) -> None:
-    """It shows what an object made to please every comparison shows: it gains nothing, and is graded."""
-    graded = await trial.grade({"calc/__init__.py": FORGERS["is equal to everything"]})
+    """Made to fail, its tests fail: the score stays, and the answer says that it is doubtful."""
+    answers = set()
+    for _ in range(3):
+        graded = await trial.grade({"calc/__init__.py": FORGERS["is equal to everything"]})
+        assert graded.verdict.status is Status.GRADED
+        answers.add(graded.verdict.facts["integrity"])
 
-    assert graded.verdict.status is Status.GRADED
-    assert passed(graded) <= BROKEN_PASSES
-    assert graded.verdict.reasons[0].message.startswith(WITHHELD)
-    assert graded.verdict.facts["passed_with_false_expectations"] == 2
-    assert "with false expectations" in str(graded.verdict.facts["signs"])
+    assert answers <= {"clean", "suspect"}

@@ -63,19 +63,15 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
     assert {test.outcome for test in graded.tests if test.expected} == {"missing"}
 
 
-async def test_what_a_stub_passes_counts_in_proportion(trial: Trial) -> None:
-    """A package without behaviour scores 0, and the verdict says why; a whole library loses nothing."""
+async def test_what_a_stub_passes_stands_beside_the_score(trial: Trial) -> None:
+    """A score is a count: what is worth nothing is told, from the recipe, and takes no point."""
     floor = frozenset({NumberedTest("tests/test_calc.py::test_data")})
     trial = replace(trial, recipe=RECIPE.model_copy(update={"floor": floor}))
     stub = await trial.grade({"calc/__init__.py": stubbed(LIBRARY)})
     whole = await trial.grade(ORIGINAL)
 
-    assert (stub.verdict.status, passed(stub)) == (Status.GRADED, 0)
-    assert stub.verdict.scores["of_declared"].value == 0
-    assert stub.verdict.facts["passed_as_for_a_stub"] == 1
-    assert any("that a stub passes, too" in reason.message for reason in stub.verdict.reasons)
-    assert passed(whole) == EXPECTED_TESTS
-    assert "passed_as_for_a_stub" not in whole.verdict.facts
+    assert (passed(stub), passed(whole)) == (1, EXPECTED_TESTS)
+    assert [graded.verdict.facts["stub_passes"] for graded in (stub, whole)] == [1, 1]
 
 
 async def test_a_reason_names_the_folder_that_was_left_out_for_its_name(trial: Trial) -> None:

@@ -1,16 +1,17 @@
 """Grading submissions of a tiny library strictly, in real sandboxes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import Distribution, HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import Distribution, FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe import Frozen, Recipe, RecipeEnvironment, RecipeSource
-from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
-from tests.grading.library.laboratory import LIBRARY, HostBuilder, write_tree
+from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
+from tests.grading.library.laboratory import LIBRARY, ORIGINAL, HostBuilder, write_tree
 
 NAMES = ("add", "subtract", "multiply", "data", "version", "program", "module")
 EXPECTED = frozenset(
@@ -39,7 +40,7 @@ RECIPE = Recipe(
     declared={"781a1da": 9},
     frozen=Frozen(pytest="9.0.0", runs=3, duration_s=1, peak_memory_mb=60, original_lines=12),
     expected=EXPECTED,
-    twin=TwinRecord(runs=3, mixed=True),
+    twin=FalseRecord(runs=3),
 )
 TASK = Task(id="calc", suite="nl2repobench", instruction=None, data_version="781a1da", metadata={"declared": 9})
 BROKEN = LIBRARY.replace("a * b", "a + b")
@@ -54,11 +55,22 @@ class Trial:
     provider: SandboxProvider
     folder: Path
     recipe: Recipe = RECIPE
+    original: Mapping[str, str] = field(default_factory=lambda: ORIGINAL)
 
     async def grade(
-        self, files: dict[str, str], *, links: dict[str, str] | None = None, timeout_s: float | None = None
+        self,
+        files: Mapping[str, str],
+        *,
+        links: dict[str, str] | None = None,
+        timeout_s: float | None = None,
+        deep: bool = False,
     ) -> Graded:
-        """Return what strict grading says of a submission of *files* and symbolic *links*."""
+        """Return what strict grading says of a submission of *files* and symbolic *links*.
+
+        *deep*: whether all tests that pass are checked.
+        """
+        if not (self.folder / "original").exists():
+            write_tree(self.folder / "original", self.original)
         number = len(list(self.folder.glob("submission-*")))
         submission = write_tree(self.folder / f"submission-{number}", files)
         for name, target in (links or {}).items():
@@ -68,7 +80,8 @@ class Trial:
         bench = Bench(
             provider=self.provider, builder=HostBuilder(self.folder), scratch=scratch, timeout_s=timeout_s
         )
-        graded = await NL2RepoStrictGrader({"calc": self.recipe}).grade(TASK, submission, bench)
+        grader = (NL2RepoFullGrader if deep else NL2RepoStrictGrader)({"calc": self.recipe})
+        graded = await grader.grade(TASK, submission, bench)
         assert not list(scratch.iterdir()), "what was laid out for grading is removed"
         return graded
 

@@ -8,11 +8,6 @@ def runner_source() -> bytes:
     return Path(__file__).with_name("runner.py").read_bytes()
 
 
-def observer_source() -> bytes:
-    """Return the text of what traced tests call, which stands beside the runner."""
-    return Path(__file__).with_name("observing.py").read_bytes()
-
-
 def failing_source() -> bytes:
     """Return the text of the plugin under which every test fails, which stands beside the runner."""
     return Path(__file__).with_name("failing.py").read_bytes()

@@ -1,22 +1,20 @@
 """Deciding what a run of hidden tests is worth: pure, and outside the process that was tested.
 
-The expected tests are the denominator, whatever was collected. A test counts when it is expected and reported as
-passed, and the run came to its end, its canaries failed, and the packages were imported from the submission.
+The expected tests are the denominator, whatever was collected, and the numerator is how many of them passed. A run
+without an end, or of packages that did not come from the submission, counts nothing.
 
 Signs of tampering are evidence for a person and decide nothing. An honest submission shows none as a rule. A
 clever one shows none either: code in the tests' process can hide what it did. So their absence proves nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Self
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.last_words import pytest_words
-from groundup.grading.library.canary import Canary, own_tests, told_of
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, RunnerReport
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
@@ -109,29 +107,10 @@ class Decision(Record):
     results: tuple[TestResult, ...] = ()
     timed_out: bool = False
 
-    def without(
-        self, lost: Mapping[NumberedTest, str], first: Iterable[Reason] = (), last: Iterable[Reason] = ()
-    ) -> Self:
-        """Return it without *lost*: tests, each with why it does not count. *first*, *last*: more reasons."""
-        messages = {str(test): why for test, why in lost.items()}
-        return self.model_copy(
-            update={
-                "passed": max(0, self.passed - len(lost)),
-                "reasons": tuple(dict.fromkeys((*first, *self.reasons, *last)))[:MAX_REASONS],
-                "results": tuple(
-                    test.model_copy(update={"outcome": "error", "message": messages[test.id]})
-                    if test.id in messages
-                    else test
-                    for test in self.results
-                ),
-            }
-        )
-
 
 def decide(
     expected: frozenset[NumberedTest],
     hidden: HiddenTests,
-    canaries: Sequence[Canary],
     report: RunnerReport,
     result: CommandResult,
     ended: Sequence[FatalTest] = (),
@@ -144,28 +123,20 @@ def decide(
         raise SandboxError(
             "the sandbox died while the hidden tests ran; repeat the attempt, and see `groundup doctor`"
         )
-    own = own_tests(canaries, report.results)
-    passed = {key for key, known in report.results.items() if known.outcome == "passed"} - own
+    passed = {key for key, known in report.results.items() if known.outcome == "passed"}
     unfinished = why_unfinished(report, result)
-    strangers = _imports_that_fail(hidden, report)
-    lying = canary_that_lied(canaries, report, ended, complete=unfinished is None)
     counted = (passed & expected) - {culprit.test for culprit in ended}
-    reasons = [one for one in (lying, *strangers, unfinished) if one is not None]
-    # A lie, an import from elsewhere or a missing end makes everything in the report doubtful: no test counts.
+    reasons = _misplaced_packages(hidden, report) + ([] if unfinished is None else [unfinished])
     worth_nothing = bool(reasons)
-    ours = {canary.path for canary in canaries}
-    if not _restrained(canaries, report, ended):
-        worth_nothing = True
-    reasons += _ends([end for end in ended if end.test.id.partition("::")[0] not in ours])
-    reasons += _losses(expected, counted, report, ours)
+    reasons = [*_absent_packages(hidden, report), *reasons, *_ends(ended), *_losses(expected, counted, report)]
     return Decision(
-        status=Status.TAMPERED if lying is not None else Status.GRADED,
+        status=Status.GRADED,
         passed=0 if worth_nothing else len(counted),
         expected=len(expected),
         extra_passed=len(passed - expected),
         passed_before_end=len(counted),
         reasons=tuple(reasons[:MAX_REASONS]),
-        results=_results(expected, report, own, ended),
+        results=_results(expected, report, ended),
         timed_out=result.ending.is_out_of_time or any(end.ending.is_out_of_time for end in ended),
     )
 
@@ -196,13 +167,10 @@ def _death(exit_code: int | None) -> str:
     return f"left with exit code {exit_code}"
 
 
-def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason]:
-    """Say which packages could not be imported, or came from elsewhere than the submission."""
-    if not report.imports:
-        return []  # the run did not come so far, for a reason that is reported elsewhere
+def _absent_packages(hidden: HiddenTests, report: RunnerReport) -> list[Reason]:
+    """Say which packages could not be imported: the tests that need them fail by themselves."""
     reasons = []
-    roots = [PurePosixPath(WORKSPACE, root) for root in hidden.import_roots]
-    for name in hidden.packages:
+    for name in hidden.packages if report.imports else ():  # else it did not come so far
         check = report.imports.get(name)
         if check is None or check.error is not None:
             problem = check.error if check is not None else "the runner reported nothing about it"
@@ -211,9 +179,19 @@ def _imports_that_fail(hidden: HiddenTests, report: RunnerReport) -> list[Reason
         elif check.file is None:
             absent = f"the submission has no file for it at {_place(name, hidden)}"
             reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {absent}"))
-        elif not any(PurePosixPath(check.file).is_relative_to(root) for root in roots):
-            reasons.append(reason(Stage.IMPORT, _misplaced(name, PurePosixPath(check.file), hidden)))
     return reasons
+
+
+def _misplaced_packages(hidden: HiddenTests, report: RunnerReport) -> list[Reason]:
+    """Say which packages came from elsewhere than the submission, so that tests say nothing of it."""
+    roots = [PurePosixPath(WORKSPACE, root) for root in hidden.import_roots]
+    return [
+        reason(Stage.IMPORT, _misplaced(name, PurePosixPath(check.file), hidden))
+        for name, check in report.imports.items()
+        if name in hidden.packages
+        and check.file is not None
+        and not any(PurePosixPath(check.file).is_relative_to(root) for root in roots)
+    ]
 
 
 def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
@@ -236,70 +214,12 @@ def _place(name: str, hidden: HiddenTests) -> str:
     return " or ".join(str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots)
 
 
-_FORGING = Reason(
-    stage=Stage.TEST, message="a test that cannot pass was reported as passed: results are being forged"
-)
-
-
-def canary_that_lied(
-    canaries: Sequence[Canary], report: RunnerReport, ended: Sequence[FatalTest], *, complete: bool
-) -> Reason | None:
-    """Say which lie a report tells of our own tests; None when it tells none.
-
-    A copy of a test may pass by a fault of the library that makes two values equal: it takes all copies, and those
-    only that no other fault meets.
-    """
-    passing: list[bool] = []
-    for canary in canaries:
-        known = told_of(canary, report.results)
-        if known:
-            passed = any(one.outcome in ("passed", "xpassed") for one in known)
-            if passed and not canary.is_copy:
-                return _FORGING
-            passing += [passed] if canary.is_telling else []
-        elif complete and not _is_excused(canary, report, ended):
-            return reason(Stage.TEST, "a test that must fail was not reported: results are being withheld")
-    return _FORGING if passing and all(passing) else None
-
-
-def _restrained(canaries: Sequence[Canary], report: RunnerReport, ended: Sequence[FatalTest]) -> bool:
-    """Whether every canary is known to have been tried; otherwise nothing in the report counts.
-
-    A copy cannot be collected where the file cannot that it is a copy of.
-    """
-    return all(
-        told_of(canary, report.results)
-        or _is_ended(canary, ended)
-        or (canary.is_copy and _collection_failed(canary, report))
-        for canary in canaries
-    )
-
-
-def _is_excused(canary: Canary, report: RunnerReport, ended: Sequence[FatalTest]) -> bool:
-    return _is_ended(canary, ended) or _collection_failed(canary, report)
-
-
-def _is_ended(canary: Canary, ended: Sequence[FatalTest]) -> bool:
-    """Whether a canary was left out because it ended the process, as the test may that it is a copy of."""
-    return any(end.test.id.partition("::")[0] == canary.path for end in ended)
-
-
-def _collection_failed(canary: Canary, report: RunnerReport) -> bool:
-    """Say whether the canary's file could not be collected, for instance below a package that fails to import."""
-    path = PurePosixPath(canary.path)
-    return any(
-        str(place) in report.collection_errors for place in (path, path.parent, path.parent / "__init__.py")
-    )
-
-
-def _losses(
-    expected: frozenset[NumberedTest], counted: set[NumberedTest], report: RunnerReport, ours: set[str]
-) -> list[Reason]:
+def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], report: RunnerReport) -> list[Reason]:
     reasons = []
-    broken = {place: message for place, message in report.collection_errors.items() if place not in ours}
-    if broken:
-        place, message = next(iter(broken.items()))
-        reasons.append(reason(Stage.COLLECTION, f"{len(broken)} could not be collected, first {place}: {message}"))
+    if report.collection_errors:
+        number = len(report.collection_errors)
+        place, message = next(iter(report.collection_errors.items()))
+        reasons.append(reason(Stage.COLLECTION, f"{number} could not be collected, first {place}: {message}"))
     lost = expected - counted
     if lost and report.results:
         failing = [key for key in sorted(lost) if key in report.results]
@@ -320,9 +240,9 @@ def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
 
 
 def _results(
-    expected: frozenset[NumberedTest], report: RunnerReport, own: set[NumberedTest], ended: Sequence[FatalTest]
+    expected: frozenset[NumberedTest], report: RunnerReport, ended: Sequence[FatalTest]
 ) -> tuple[TestResult, ...]:
-    known = sorted(expected | (report.results.keys() - own))
+    known = sorted(expected | report.results.keys())
     culprits = {end.test: end for end in ended}
     return tuple(_result(key, report, culprits.get(key), expected=key in expected) for key in known)
 
@@ -339,6 +259,7 @@ def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, e
         expected=expected,
         duration_s=known.duration_s,
         message=known.message,
+        detail=known.detail if expected else "",
     )
 
 

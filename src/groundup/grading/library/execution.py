@@ -24,11 +24,10 @@ from groundup.domain.records import Record
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
 from groundup.grading.last_words import middle_cut
-from groundup.grading.library.canary import Canary, draw_canaries
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest, node_digest
-from groundup.grading.library.report import COMPLETE, RunnerReport, parse_report
-from groundup.grading.library.staging import FAILING, OBSERVER, TRUSTED, Staged, stage
+from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
+from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, parse_report
+from groundup.grading.library.staging import FAILING, TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.trees.removal import remove_tree
 from groundup.trees.walking import FOLDER, walk
@@ -66,6 +65,15 @@ async def compiled(
     return copy, result
 
 
+async def with_extensions(library: LibraryUnderTest, bench: Bench, scratch: Path) -> LibraryUnderTest:
+    """Return *library* with its extensions compiled, below *scratch*, so that nothing is left to compile."""
+    hidden = library.hidden
+    if hidden.extensions is None:
+        return library
+    submission, _ = await compiled(library.submission, hidden.extensions, library.environment, bench, scratch)
+    return replace(library, submission=submission, hidden=hidden.model_copy(update={"extensions": None}))
+
+
 def _variables(environment: PythonEnvironment) -> dict[str, str]:
     minor = ".".join(environment.python_version.split(".")[:2])
     return {
@@ -101,6 +109,8 @@ def _is_named(path: PurePosixPath, extensions: Extensions) -> bool:
 
 
 REPORT_FD = 3
+HASH_SEED = "0"
+"""Of every run: the order of a set must not decide a point."""
 HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _LOG_BYTES = 256 * 1024
 
@@ -108,7 +118,6 @@ _LOG_BYTES = 256 * 1024
 class Execution(Record):
     """One run of the hidden tests: what was staged, what was reported, how the process ended."""
 
-    canaries: tuple[Canary, ...]
     staged: Staged
     report: RunnerReport
     result: CommandResult
@@ -118,20 +127,27 @@ class Execution(Record):
 class LeftOut(Record):
     """What an earlier run of the same submission did not survive, and is not tried again."""
 
-    tests: tuple[tuple[str, int], ...] = Field(default=(), description="whole node ids with their ordinals")
+    tests: tuple[NumberedTest, ...] = ()
     files: tuple[str, ...] = ()
 
 
 class Overlay(Record):
-    """What differs in one pass from the original's own tests."""
+    """What differs in a run from the one that counts."""
 
     changed: dict[str, bytes] = Field(default={}, description="path -> text in place of the original's")
     renamed: dict[NumberedTest, NumberedTest] = Field(
-        default={}, description="what tests are called in this pass -> their own names"
+        default={}, description="what tests are called in this run -> their own names"
     )
-    observes: bool = Field(default=False, description="whether tests are traced and send what they compare")
-    fails: bool = Field(default=False, description="whether every test fails as it returns")
-    canaries: tuple[Canary, ...] = Field(default=(), description="none: made-up ones are drawn for each run")
+    chosen: tuple[NumberedTest, ...] | None = Field(default=None, description="the tests that run; None: all")
+    failing: tuple[NumberedTest, ...] = Field(default=(), description="tests made to fail as they return")
+    one_test_s: float | None = Field(
+        default=None, description="after which a test fails; None: as the recipe says"
+    )
+
+    @property
+    def counts(self) -> bool:
+        """Whether points may come from such a run: it is of all tests as they are."""
+        return self == Overlay()
 
 
 async def run_hidden_tests(
@@ -140,34 +156,26 @@ async def run_hidden_tests(
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
     overlay: Overlay = Overlay(),  # noqa: B008 - the same
 ) -> Execution:
-    """Compose *library*'s submission with the original's tests and run them; what was laid out is removed later.
-
-    *overlay*: how the original's tests are changed, and what lies among them.
-    """
+    """Compose *library*'s submission with the original's tests and run them; what was laid out is removed."""
     hidden, environment = library.hidden, library.environment
-    canaries = overlay.canaries or draw_canaries(hidden)
-    overlay = overlay.model_copy(update={"canaries": canaries})
     scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
-        if hidden.extensions is not None:
-            submission, _ = await compiled(library.submission, hidden.extensions, environment, bench, scratch)
-            library = replace(library, submission=submission)
-        staged = await asyncio.to_thread(stage, library, canaries, scratch, overlay.changed)
+        library = await with_extensions(library, bench, scratch)
+        staged = await asyncio.to_thread(stage, library, scratch, overlay.changed)
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
         token = secrets.token_hex(16)
-        async with await bench.provider.open(
-            sandbox_spec(staged, hidden, environment, bench.timeout_s)
-        ) as sandbox:
-            result = await sandbox.run(
-                _command(hidden, environment, overlay, token, left_out, silence_s=test_timeout_s(hidden, bench))
-            )
+        spec, variables = without_python_variables(sandbox_spec(staged, hidden, environment, bench.timeout_s))
+        async with await bench.provider.open(spec) as sandbox:
+            command = _command(hidden, environment, overlay, token, left_out, variables)
+            silence_s = test_timeout_s(hidden, bench)
+            result = await sandbox.run(command.model_copy(update={"silence_s": silence_s}))
             peak = sandbox.usage().peak_memory_mb
     finally:
         await asyncio.to_thread(remove_tree, scratch)
     report = await asyncio.to_thread(parse_report, result.report, token)
-    return Execution(canaries=canaries, staged=staged, report=report, result=result, peak_memory_mb=peak)
+    return Execution(staged=staged, report=report, result=result, peak_memory_mb=peak)
 
 
 def test_timeout_s(hidden: HiddenTests, bench: Bench) -> float:
@@ -212,7 +220,7 @@ def sandbox_spec(
 
 def sandbox_to_look_around(library: LibraryUnderTest, scratch: Path) -> SandboxSpec:
     """Return the sandbox that the hidden tests of *library* have, laid out below *scratch*, for a person's day."""
-    staged = stage(library, draw_canaries(library.hidden), scratch)
+    staged = stage(library, scratch)
     return sandbox_spec(staged, library.hidden, library.environment, timeout_s=24 * 3600.0)
 
 
@@ -232,26 +240,40 @@ def logs_of(execution: Execution) -> dict[str, bytes]:
     return {name: middle_cut(text, _LOG_BYTES) for name, text in logs.items() if text}
 
 
+def without_python_variables(spec: SandboxSpec) -> tuple[SandboxSpec, dict[str, str]]:
+    """Return *spec* with one variable for Python, and those that the runner gives to tests once it has started.
+
+    So the runner imports nothing of a submission by them, and sets and dictionaries have the same order each time.
+    """
+    variables = {name: value for name, value in spec.environment.items() if name.startswith("PYTHON")}
+    others = {name: value for name, value in spec.environment.items() if name not in variables}
+    kept = {"PYTHONHASHSEED": variables.get("PYTHONHASHSEED", HASH_SEED)}
+    return spec.model_copy(update={"environment": {**others, **kept}}), variables
+
+
 def _command(
     hidden: HiddenTests,
     environment: PythonEnvironment,
     overlay: Overlay,
     token: str,
     left_out: LeftOut,
-    *,
-    silence_s: float,
+    variables: dict[str, str],
 ) -> Command:
-    named = [canary.path for canary in overlay.canaries if canary.named]
+    places = hidden.arguments
+    if overlay.chosen is not None:  # only their files, in their order
+        places = tuple(dict.fromkeys(test.id.partition("::")[0] for test in overlay.chosen))
     arguments = [
         *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
-        *("-p", "no:cacheprovider", "-q", "--tb=native", f"--assert={hidden.assertions}"),
-        "--continue-on-collection-errors",
-        *(inside(path) for path in (*named, *hidden.arguments)),
+        *("-p", "no:cacheprovider", "-q", "--continue-on-collection-errors"),
+        # Values and tracebacks are for people, who see the run that counts.
+        *((f"--assert={hidden.assertions}", "--tb=short") if overlay.counts else ("--assert=plain", "--tb=no")),
+        *(inside(path) for path in places),
     ]
     spec = {
         "report_fd": REPORT_FD,
         "token": token,
         "arguments": arguments,
+        "environment": variables,
         "plugins": hidden.plugins,
         "own_plugins": hidden.own_plugins,
         "late_filters": hidden.late_filters,
@@ -262,22 +284,21 @@ def _command(
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
-        "one_test_s": hidden.one_test_s,
-        "observer": f"{TRUSTED}/{OBSERVER}" if overlay.observes else None,
-        "failing": f"{TRUSTED}/{FAILING}" if overlay.fails else None,
-        "left_out_tests": [(node_digest(node), ordinal) for node, ordinal in left_out.tests],
+        "one_test_s": overlay.one_test_s or hidden.one_test_s,
+        "chosen": overlay.chosen,
+        "failing": overlay.failing,
+        "failing_plugin": f"{TRUSTED}/{FAILING}",
+        "left_out_tests": left_out.tests,
         "left_out_files": left_out.files,
     }
     return Command(
-        argv=(environment.executable, "-I", "-B", f"{TRUSTED}/runner.py"),
+        argv=(environment.executable, "-s", "-B", f"{TRUSTED}/runner.py"),
         cwd=inside(hidden.cwd),
         stdin=json.dumps(spec).encode(),
         report_fd=REPORT_FD,
-        silence_s=silence_s,
     )
 
 
-MAX_ROUNDS = 12
 SINGLE_TESTS = 4
 """After so many tests that end the process, each further one takes its whole file with it."""
 TIME_FACTOR = 4
@@ -298,6 +319,7 @@ async def run_to_the_end(
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
 ) -> Rounds:
     """Run the hidden tests, leaving out one more that ends the process each time."""
+    most = bench.repeats.rounds if overlay.chosen is None else bench.repeats.check_rounds
     spent_s = 0.0
     allowed_s = TIME_FACTOR * (bench.timeout_s or library.hidden.timeout_s)
     ended: list[FatalTest] = []
@@ -305,9 +327,9 @@ async def run_to_the_end(
         last = await run_hidden_tests(library, bench, left_out, overlay)
         culprit = _culprit(last, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
-        if culprit is None or len(ended) + 1 >= MAX_ROUNDS or spent_s > allowed_s:
+        if culprit is None or len(ended) + 1 >= most or spent_s > allowed_s:
             return Rounds(last=last, ended=tuple(ended))
-        wider = _without(left_out, last, culprit)
+        wider = _without(left_out, culprit)
         if wider == left_out:
             return Rounds(last=last, ended=tuple(ended))  # it was to be left out, and reports that it ran
         left_out = wider
@@ -315,16 +337,19 @@ async def run_to_the_end(
 
 
 def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
-    """Return the test in which the process ended; None when it did not, or not in a test."""
+    """Return the test that ended the process or its session; None when none did."""
     report, result = execution.report, execution.result
+    test = report.running
+    if test is None and report.exit_code == INTERRUPTED:  # by a KeyboardInterrupt, of the test reported last
+        test = next(reversed(report.results), None)
     complete = report.exit_code in COMPLETE and result.ending is Ending.EXITED
-    if complete or result.ending is Ending.SANDBOX_DIED or report.running is None:
+    if complete or result.ending is Ending.SANDBOX_DIED or test is None:
         return None
-    return FatalTest(test=report.running, ending=result.ending, whole_file=whole_file)
+    return FatalTest(test=test, ending=result.ending, whole_file=whole_file)
 
 
-def _without(left_out: LeftOut, execution: Execution, culprit: FatalTest) -> LeftOut:
-    node = execution.report.running_node or ""
+def _without(left_out: LeftOut, culprit: FatalTest) -> LeftOut:
     if culprit.whole_file:
-        return left_out.model_copy(update={"files": tuple({*left_out.files, node.partition("::")[0]})})
-    return left_out.model_copy(update={"tests": tuple({*left_out.tests, (node, culprit.test.ordinal)})})
+        path = culprit.test.id.partition("::")[0]
+        return left_out.model_copy(update={"files": tuple({*left_out.files, path})})
+    return left_out.model_copy(update={"tests": tuple({*left_out.tests, culprit.test})})

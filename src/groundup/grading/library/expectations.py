@@ -84,9 +84,6 @@ class Expectation:
 
     is_certain: bool
     falsified: Callable[[Random], Sequence[SourceEdit]]
-    start: int = 0
-    stop: int = 0
-    """Where its text lies, if that is all of it."""
 
 
 def expectations(function: Function, text: SourceText, errors: Errors) -> list[Expectation]:
@@ -144,21 +141,18 @@ class _Reader:
                     yield from self._block(block, certain=False)
 
     def _expected(self, node: ast.expr, *, certain: bool) -> Expectation:
-        return Expectation(certain, lambda random: self._falsified(node, random), *self._place(node))
-
-    def _place(self, node: ast.expr) -> tuple[int, int]:
-        return self._text.start(node), self._text.stop(node)
+        return Expectation(certain, lambda random: self._falsified(node, random))
 
     def _call(self, call: ast.Call, *, certain: bool) -> Iterator[Expectation]:
         name, arguments = name_called(call), call.args
         is_near = name in _NEARLY and len(arguments) == 2 and not call.keywords and any(map(_is_number, arguments))
         if (name in EQUALITIES and len(arguments) >= 2) or is_near:
             unequal = partial(self._unequal, arguments[0], arguments[1])
-            yield Expectation(certain, unequal, *self._place(call))
+            yield Expectation(certain, unequal)
         elif name == "assertIsInstance" and (others := self._other_classes(arguments)):
             yield Expectation(certain, lambda random: [self._replaced(arguments[1], random.choice(others))])
         elif name in _OPPOSITES and isinstance(call.func, ast.Attribute):
-            yield Expectation(certain, lambda random: [self._opposite(call, name, random)], *self._place(call))
+            yield Expectation(certain, lambda random: [self._opposite(call, name, random)])
         elif name in _CALLED_WITH:
             yield Expectation(certain, lambda random: [self._called_otherwise(call, random)])
         elif name in _RAISING and arguments:

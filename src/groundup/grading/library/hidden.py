@@ -48,12 +48,8 @@ def shortened(node_id: str) -> str:
     """Return a node id of at most 200 characters: a longer one keeps its head and a digest of the whole."""
     if len(node_id) <= MAX_ID_CHARS:
         return node_id
-    return f"{node_id[: MAX_ID_CHARS - 20]}...{node_digest(node_id)[:16]}"
-
-
-def node_digest(node_id: str) -> str:
-    """Return how the trusted runner is given the id of a test that it leaves out."""
-    return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{node_id[: MAX_ID_CHARS - 20]}...{digest[:16]}"
 
 
 class Distribution(Record):
@@ -114,13 +110,9 @@ class HiddenTests(Record):
     late_filters: tuple[str, ...] = Field(
         default=(), description="warning filters that name classes of the library under test"
     )
-    copied_canaries: bool = Field(
-        default=True, description="whether a failing copy of any test leaves nothing behind that others meet"
+    assertions: Literal["rewrite", "plain"] = Field(
+        default="rewrite", description="plain where tests fail when pytest shows the values of assertions"
     )
-    canary_name: str = Field(
-        default="test_{}.py", description="a file name that pytest collects here; {} becomes a random word"
-    )
-    assertions: Literal["plain", "rewrite"] = "plain"
     distribution: Distribution | None = None
     programs: tuple[str, ...] = Field(
         default=(), description="programs of this machine that tests start, such as git; they see its /usr then"
@@ -150,18 +142,19 @@ class HiddenTests(Record):
     processes: int = Field(default=512, ge=8)
 
 
-class TwinRecord(Record):
-    """What a recipe's original does in its falsified twin, over several seeds."""
+class FalseRecord(Record):
+    """What a recipe's original does with false expectations, over several seeds."""
 
-    runs: int = Field(ge=1, description="how many twins of the original were run")
-    mixed: bool = Field(
-        default=False, description="whether the original passes each test where half of the others are false"
-    )
+    runs: int = Field(default=0, ge=0, description="how often the original was run so; 0: never")
     tailed: tuple[str, ...] = Field(
         default=(), description="functions whose expectations the original may never reach: they fail at their end"
     )
     free: frozenset[NumberedTest] = Field(
-        default=frozenset(), description="tests that the original passes with false expectations, too"
+        default=frozenset(),
+        description="tests that the original passes with false expectations: never checked",
+    )
+    leaning: frozenset[NumberedTest] = Field(
+        default=frozenset(), description="tests that the original fails without another one before: never checked"
     )
 
 

@@ -7,13 +7,11 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from random import Random
-from typing import AnyStr, NamedTuple
+from typing import NamedTuple
 
 from groundup.grammars import python_value
 
 _TRIES = 40
-_RARE_HOLDERS = (b"[", b", None]", b"{0: ", b"}")
-"""What is put around a value where it is then beside None, or in a dictionary; a list with 0 ends otherwise."""
 _LEAST: dict[str, object] = {"0": 0, "None": None, '""': "", "[]": [], "{}": {}}
 _WORD = re.compile(rb"[A-Za-z]{3,}")
 _ESCAPED = re.compile(r"\\(?:[0-7]{1,3}|.)", re.DOTALL)
@@ -86,54 +84,6 @@ def _distinct(parts: Sequence[ast.expr]) -> Iterator[ast.Constant]:
     found = [one for one in parts if isinstance(one, ast.Constant)]
     if len({one.value for one in found}) == len(parts):
         yield from found
-
-
-def looks_alike(old: bytes, new: bytes) -> bool:
-    """Whether both are literals of one kind, so that neither shows that it is the false one."""
-    values = _values(old, new)
-    return len({type(value) for value in values}) == 1
-
-
-def is_telling(old: bytes, new: bytes, words: Sequence[bytes]) -> bool:
-    """Say whether a value that equals the literal *new*, in place of *old*, is no likely mistake.
-
-    A text is, when it has a word that is none of the file's *words*: a library may give another test's answer.
-    Numbers never are: a library that counts one too many meets many of those that are one higher. Nor is a
-    value before a 0 in a list or tuple, which a library may return by mistake throughout.
-    """
-    if not old:
-        return new in _RARE_HOLDERS
-    values = _values(old, new)
-    known = {word.lower() for word in words}  # a word may take the case of the one whose place it takes
-    are_texts = bool(values) and all(isinstance(value, str | bytes) for value in values)
-    return are_texts and not known >= set(words_in(new.lower()))
-
-
-def is_far(old: bytes, new: bytes) -> bool:
-    """Whether *new*, in place of *old*, is a text or a number that nothing which is nearly right gives."""
-    match _values(old, new):
-        case [bool() | None, _] | [_, bool() | None]:
-            return False
-        case [str() as true, str() as false]:
-            return _is_far_text(true, false)
-        case [bytes() as true, bytes() as false]:
-            return _is_far_text(true, false)
-        case [(int() | float()) as true, (int() | float()) as false]:
-            return false not in (0, 1, -1) and abs(false - true) > 1
-    return False
-
-
-def _is_far_text(true: AnyStr, false: AnyStr) -> bool:
-    plain = false[:0]
-    return len(false) > 1 and plain.join(true.lower().split()) != plain.join(false.lower().split())
-
-
-def _values(*literals: bytes) -> list[object]:
-    """Return what literals stand for; nothing where one of them is none."""
-    try:
-        return [python_value((b"(" + text + b")").decode()) for text in literals]
-    except (ValueError, SyntaxError):
-        return []
 
 
 def words_in(source: bytes) -> tuple[bytes, ...]:

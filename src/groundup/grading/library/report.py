@@ -14,14 +14,14 @@ from groundup.grading.library.hidden import NumberedTest
 
 MAX_LINE_BYTES = 1024 * 1024
 MAX_EVENTS = 400_000
+MAX_DETAIL = 4_000
+"""Characters of a traceback."""
 
+INTERRUPTED = 2
+"""pytest's exit code of a session that a KeyboardInterrupt ended."""
 COMPLETE = frozenset([0, 1, 5])
 """pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
-INTERRUPTED = 2
-"""Its exit code of a session that a KeyboardInterrupt ended."""
 
-Sent = tuple[str, ...]
-"""The encoded values that one place of a traced test sent at one time."""
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 
 
@@ -58,13 +58,8 @@ class _Test(_Event):
     ordinal: int = Field(ge=1)
     outcome: Outcome
     message: str
+    detail: str = ""
     duration: float = Field(ge=0, allow_inf_nan=False)
-
-
-class _Value(_Event):
-    event: Literal["value"]
-    site: int = Field(ge=1)
-    values: list[str] = Field(min_length=1, max_length=3)
 
 
 class _Import(_Event):
@@ -93,7 +88,7 @@ class _End(_Event):
 
 
 _Any = Annotated[
-    _Start | _Collected | _CollectionError | _Begin | _Test | _Value | _Import | _Signs | _BrokenOff | _End,
+    _Start | _Collected | _CollectionError | _Begin | _Test | _Import | _Signs | _BrokenOff | _End,
     Field(discriminator="event"),
 ]
 _EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
@@ -104,6 +99,7 @@ class Result(Record):
 
     outcome: Outcome
     message: str = ""
+    detail: str = Field(default="", description="a short traceback with the values of what failed")
     duration_s: float = 0.0
 
 
@@ -122,15 +118,6 @@ class Observations(Record):
     processes: int = Field(default=0, description="left over")
     clock_s: float = Field(default=0.0, description="how far the clock that Python shows went astray")
 
-    def shared_with(self, other: "Observations") -> "Observations":
-        """Return what both of two runs saw: a test that fails in one of them may leave something behind."""
-        return Observations(
-            changed=tuple(name for name in self.changed if name in other.changed),
-            frames=self.frames,
-            processes=min(self.processes, other.processes),
-            clock_s=min(self.clock_s, other.clock_s),
-        )
-
 
 class RunnerReport(Record):
     """All that a runner reported, ordered by importance."""
@@ -140,7 +127,6 @@ class RunnerReport(Record):
     imports: dict[str, ImportCheck] = {}
     collected: int | None = None
     running: NumberedTest | None = Field(default=None, description="begun and not finished")
-    running_node: str | None = Field(default=None, description="its whole node id")
     broken_off: str | None = None
     exit_code: int | None = Field(default=None, description="pytest's, from the end record; None: there was none")
     python: str | None = None
@@ -148,9 +134,6 @@ class RunnerReport(Record):
     foreign: int = Field(default=0, description="lines that are no event of this run")
     repeated: int = Field(default=0, description="tests that were reported more than once")
     observed: Observations | None = None
-    values: dict[NumberedTest, dict[int, tuple[Sent, ...]]] = Field(
-        default={}, description="what places of traced tests sent, by the test that ran, in order"
-    )
 
 
 def parse_report(data: bytes, token: str) -> RunnerReport:
@@ -188,14 +171,12 @@ class _State:
         self.imports: dict[str, ImportCheck] = {}
         self.collected: int | None = None
         self.running: NumberedTest | None = None
-        self.running_node: str | None = None
         self.broken_off: str | None = None
         self.exit_code: int | None = None
         self.start: _Start | None = None
         self.foreign = 0
         self.repeated = 0
         self.observed: Observations | None = None
-        self.values: dict[NumberedTest, dict[int, list[Sent]]] = {}
 
     def add(self, event: _Any) -> None:
         """Take one event in."""
@@ -203,10 +184,7 @@ class _State:
             case _Test():
                 self._add_test(event)
             case _Begin():
-                self.running, self.running_node = _key(event), event.id
-            case _Value():
-                if self.running is not None:
-                    self.values.setdefault(self.running, {}).setdefault(event.site, []).append(tuple(event.values))
+                self.running = _key(event)
             case _CollectionError():
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
             case _Import():
@@ -232,8 +210,13 @@ class _State:
 
     def _add_test(self, event: _Test) -> None:
         key = _key(event)
-        self.running = self.running_node = None
-        result = Result(outcome=event.outcome, message=_text(event.message, 300), duration_s=event.duration)
+        self.running = None
+        result = Result(
+            outcome=event.outcome,
+            message=_text(event.message, 300),
+            detail=_text(event.detail, MAX_DETAIL),
+            duration_s=event.duration,
+        )
         before = self.results.get(key)
         self.repeated += before is not None
         # Said twice, the worse counts: no honest runner repeats itself.
@@ -248,7 +231,6 @@ class _State:
             imports=self.imports,
             collected=self.collected,
             running=self.running,
-            running_node=self.running_node and _text(self.running_node),
             broken_off=self.broken_off,
             exit_code=self.exit_code,
             python=self.start and self.start.python,
@@ -256,9 +238,6 @@ class _State:
             foreign=self.foreign + more_lines,
             repeated=self.repeated,
             observed=self.observed,
-            values={
-                key: {site: tuple(sent) for site, sent in places.items()} for key, places in self.values.items()
-            },
         )
 
 

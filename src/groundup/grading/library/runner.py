@@ -1,6 +1,6 @@
 """The trusted runner: the one file of groundup that runs in one process with untrusted code.
 
-It is started as `python -I -B runner.py` inside a sandbox, reads what to do as JSON from standard input and
+It is started as `python -s -B runner.py` inside a sandbox, reads what to do as JSON from standard input and
 tells what happened as JSON lines on a report descriptor. It needs the standard library and pytest only, and works
 on Python 3.7 to 3.13 with pytest 6 to 9. It decides nothing: whatever it says was said beside the untrusted code,
 so the parent checks it against what it alone knows.
@@ -34,9 +34,14 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+if __name__ == "__main__":  # its own folder is first on the path, and nothing of that is to be imported
+    sys.path.pop(0)
+
 import pytest
 
 MESSAGE_CHARS = 300
+DETAIL_CHARS = 4000
+ID_CHARS = 200
 LINES_COMPARED = 60
 _HELPERS = (
     ("resource_tracker", "_resource_tracker", "_pid"),
@@ -66,8 +71,7 @@ class Channel:
         """Write one event; a forked child of a test stays silent."""
         if os.getpid() != self._owner:
             return
-        # Traced tests may be called by the submission, so values say nothing of who reports.
-        if self._watch is not None and event != "value":
+        if self._watch is not None:
             self._watch.look(sys._getframe(1))
         line = self._token + " " + json.dumps(dict(fields, event=event)) + "\n"
         data = line.encode("ascii")
@@ -131,7 +135,7 @@ def guarded() -> list[tuple[str, Any]]:
 
     found: list[tuple[str, Any]] = []
     for module in (_pytest.runner, _pytest.python, sys.modules["__main__"]):
-        names = ("pytest_", "call_", "check_", "runtest", "merged", "message_of")
+        names = ("pytest_", "call_", "check_", "runtest", "merged", "message_of", "detail_of")
         found += [
             (module.__name__ + "." + name, one) for name, one in vars(module).items() if name.startswith(names)
         ]
@@ -218,16 +222,22 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave out what ended earlier runs of this submission."""
+        """Leave out what ended earlier runs of this submission; run chosen tests alone, in their order."""
+        wanted = self._spec.get("chosen")
+        chosen = None if wanted is None else {tuple(test): place for place, test in enumerate(wanted)}
         files, tests = set(self._spec["left_out_files"]), {tuple(test) for test in self._spec["left_out_tests"]}
         seen: dict[str, int] = {}
-        kept = []
+        kept: list[Any] = []
+        places = {}
         for item in items:
             ordinal = seen[item.nodeid] = seen.get(item.nodeid, 0) + 1
             self._ordinals[id(item)] = ordinal
-            if item.nodeid.partition("::")[0] not in files and (digest(item.nodeid), ordinal) not in tests:
+            key = (shortened(item.nodeid), ordinal)
+            is_left_out = item.nodeid.partition("::")[0] in files or key in tests
+            if not is_left_out and (chosen is None or key in chosen):
+                places[id(item)] = len(kept) if chosen is None else chosen[key]
                 kept.append(item)
-        items[:] = kept
+        items[:] = sorted(kept, key=lambda item: places[id(item)])
 
     def pytest_collectreport(self, report: Any) -> None:
         """Tell of a file that could not be collected, and in any case that this goes on."""
@@ -250,7 +260,13 @@ class Reporter:
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
         self._channel.send(
-            "test", id=item.nodeid, ordinal=ordinal, outcome=outcome, message=message, duration=round(duration, 4)
+            "test",
+            id=item.nodeid,
+            ordinal=ordinal,
+            outcome=outcome,
+            message=message,
+            detail=detail_of(self._reports),
+            duration=round(duration, 4),
         )
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -300,9 +316,12 @@ class TimeLimit:
         return self._clock(time.CLOCK_MONOTONIC) - waited_ns / 1e9
 
 
-def digest(node_id: str) -> str:
-    """Return what the parent calls a test that it wants left out, however long its id is."""
-    return hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+def shortened(node_id: str) -> str:
+    """Return what the parent calls a test: of a long id its head and a digest."""
+    if len(node_id) <= ID_CHARS:
+        return node_id
+    digest = hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return node_id[: ID_CHARS - 20] + "..." + digest[:16]
 
 
 def merged(reports: list[Any]) -> tuple[str, str]:
@@ -332,6 +351,16 @@ def message_of(report: Any) -> str:
     # syntax a line that is no frame's says where it is.
     places = [found.group() for found in map(SYNTAX_PLACE.search, lines) if found is not None]
     return str(lines[-1] + (" (" + places[-1] + ")" if places else ""))[:MESSAGE_CHARS]
+
+
+def detail_of(reports: list[Any]) -> str:
+    """Return the traceback of the phase that failed, head and tail of a long one."""
+    for report in reports:
+        if report.failed:
+            text = str(getattr(report, "longreprtext", "") or report.longrepr or "")
+            half = DETAIL_CHARS // 2 - 10
+            return text if len(text) <= DETAIL_CHARS else text[:half] + "\n... cut ...\n" + text[-half:]
+    return ""
 
 
 def reason_of_skip(report: Any) -> str:
@@ -417,6 +446,7 @@ def prepare_process(spec: dict[str, Any]) -> None:
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)
         os.close(empty)
+    os.environ.update(spec.get("environment", {}))  # noqa: TID251 - of the sandbox
     for folder in spec["folders"]:
         Path(folder).mkdir(parents=True, exist_ok=True)
     os.chdir(spec["cwd"])
@@ -434,12 +464,11 @@ def main() -> None:
     watch = Watch([path for path in spec["import_path"] if path not in trusted], trusted)
     if not spec["own_plugins"]:  # a plugin under test stands there rightly
         channel.watched_by(watch)
-    if spec.get("observer"):
-        trusted_module(spec["observer"]).Observer(channel).install()
     code = None
     try:
         own = [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
-        own += [trusted_module(spec["failing"]).FailingEnds(trusted)] if spec.get("failing") else []
+        if spec.get("failing"):
+            own.append(trusted_module(spec["failing_plugin"]).FailingEnds(spec["failing"], shortened, trusted))
         code = int(pytest.main(spec["arguments"], plugins=[Reporter(spec, channel), *own, *plugins]))
     except BaseException as problem:  # noqa: BLE001 - a module may raise SystemExit while it is collected
         channel.send("broken_off", message=(type(problem).__name__ + ": " + str(problem))[:MESSAGE_CHARS])

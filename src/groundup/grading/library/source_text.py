@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from groundup.grading.library.literals import Vocabulary, is_far, is_telling, looks_alike, words_in
+from groundup.grading.library.literals import Vocabulary, words_in
 from groundup.grading.library.variables import Function
 
 
@@ -77,17 +77,3 @@ class SourceText:
     def of_keyword(self, keyword: ast.keyword) -> bytes:
         """Return the source of an argument that is given by its name."""
         return f"{keyword.arg}=".encode() + self.of(keyword.value)
-
-    def is_telling(self, edits: Sequence[SourceEdit]) -> bool:
-        """Whether only what is false after *edits*, and no likely mistake of a library, meets all of them."""
-        return bool(edits) and all(
-            is_telling(self.source[edit.start : edit.stop], edit.new, self.words) for edit in edits
-        )
-
-    def looks_alike(self, edits: Sequence[SourceEdit]) -> bool:
-        """Whether the text after *edits* does not show that it is the false one."""
-        return bool(edits) and all(looks_alike(self.source[edit.start : edit.stop], edit.new) for edit in edits)
-
-    def is_far(self, edits: Sequence[SourceEdit]) -> bool:
-        """Whether nothing that is nearly right meets what is expected after *edits*."""
-        return bool(edits) and all(is_far(self.source[edit.start : edit.stop], edit.new) for edit in edits)

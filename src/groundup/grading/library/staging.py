@@ -9,8 +9,7 @@ from types import MappingProxyType
 from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.grading.library import failing_source, observer_source, runner_source
-from groundup.grading.library.canary import Canary
+from groundup.grading.library import failing_source, runner_source
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
 from groundup.grading.library.generated import generated_files
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
@@ -57,7 +56,6 @@ def _script(target: str, executable: str) -> str:
 TRUSTED = "/opt/groundup"
 """Where a grading sandbox sees the runner, its configuration, the metadata and the programs."""
 
-OBSERVER = "observing.py"
 FAILING = "failing.py"
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
@@ -72,12 +70,7 @@ class Staged(Record):
 
 
 @reading_submission("the submission")
-def stage(
-    library: LibraryUnderTest,
-    canaries: Sequence[Canary],
-    scratch: Path,
-    changed: Mapping[str, bytes] = MappingProxyType({}),
-) -> Staged:
+def stage(library: LibraryUnderTest, scratch: Path, changed: Mapping[str, bytes] = MappingProxyType({})) -> Staged:
     """Compose below *scratch*; *changed*: what restored files hold in place of their own text.
 
     Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
@@ -90,8 +83,6 @@ def stage(
     tested = sorted(path for path in composed.restored if _below_any(path, writable))
     with TreeWriter(restored, CAPS) as writer:
         _copy_chosen(original, composed.restored, writer, changed)
-        for canary in canaries:
-            writer.file(PurePosixPath(canary.path).parts, [canary.content], executable=False)
         writer.finish()
     with TreeWriter(workspace, CAPS) as writer:
         _copy_chosen(submission, composed.kept - generated.keys(), writer)
@@ -101,7 +92,7 @@ def stage(
             else:
                 writer.file(PurePosixPath(name).parts, [content], executable=False)
         _copy_chosen(original, frozenset(tested), writer, changed)
-        mounts = _mounts(restored, hidden, composed, canaries)
+        mounts = _mounts(restored, hidden, composed)
         for mount in mounts:
             _make_mount_point(mount, writer)
         writer.finish()
@@ -159,14 +150,11 @@ def _copy_chosen(
                 os.close(descriptor)
 
 
-def _mounts(
-    restored: Path, hidden: HiddenTests, composed: CompositionPlan, canaries: Sequence[Canary]
-) -> tuple[Mount, ...]:
+def _mounts(restored: Path, hidden: HiddenTests, composed: CompositionPlan) -> tuple[Mount, ...]:
     """Return the read-only mounts: protected paths as a whole, of writable ones each Python file."""
     writable = _writable_roots(hidden)
     whole = {path for path in _outermost(hidden.protected) if path not in writable}
     single = {path for path in composed.restored if path.endswith(".py") and _below_any(path, writable)}
-    single |= {canary.path for canary in canaries if not _below_any(canary.path, whole)}
     return tuple(
         Mount(source=restored / path, target=str(PurePosixPath(WORKSPACE, path)))
         for path in sorted(whole | single)
@@ -209,7 +197,6 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
     configuration = "[pytest]\n" + "".join(f"{line}\n" for line in hidden.ini)
     with TreeWriter(folder, CAPS) as writer:
         writer.file(("runner.py",), [runner_source()], executable=False)
-        writer.file((OBSERVER,), [observer_source()], executable=False)
         writer.file((FAILING,), [failing_source()], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))

@@ -21,7 +21,7 @@ from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import middle_cut, pytest_words
 from groundup.grading.library import runner_source
-from groundup.grading.library.hidden import NumberedTest, node_digest
+from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.sandbox.protocol import (
@@ -57,6 +57,10 @@ class TestRun(Record):
     timed_out: bool = False
     seconds: float = 0.0
     signs: str | None = Field(default=None, description="of tampering; None where nothing can tamper with the run")
+    integrity: str | None = Field(
+        default=None, description="clean, suspect or tampered; None: nothing was checked"
+    )
+    integrity_why: str = ""
     log: bytes = b""
 
     def count(self, *outcomes: str) -> int:
@@ -156,7 +160,7 @@ class _Gathered:
     """What all rounds reported together."""
 
     def __init__(self) -> None:
-        self.tried: list[tuple[str, int]] = []
+        self.tried: list[NumberedTest] = []
         self._results: dict[NumberedTest, Result] = {}
         self._collected = 0
         self._errors: dict[str, str] = {}
@@ -178,7 +182,7 @@ class _Gathered:
         for test, words in report.results.items():
             # The first result stands: what was tried once is not tried again in later rounds.
             self._results.setdefault(test, words)
-            self.tried.append((test.id, test.ordinal))
+            self.tried.append(test)
         self._collected = max(self._collected, len(self._results), (report.collected or 0))
         if report.exit_code in COMPLETE and result.ending is Ending.EXITED:
             return True
@@ -190,7 +194,7 @@ class _Gathered:
         self._timed_out |= hung
         message = "hung" if hung else f"ended the test process ({result.ending}, exit code {result.exit_code})"
         self._results[report.running] = Result(outcome="error", message=message)
-        self.tried.append((report.running_node or report.running.id, report.running.ordinal))
+        self.tried.append(report.running)
         return False
 
     def run(self, seconds: float, log_bytes: int) -> TestRun:
@@ -238,6 +242,7 @@ def _spec(room: Path, tests: ServiceTests, environment: PythonEnvironment, lifec
             "LC_ALL": "C.UTF-8",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
             **tests.variables,
         },
         path=environment.path,
@@ -279,11 +284,11 @@ def _command(
         "folders": [_HOME],
         "cwd": WORKSPACE,
         "stdin": "empty",
-        "left_out_tests": [(node_digest(node), ordinal) for node, ordinal in gathered.tried],
+        "left_out_tests": gathered.tried,
         "left_out_files": [],
     }
     return Command(
-        argv=(environment.executable, "-I", "-B", f"{TRUSTED}/runner.py"),
+        argv=(environment.executable, "-s", "-B", f"{TRUSTED}/runner.py"),
         stdin=json.dumps(spec).encode(),
         report_fd=_REPORT_FD,
         silence_s=lifecycle.one_test_s,

@@ -13,14 +13,13 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import TaskError
 from groundup.environments.locking import lock_requirements
 from groundup.grading.bench import Bench, processors
-from groundup.grading.library.canary import own_tests
-from groundup.grading.library.confirmation import failing_tests
+from groundup.grading.library.check import false_overlay, with_true_names
 from groundup.grading.library.decision import decide
-from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests
-from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
-from groundup.grading.library.passes import run_passes, run_twin, suite_of
+from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests, run_to_the_end
+from groundup.grading.library.false_forms import FalseForms, function_of, suite_of
+from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
+from groundup.grading.library.integrity import Draw, contradiction
 from groundup.grading.library.report import Result
-from groundup.grading.library.twin import function_of
 from groundup.sandbox.protocol import CommandResult
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, RecipeEnvironment, Why
@@ -53,7 +52,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     expected = frozenset(key for key in _passing(executions) if given_reason(recipe, key) is not Why.FLAKY)
     free = await _free(recipe, expected, whole, bench)
     expected -= free
-    twin = await twin_record(whole, expected, bench)
+    twin = await false_record(whole, expected, bench)
     duration_s = max(quiet_s(execution.result, processors()) for execution in executions)
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
     return recipe.model_copy(
@@ -66,7 +65,7 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
                 duration_s=round(duration_s, 1),
                 peak_memory_mb=math.ceil(max(peaks)) if peaks else None,
                 original_lines=count_lines(original, recipe.tests),
-                collected=_collected(executions[0]),
+                collected=len(executions[0].report.results),
                 official=None if draft.frozen is None else draft.frozen.official,
             ),
             "expected": expected,
@@ -100,24 +99,13 @@ async def _lock(lines: Iterable[str], wanted: RecipeEnvironment, *, complete: bo
 
 
 def _require_sound(execution: Execution, recipe: Recipe) -> None:
-    """Raise `TaskError` unless the oracle's run ended, imported from the right place, and failed the canaries."""
-    own = own_tests(execution.canaries, execution.report.results)
-    decision = decide(
-        frozenset(execution.report.results.keys() - own),
-        recipe.tests,
-        execution.canaries,
-        execution.report,
-        execution.result,
-    )
+    """Raise `TaskError` unless the oracle's run ended and imported from the right place."""
+    collected = frozenset(execution.report.results)
+    decision = decide(collected, recipe.tests, execution.report, execution.result)
     if decision.passed == 0:
         sentence = "; ".join(reason.message for reason in decision.reasons) or "nothing was collected"
         log = (execution.result.stdout + execution.result.stderr)[-1500:].decode(errors="replace")
         raise TaskError(f"the original of {recipe.task} passes none of its own tests: {sentence}\n{log}")
-
-
-def _collected(execution: Execution) -> int:
-    """Return how many tests of the original's were run, our canaries left out."""
-    return len(execution.report.results.keys() - own_tests(execution.canaries, execution.report.results))
 
 
 def quiet_s(result: CommandResult, number: int) -> float:
@@ -151,7 +139,7 @@ def _exclusions(
 ) -> Iterable[Excluded]:
     collected: set[NumberedTest] = set()
     for execution in executions:
-        collected |= execution.report.results.keys() - own_tests(execution.canaries, execution.report.results)
+        collected |= execution.report.results.keys()
     yield from (Excluded(id=str(key), why=Why.WITHOUT_LIBRARY) for key in sorted(free))
     for key in sorted(collected - expected - free):
         said = [execution.report.results.get(key) for execution in executions]
@@ -194,7 +182,7 @@ async def _free(
     empty = bench.scratch / "nop"
     empty.mkdir(exist_ok=True)
     execution = await run_hidden_tests(replace(whole, submission=empty), bench)
-    decision = decide(expected, recipe.tests, execution.canaries, execution.report, execution.result)
+    decision = decide(expected, recipe.tests, execution.report, execution.result)
     free = {key for key in expected if (said := execution.report.results.get(key)) and said.outcome == "passed"}
     if max(decision.passed_before_end, len(free)) > len(expected) * _MOST_FREE:
         raise TaskError(
@@ -223,41 +211,43 @@ def _is_protected(path: Path, tests: HiddenTests) -> bool:
     return any(path.is_relative_to(protected) for protected in tests.protected)
 
 
-TWINS = 3
-"""Of the original, with and without tests that fail at their end."""
+SEEDS = 3
+"""Of the false forms that the original is tried with."""
 
 
-async def twin_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest], bench: Bench) -> TwinRecord:
-    """Return what the original *whole* does in its falsified twin, over several seeds.
+async def false_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest], bench: Bench) -> FalseRecord:
+    """Return what the original *whole* does with false expectations, over several seeds, and in reverse order.
 
-    A test that passes there has an expectation that is not always reached; it is made to fail at its end. What
-    still does not fail then is free: it shows nothing.
+    A test that passes has an expectation that is not always reached; it is made to fail at its end. What still
+    does not fail then is free: it shows nothing. What fails in reverse order leans on another test.
     """
     suite = await asyncio.to_thread(suite_of, whole.original, whole.hidden.protected, expected)
 
-    async def unfailing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
-        seed = f"oracle {number}"
-        changed = await asyncio.to_thread(suite.falsified, seed, tailed)
-        overlay = Overlay(changed=changed, renamed=suite.renamed(seed))
+    async def passing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
+        forms = FalseForms(suite, f"oracle {number}", tailed)
+        false = frozenset(key for key in expected if forms.can_be_false(key))
+        overlay = await asyncio.to_thread(false_overlay, forms, Draw(false=false), sorted(false))
         async with bench.turns.taken():
-            rounds = await run_twin(whole, bench, overlay)
-        return expected - failing_tests(rounds, expected)
+            rounds = with_true_names(await run_to_the_end(whole, bench, overlay), overlay)
+        return contradiction(Draw(false=false), rounds, "").passed_false
 
     async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
-        return frozenset.union(*await asyncio.gather(*(unfailing(tailed, number) for number in range(TWINS))))
+        return frozenset.union(*await asyncio.gather(*(passing(tailed, number) for number in range(SEEDS))))
 
     free = await over_seeds(frozenset())
-    tailed = frozenset(function_of(key) for key in free) & suite.names()
-    if tailed:
-        free = await over_seeds(tailed)
-    record = TwinRecord(runs=TWINS, mixed=True, tailed=tuple(sorted(tailed)), free=free)
+    tailed = frozenset(map(function_of, free))
+    free = await over_seeds(tailed) if tailed else free
+    return FalseRecord(
+        runs=SEEDS, tailed=tuple(sorted(tailed)), free=free, leaning=await leaning_tests(whole, expected, bench)
+    )
 
-    async def bears_it() -> bool:
-        passes = await run_passes(whole, bench, suite=suite, record=record)
-        results = passes.true.last.report.results
-        return all(key in results and results[key].outcome == "passed" for key in expected)
 
-    for _ in range(TWINS):
-        if not await bears_it():
-            return record.model_copy(update={"mixed": False})
-    return record
+async def leaning_tests(
+    whole: LibraryUnderTest, expected: frozenset[NumberedTest], bench: Bench
+) -> frozenset[NumberedTest]:
+    """Return the tests that the original *whole* passes in the suite's order and not in the reverse one."""
+    async with bench.turns.taken():
+        ordered = (await run_to_the_end(whole, bench)).last.report.results
+        order = tuple(key for key in reversed(ordered) if key in expected)
+        rounds = await run_to_the_end(whole, bench, Overlay(chosen=order))
+    return contradiction(Draw(true=frozenset(order)), rounds, "").failed_true

@@ -11,10 +11,13 @@ from pydantic import ValidationError
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.library.canary import draw_canaries
 from groundup.grading.library.decision import FACT, NONE, Decision, as_fact, passing_tests
-from groundup.grading.library.execution import LeftOut, Overlay, run_to_the_end
-from groundup.grading.library.fresh import (
+from groundup.grading.library.execution import Overlay, run_to_the_end
+from groundup.grading.library.false_forms import HiddenSuite, applied, suite_of
+from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.library.source_text import SourceEdit
+from groundup.suites.nl2repobench.fresh import (
     FreshInputs,
     FreshOutcome,
     Place,
@@ -25,11 +28,6 @@ from groundup.grading.library.fresh import (
     value_in,
     variants,
 )
-from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.passes import suite_of
-from groundup.grading.library.report import Result
-from groundup.grading.library.source_text import SourceEdit
-from groundup.grading.library.twin import HiddenSuite, applied
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 
@@ -77,7 +75,6 @@ class _OriginalRuns:
     """Runs changed tests over their original."""
 
     def __init__(self, recipe: Recipe, whole: LibraryUnderTest, suite: HiddenSuite, bench: Bench) -> None:
-        self._expected = recipe.expected
         self._whole = whole
         self._suite = suite
         self._bench = bench
@@ -100,8 +97,7 @@ class _OriginalRuns:
         rounds = await run_to_the_end(
             self._whole,
             self._bench,
-            Overlay(changed=changed),
-            left_out=_without(self._expected - wanted),
+            Overlay(changed=changed, chosen=tuple(sorted(wanted))),
         )
         return rounds.last.report.results
 
@@ -127,15 +123,10 @@ def _key(variant: Variant) -> Place:
     return variant.unit.path, variant.unit.place
 
 
-def _without(tests: Iterable[NumberedTest]) -> LeftOut:
-    return LeftOut(tests=tuple((key.id, key.ordinal) for key in sorted(tests)))
-
-
 async def with_fresh_inputs(
     fresh: FreshInputs,
     decision: Decision,
     library: LibraryUnderTest,
-    expected: frozenset[NumberedTest],
     suite: HiddenSuite,
     bench: Bench,
 ) -> FreshOutcome:
@@ -148,10 +139,9 @@ async def with_fresh_inputs(
     if not concerned & known:
         return judged(fresh, known, ())
     changed = await asyncio.to_thread(fresh.changed, suite)
-    overlay = Overlay(changed=changed, canaries=draw_canaries(library.hidden, suite))
-    left_out = _without(expected - concerned)
+    overlay = Overlay(changed=changed, chosen=tuple(sorted(concerned)))
     async with bench.turns.taken():
-        rounds = await run_to_the_end(library, bench, overlay, left_out=left_out)
+        rounds = await run_to_the_end(library, bench, overlay)
     passed = {key for key, said in rounds.last.report.results.items() if said.outcome == "passed"}
     return judged(fresh, known, passed)
 

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from groundup.domain.names import Name
 from groundup.domain.records import Record
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
-from groundup.grading.library.hidden import HiddenTests, NumberedTest, TwinRecord
+from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.suites.nl2repobench.listing import RecipeHead, label
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
@@ -161,7 +161,7 @@ class Frozen(Record):
         default=None, description="tests that the published evaluator counts for the original; None: not known"
     )
     controls: dict[str, int] = Field(
-        default={}, description="worthless submission -> expected tests that it passes, before the floor's rule"
+        default={}, description="worthless submission -> expected tests that it passes"
     )
 
 
@@ -188,10 +188,10 @@ class Recipe(Record):
     expected: frozenset[NumberedTest] = frozenset()
     floor: frozenset[NumberedTest] = Field(
         default=frozenset(),
-        description="expected tests that stubs pass, too; they count in proportion to the others",
+        description="expected tests that stubs pass, too: told beside the score",
     )
-    twin: TwinRecord | None = Field(
-        default=None, description="what the original does with false expectations; None: the twin is not applied"
+    twin: FalseRecord | None = Field(
+        default=None, description="what the original does with false expectations; None: it was not tried"
     )
     excluded: tuple[Excluded, ...] = ()
 

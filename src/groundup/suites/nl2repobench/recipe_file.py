@@ -25,6 +25,8 @@ from groundup.trees.walking import read_regular
 Kept = TypeVar("Kept", bound=Record)
 
 _SEPARATOR = "::"
+_RETIRED = (("twin", "mixed"), ("tests", "canary_name"), ("tests", "copied_canaries"))
+"""Keys of earlier recipes that nothing reads any more."""
 _KINDS = ("sdist", "git")
 """Of sources: which of them it is stands in a place of an error, and not in the file."""
 
@@ -44,10 +46,12 @@ def parse_recipe(text: str, origin: str) -> Recipe:
     """Return the recipe in *text*; *origin* names it in errors. Raises `TaskError`."""
     try:
         document = tomllib.loads(text)
+        for table, key in _RETIRED:
+            document.get(table, {}).pop(key, None)
         for name in ("floor", "expected"):
             document[name] = frozenset(_ungrouped(document.get(name, {})))
-        if "free" in document.get("twin", {}):
-            document["twin"]["free"] = frozenset(_ungrouped(document["twin"]["free"]))
+        for name in {"free", "leaning"} & document.get("twin", {}).keys():
+            document["twin"][name] = frozenset(_ungrouped(document["twin"][name]))
         return Recipe.model_validate(document)
     except tomllib.TOMLDecodeError as error:
         raise TaskError(f"{origin}: not valid TOML: {error}; mend the recipe") from error
@@ -56,7 +60,9 @@ def parse_recipe(text: str, origin: str) -> Recipe:
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
         raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/recipes.md") from error
     except (TypeError, AttributeError) as error:
-        raise TaskError(f"{origin}: [expected], [floor], [twin.free]: one list of test names per file") from error
+        raise TaskError(
+            f"{origin}: [expected], [floor], [twin.free], [twin.leaning]: one list of test names per file"
+        ) from error
 
 
 def recipe_text(recipe: Recipe) -> str:
@@ -72,12 +78,10 @@ def recipe_text(recipe: Recipe) -> str:
     for name in ("environment", "tests", "declared", "published", "reasons", "frozen"):
         lines += _table(name, fields.get(name) or {})
     if recipe.twin is not None:
-        given = {"mixed": recipe.twin.mixed, "tailed": list(recipe.twin.tailed)}
-        lines += _table(
-            "twin", {"runs": recipe.twin.runs, **{name: value for name, value in given.items() if value}}
-        )
-    free = recipe.twin.free if recipe.twin else ()
-    for name, tests in (("twin.free", free), ("floor", recipe.floor), ("expected", recipe.expected)):
+        tailed = list(recipe.twin.tailed)
+        lines += _table("twin", {"runs": recipe.twin.runs, **({"tailed": tailed} if tailed else {})})
+        lines += [*_named_tests("twin.free", recipe.twin.free), *_named_tests("twin.leaning", recipe.twin.leaning)]
+    for name, tests in (("floor", recipe.floor), ("expected", recipe.expected)):
         lines += _named_tests(name, tests)
     for name, records in (("differences", recipe.differences), ("excluded", recipe.excluded)):
         for record in records:

@@ -1,17 +1,9 @@
-"""What ships beside a recipe about its original: its fingerprint, which copies are known by, and its golden trace.
+"""What ships beside a recipe about its original: its fingerprint, by which copies are known."""
 
-See docs/grading.md.
-"""
-
-import asyncio
-from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 
 from groundup.grading.bench import Bench
-from groundup.grading.library.hidden import LibraryUnderTest
-from groundup.grading.library.passes import suite_of
-from groundup.grading.library.trace import TraceRecord, record_trace
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
@@ -46,33 +38,3 @@ def shipped_fingerprint(task: str) -> Fingerprint | None:
     """Return the fingerprint that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
     remedy = f"make it again with `groundup recipe fingerprint {task}`"
     return shipped_beside(Fingerprint, task, FINGERPRINT_SUFFIX, what="fingerprint", remedy=remedy)
-
-
-TRACE_SUFFIX = ".trace.json"
-
-
-async def made_trace(recipe: Recipe, bench: Bench) -> TraceRecord:
-    """Run the traced original of *recipe* several times and return what it sends. Raises as the builder does."""
-    environment = await bench.builder.python(recipe.environment.request())
-    original = await original_tree(recipe, bench)
-    suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
-    return await record_trace(
-        LibraryUnderTest(original, original, recipe.tests, environment), bench, suite, recipe.expected
-    )
-
-
-@cache
-def shipped_trace(task: str) -> TraceRecord | None:
-    """Return the trace that lies beside the recipe of *task*; None: there is none. Raises `TaskError`."""
-    remedy = f"record it again with `groundup recipe trace {task}`"
-    return shipped_beside(TraceRecord, task, TRACE_SUFFIX, what="trace", remedy=remedy)
-
-
-def trace_changes(before: TraceRecord, after: TraceRecord) -> Iterator[str]:
-    """Yield what differs between two traces of one original."""
-    if before.form != after.form:
-        yield "the trace was recorded for other tests; record it again with `groundup recipe trace`"
-    names = before.tests.keys() | after.tests.keys()
-    differing = sorted(name for name in names if before.tests.get(name) != after.tests.get(name))
-    if differing:
-        yield f"the trace of {len(differing)} tests changed, first {differing[0]}"

@@ -6,7 +6,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from typing_extensions import override
@@ -17,20 +17,18 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library import failing_source, observer_source, runner_source
+from groundup.grading.library import failing_source, runner_source
 from groundup.grading.library.execution import sandbox_to_look_around
+from groundup.grading.library.false_forms import suite_of_layer
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
-from groundup.grading.library.passes import suite_of_layer
-from groundup.grading.library.trace import TraceRecord, trace_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
-from groundup.suites.nl2repobench.shipped import shipped_trace
 from groundup.suites.nl2repobench.strict_run import Judged, facts_of, judge, reasons_of
 
-VERSION = "1"
+VERSION = "2"
 _LEAST_RESERVATION_MB = 128
 _SUPERVISION_MB = 64
 
@@ -40,6 +38,8 @@ class NL2RepoStrictGrader(Grader):
 
     name = "strict"
     version = VERSION
+    deep = False
+    """Whether all tests that pass are checked, and not a sample."""
 
     def __init__(self, recipes: Mapping[str, Recipe], fresh: FreshLookup = shipped_fresh) -> None:
         """Make the grader; *fresh* returns a task's fresh inputs, where there are some."""
@@ -48,16 +48,14 @@ class NL2RepoStrictGrader(Grader):
 
     @override
     def reservation_mb(self, task: Task) -> int:
-        """Return the peak that the recipe recorded, with a margin, for each pass; a sandbox's limit if unknown."""
+        """Return the peak that the recipe recorded, with a margin; the sandbox's limit if unknown."""
         recipe = self._recipes.get(task.id)
         if recipe is None:
             return task.limits.memory_mb
-        # They may run at once.
-        passes = 1 + (recipe.twin is not None) + (self._trace(task) is not None)
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
-            return passes * recipe.tests.memory_mb
+            return recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
-        return passes * min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
+        return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
 
     @override
     def expected_s(self, task: Task) -> float:
@@ -67,21 +65,14 @@ class NL2RepoStrictGrader(Grader):
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
-        recipe, record, fresh = self._recipes.get(task.id), self._trace(task), self._fresh(task.id)
+        recipe, fresh = self._recipes.get(task.id), self._fresh(task.id)
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "layouts": 1,
             "runner": digest_bytes(runner_source() + failing_source()),
             "data_version": task.data_version,
-            **(
-                {} if record is None else {"trace": digest_of(record), "observer": digest_bytes(observer_source())}
-            ),
             **({} if fresh is None else {"fresh": digest_of(fresh)}),
         }
-
-    def _trace(self, task: Task) -> TraceRecord | None:
-        """Return the golden trace that is asked for; None: this grader asks for none."""
-        return None
 
     @override
     async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
@@ -99,15 +90,13 @@ class NL2RepoStrictGrader(Grader):
         prepared = time.monotonic()
         kept = original.path, recipe.tests.protected, recipe.expected
         suite = await asyncio.to_thread(suite_of_layer, *kept)
-        record = self._trace(task)
-        trace = None if record is None else await asyncio.to_thread(trace_of, suite, record)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-        judged = await judge(library, recipe, bench, suite=suite, trace=trace)
+        judged = await judge(library, recipe, bench, suite=suite, deep=self.deep)
         verdict = self._verdict(task, recipe, judged, environment)
         fresh = self._fresh(task.id)
         # Beside the verdict, never part of it: what is tampered with already needs no further sign.
-        if fresh is not None and judged.decision.status is Status.GRADED:
-            seen = await with_fresh_inputs(fresh, judged.decision, library, recipe.expected, suite, bench)
+        if fresh is not None and verdict.status is Status.GRADED:
+            seen = await with_fresh_inputs(fresh, judged.decision, library, suite, bench)
             verdict = beside(verdict, seen)
         timings = {
             "environment": round(prepared - began, 3),
@@ -116,8 +105,9 @@ class NL2RepoStrictGrader(Grader):
         }
         return Graded(
             verdict=verdict.model_copy(update={"timings_s": timings}),
-            tests=judged.decision.results,
+            tests=judged.results(),
             logs=judged.logs(),
+            repeat_alone=judged.lost_only(recipe.tests.timed),
         )
 
     @override
@@ -153,20 +143,18 @@ class NL2RepoStrictGrader(Grader):
         judged: Judged,
         environment: PythonEnvironment,
     ) -> Verdict:
-        decision = judged.decision
-        tampered = decision.status is Status.TAMPERED
+        decision, integrity = judged.decision, judged.integrity
+        tampered = integrity.answer == "tampered"
         declared = _declared(task)
         of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
-        facts = facts_of(judged, recipe, environment, declared)
-        is_lost_to_time = judged.repeated > judged.won
         return Verdict(
-            status=decision.status,
+            status=Status.TAMPERED if tampered else Status.GRADED,
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
-            facts=facts,
+            facts=facts_of(judged, recipe, environment, declared),
             reasons=reasons_of(judged),
             grader=self._identity(task),
-            cacheable=not (decision.timed_out or is_lost_to_time),
+            cacheable=not (decision.timed_out or integrity.flaky or integrity.unsteady),
             by_time=decision.timed_out,
         )
 
@@ -193,20 +181,8 @@ def _declared(task: Task) -> int | None:
     return declared if isinstance(declared, int) else None
 
 
-class NL2RepoTraceGrader(NL2RepoStrictGrader):
-    """The strict grader, which also compares outside what tests compare, where the original's trace is known."""
+class NL2RepoFullGrader(NL2RepoStrictGrader):
+    """The strict grader, which checks all tests that pass: the same points, and more certainty about them."""
 
-    name = "trace"
-
-    def __init__(
-        self,
-        recipes: Mapping[str, Recipe],
-        recorded: Callable[[str], TraceRecord | None] = shipped_trace,
-        fresh: FreshLookup = shipped_fresh,
-    ) -> None:
-        super().__init__(recipes, fresh)
-        self._recorded = recorded
-
-    @override
-    def _trace(self, task: Task) -> TraceRecord | None:
-        return self._recorded(task.id)
+    name = "full"
+    deep = True

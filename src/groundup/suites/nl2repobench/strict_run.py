@@ -1,156 +1,124 @@
-"""A strict run: the passes over a library, what they say together, and whether they run a second time."""
+"""A strict run: the run that counts, and beside it whether to believe the count."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.library.check import Check
 from groundup.grading.library.composition import SHADOWS, Dropped
-from groundup.grading.library.confirmation import TwinOutcome, confirmed, logs_of_passes
-from groundup.grading.library.decision import FACT, Decision, as_fact, decide, lost_tests, reason, signs_of
-from groundup.grading.library.equality import excused, fails_when_all_fail
-from groundup.grading.library.execution import Execution
-from groundup.grading.library.floor import earned
-from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.passes import Passes, run_passes, without_lies_of_copies
-from groundup.grading.library.trace import Trace, TraceOutcome, traced
-from groundup.grading.library.twin import HiddenSuite
+from groundup.grading.library.decision import (
+    FACT,
+    MAX_REASONS,
+    Decision,
+    as_fact,
+    decide,
+    lost_tests,
+    reason,
+    signs_of,
+)
+from groundup.grading.library.execution import Execution, Rounds, logs_of, run_to_the_end, with_extensions
+from groundup.grading.library.false_forms import HiddenSuite
+from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
+from groundup.grading.library.integrity import Integrity
 from groundup.suites.nl2repobench.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A run of the passes, and what each kind of pass says of it."""
+    """What the run that counts is worth, and whether to believe it."""
 
-    passes: Passes
-    twin: TwinOutcome
-    trace: TraceOutcome
-    repeated: int = 0
-    """Timed tests that failed at first, so that all ran again."""
-    won: int = 0
-    """Of those, tests that count now."""
-    not_earned: int = 0
-    """Tests that passed as they do for a stub."""
-
-    @property
-    def decision(self) -> Decision:
-        """What counts in the end."""
-        return self.trace.decision
+    rounds: Rounds
+    decision: Decision
+    integrity: Integrity
 
     @property
     def execution(self) -> Execution:
         """The run that says how the submission went."""
-        return self.passes.true.last
+        return self.rounds.last
 
-    @property
-    def lost(self) -> frozenset[NumberedTest]:
-        """Expected tests that do not count."""
-        return lost_tests(self.decision)
+    def lost_only(self, timed: Iterable[str]) -> bool:
+        """Whether tests were lost, and only such that a neighbour on the machine may fail."""
+        lost = lost_tests(self.decision)
+        is_whole = self.decision.passed == self.decision.expected - len(lost)
+        return bool(lost) and is_whole and {test.without_parameters for test in lost} <= {*timed}
+
+    def results(self) -> tuple[TestResult, ...]:
+        """Return what each test did in the run that counts, flaky ones named."""
+        flaky = {str(test) for test in self.integrity.flaky}
+        return tuple(
+            one.model_copy(update={"flaky": True}) if one.id in flaky else one for one in self.decision.results
+        )
 
     def logs(self) -> dict[str, bytes]:
-        """Return what a person needs to look at the runs again."""
-        return logs_of_passes(self.passes, self.twin)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the run came to its end, so that each test was judged by itself."""
-        return self.decision.passed == self.decision.expected - len(self.lost)
+        """Return what a person reads: of the run that counts, and apart from it what the check did."""
+        log = self.integrity.log.encode("utf-8", "backslashreplace")
+        return {**logs_of(self.execution), **({"check.txt": log} if log else {})}
 
 
 async def judge(
-    library: LibraryUnderTest, recipe: Recipe, bench: Bench, *, suite: HiddenSuite, trace: Trace | None
+    library: LibraryUnderTest, recipe: Recipe, bench: Bench, *, suite: HiddenSuite, deep: bool
 ) -> Judged:
-    """Run *library*'s hidden tests and say what they are worth. Raises as `run_passes` does."""
-
-    async def judged_on(bench: Bench) -> Judged:
-        twin = recipe.twin
-        passes = await run_passes(library, bench, suite=suite, record=twin, trace=trace)
-        outcome = confirmed(_decided(recipe, passes), passes, twin)
-        is_fault = outcome.may_be_a_fault and await fails_when_all_fail(outcome, library, bench, suite)
-        if is_fault and twin is not None:
-            passes = without_lies_of_copies(passes)
-            hidden_share = await asyncio.to_thread(suite.hidden_share, passes.seed)
-            outcome = excused(confirmed(_decided(recipe, passes), passes, twin), passes, twin, hidden_share)
-        return Judged(passes, outcome, traced(outcome.decision, passes.trace, trace, passes.seed))
-
-    return _earned(await _again_if_timed(judged_on, recipe, bench), recipe)
-
-
-async def _again_if_timed(judged_on: Callable[[Bench], Awaitable[Judged]], recipe: Recipe, bench: Bench) -> Judged:
-    """Return what *judged_on* says; asked twice, the second time undisturbed, where only timed tests were lost.
-
-    The second run is a whole one of the same kind: what knows that it is in it meets all that the first one met.
-    It counts when it loses nothing that the first did not lose, and when it is tampered with.
-    """
-    first = await judged_on(bench)
-    lost = first.lost
-    is_clean = first.decision.status is Status.GRADED and not (first.twin.forged or first.twin.lucky)
-    timed = {*recipe.tests.timed}
-    if not (lost and is_clean and first.is_whole and all(test.without_parameters in timed for test in lost)):
-        return first
-    async with bench.turns.alone() as turn:
-        again = await judged_on(replace(bench, turns=turn))
-    if again.decision.status is Status.TAMPERED:
-        return replace(again, repeated=len(lost))
-    is_better = again.is_whole and again.lost < lost
-    return replace(again if is_better else first, repeated=len(lost), won=is_better * len(lost - again.lost))
-
-
-def _earned(judged: Judged, recipe: Recipe) -> Judged:
-    """Return *judged* with no more of what a stub passes, too, than of other tests."""
-    decision = earned(judged.decision, recipe.floor)
-    trace = judged.trace.model_copy(update={"decision": decision})
-    return replace(judged, trace=trace, not_earned=judged.decision.passed - decision.passed)
-
-
-def _decided(recipe: Recipe, passes: Passes) -> Decision:
-    last = passes.true.last
-    return decide(recipe.expected, recipe.tests, last.canaries, last.report, last.result, passes.true.ended)
+    """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`."""
+    async with bench.turns.taken():
+        library = await with_extensions(library, bench, bench.scratch)
+        rounds = await run_to_the_end(library, bench)
+        last = rounds.last
+        decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
+        integrity = Integrity()
+        if decision.passed:
+            check = Check(library, bench, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
+            integrity = await check.integrity(deep=deep)
+    return Judged(rounds, decision, integrity)
 
 
 def facts_of(
     judged: Judged, recipe: Recipe, environment: PythonEnvironment, declared: int | None
 ) -> dict[str, str | int | float | bool | None]:
     """Return what a verdict tells beside its score."""
-    decision, execution, outcome, trace = judged.decision, judged.execution, judged.twin, judged.trace
+    decision, execution, integrity = judged.decision, judged.execution, judged.integrity
     facts: dict[str, str | int | float | bool | None] = {
         "expected": decision.expected,
         "declared": declared,
         "passed": decision.passed,
+        "stub_passes": len(recipe.floor),
         "extra_passed": decision.extra_passed,
         "collected": execution.report.collected,
         "left_out": len(execution.staged.dropped),
-        "twin": outcome.applied,
+        "integrity": integrity.answer,
+        "check": integrity.depth,
+        "checked": integrity.checked,
         "python": environment.python_version,
     }
+    if integrity.why:
+        facts["integrity_why"] = integrity.why
+    if integrity.flaky:
+        facts["flaky"] = len(integrity.flaky)
     if environment.python_version != recipe.environment.python_micro:
         facts["python_of_recipe"] = recipe.environment.python_micro
     if decision.passed_before_end != decision.passed:
         facts["passed_before_end"] = decision.passed_before_end
-    if outcome.forged:
-        facts["passed_with_false_expectations"] = len(outcome.forged)
-    if outcome.unseen:
-        facts["not_seen_to_fail"] = len(outcome.unseen)
-    if judged.not_earned:
-        facts["passed_as_for_a_stub"] = judged.not_earned
-    if trace.applied:
-        facts |= {"traced": trace.traced, "traced_without_expectation": trace.hidden}
-    if trace.lost:
-        facts["not_confirmed_by_trace"] = len(trace.lost)
-    if judged.repeated:
-        facts |= {"repeated": judged.repeated, "passed_when_repeated": judged.won}
     if execution.report.foreign:
         facts["foreign_lines"] = execution.report.foreign
-    facts[FACT] = as_fact([*outcome.signs, *trace.signs, *signs_of(execution.report, execution.result)])
+    facts[FACT] = as_fact(signs_of(execution.report, execution.result))
     return facts
 
 
 def reasons_of(judged: Judged) -> tuple[Reason, ...]:
     """Return why the score is what it is."""
-    dropped = judged.execution.staged.dropped
-    return tuple(_with_left_out(why, dropped) for why in judged.decision.reasons)
+    integrity, dropped = judged.integrity, judged.execution.staged.dropped
+    reasons = [_with_left_out(why, dropped) for why in judged.decision.reasons]
+    if integrity.answer == "tampered":
+        reasons.insert(0, reason(Stage.TEST, integrity.why))
+    if integrity.flaky:
+        reasons.append(_flaky_reason(integrity.flaky))
+    return tuple(reasons[:MAX_REASONS])
+
+
+def _flaky_reason(flaky: frozenset[NumberedTest]) -> Reason:
+    told = f"{len(flaky)} of these passed when they ran again, first {min(flaky)}: flaky, and lost all the same"
+    return reason(Stage.TEST, told)
 
 
 def _with_left_out(why: Reason, dropped: Iterable[Dropped]) -> Reason:

@@ -99,13 +99,13 @@ class Nl2RepoBench(Suite):
         """Return the graders, imported here: who asks for the tasks alone waits for none."""
         from groundup.suites.nl2repobench.freshening import own_fresh
         from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
-        from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader, NL2RepoTraceGrader
+        from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 
         official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
         fresh = partial(own_fresh, self._fresh_folder)
         strict = NL2RepoStrictGrader(self._recipes, fresh)
-        traced = NL2RepoTraceGrader(self._recipes, fresh=fresh)
-        return {grader.name: grader for grader in (strict, traced, official)}
+        full = NL2RepoFullGrader(self._recipes, fresh)
+        return {grader.name: grader for grader in (strict, full, official)}
 
     @override
     def data_source(self) -> DataSource:

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
-from groundup.grading.library.confirmation import TwinOutcome, confirmed
+from groundup.grading.library.check import Check
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
-from groundup.grading.library.execution import Execution, logs_of
-from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest, TwinRecord
-from groundup.grading.library.passes import run_passes, suite_of
+from groundup.grading.library.execution import logs_of, run_to_the_end
+from groundup.grading.library.false_forms import function_of, suite_of
+from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
+from groundup.grading.library.integrity import Integrity
 from groundup.grading.library.report import Result
-from groundup.grading.library.twin import function_of
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
@@ -62,42 +61,34 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         timeout_s=lifecycle.tests_s,
         memory_mb=lifecycle.tests.memory_mb,
     )
-    suite = await asyncio.to_thread(suite_of, folder.parent, hidden.protected, expected)
-    # There is no original from which it could be recorded how the twin's tests fail, so each fails at its end,
-    # too, and only those that may not come to it pass both ways honestly.
-    functions = frozenset(map(function_of, expected))
-    early = suite.returning()
-    free = frozenset(key for key in expected if function_of(key) in early)
-    record = TwinRecord(runs=1, tailed=tuple(sorted(functions)), free=free)
     library = LibraryUnderTest(submission, folder.parent, hidden, installed.environment)
-    passes = await run_passes(library, bench, suite=suite, record=record)
-    execution = passes.true.last
-    decided = decide(expected, hidden, execution.canaries, execution.report, execution.result, passes.true.ended)
-    outcome = confirmed(decided, passes, record)
-    decision = outcome.decision
+    rounds = await run_to_the_end(library, bench)
+    execution = rounds.last
+    decision = decide(expected, hidden, execution.report, execution.result, rounds.ended)
+    integrity = Integrity()
+    if decision.passed:
+        suite = await asyncio.to_thread(suite_of, folder.parent, hidden.protected, expected)
+        # There is no original that could show which false forms fail, so each fails at its end, too.
+        record = FalseRecord(tailed=tuple(sorted(set(map(function_of, expected)))))
+        integrity = await Check(library, bench, suite, record, rounds, expected).integrity(deep=False)
+    is_tampered = integrity.answer == "tampered"
     return TestRun(
-        results=_results(decision),
+        results=_results(decision, counts=not is_tampered),
         collected=execution.report.collected or 0,
         collection_errors=execution.report.collection_errors,
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
         timed_out=decision.timed_out,
         seconds=execution.result.duration_s,
-        signs=_signs(outcome, execution),
+        signs=as_fact([*([integrity.why] if is_tampered else []), *signs_of(execution.report, execution.result)]),
+        integrity=integrity.answer,
+        integrity_why=integrity.why,
         log=b"".join(logs_of(execution).values())[: lifecycle.log_bytes],
     )
 
 
-def _signs(outcome: TwinOutcome, execution: Execution) -> str:
-    """Return the signs of tampering, first of all that results were forged: then no test counts."""
-    decision = outcome.decision
-    is_tampered = decision.status is Status.TAMPERED
-    messages = [reason.message for reason in decision.reasons[:1]] if is_tampered else outcome.signs
-    return as_fact([*messages, *signs_of(execution.report, execution.result)])
-
-
-def _results(decision: Decision) -> dict[NumberedTest, Result]:
-    """Return what each expected test did, as errors where the decision is that nothing counts."""
-    counts = decision.status is Status.GRADED and (decision.passed > 0 or decision.passed_before_end == 0)
+def _results(decision: Decision, *, counts: bool) -> dict[NumberedTest, Result]:
+    """Return what each expected test did, as errors where nothing *counts*."""
+    counts = counts and (decision.passed > 0 or decision.passed_before_end == 0)
     results = {}
     for test in decision.results:
         if test.outcome != "missing" and test.expected:

@@ -127,6 +127,10 @@ def _facts(
         facts["died_in_tests"] = True
     if tests.signs is not None:
         facts["signs"] = tests.signs
+    if tests.integrity is not None:
+        facts["integrity"] = tests.integrity
+    if tests.integrity_why:
+        facts["integrity_why"] = tests.integrity_why
     return facts
 
 

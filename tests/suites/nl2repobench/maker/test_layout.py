@@ -82,15 +82,6 @@ testpaths = tests
     assert found.late_filters == ("ignore::demo.Old",)
 
 
-def test_canaries_are_collected_whatever_test_files_are_called(tmp_path: Path) -> None:
-    """Where pytest collects one odd name only, our own tests get a pattern of their own."""
-    config = '[tool.pytest.ini_options]\npython_files = "tests.py"\n'
-    found = layout(tmp_path, {"demo/__init__.py": "", "tests/tests.py": "", "pyproject.toml": config})
-
-    assert found.canary_name == "canary_{}.py"
-    assert found.ini == ("python_files = tests.py canary_*.py",)
-
-
 def test_conftests_and_import_paths_of_the_root_are_kept(tmp_path: Path) -> None:
     """A root conftest is part of the tests, and a folder that the configuration puts on the path is searched."""
     config = '[tool.pytest.ini_options]\npythonpath = ["helpers"]\n'

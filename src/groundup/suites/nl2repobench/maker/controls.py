@@ -1,20 +1,21 @@
 """Proving a recipe: freeze what works, show that worthless submissions score nothing, and check it again later.
 
 Stubs have every name of the original and no behaviour, so what they pass is the floor of a recipe: tests that ask
-for no more than that something exists or fails, and count in proportion only (`grading.library.floor`). The cheats
-stand on a stub, and may not pass one test more.
+for no more than that something exists or fails. The cheats stand on a stub, and may not win one test more.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groundup.domain.errors import TaskError
-from groundup.domain.verdicts import Status
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.bench import Bench
+from groundup.grading.library.check import Check
 from groundup.grading.library.decision import decide, passing_tests
 from groundup.grading.library.execution import run_to_the_end
-from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
+from groundup.grading.library.false_forms import suite_of
+from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.suites.nl2repobench.freezing import freeze, locked
 from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers
 from groundup.suites.nl2repobench.maker.differences import explained, unexplained
@@ -119,11 +120,16 @@ async def _passed(
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    rounds = await run_to_the_end(LibraryUnderTest(folder, original, recipe.tests, environment), bench)
+    library = LibraryUnderTest(folder, original, recipe.tests, environment)
+    rounds = await run_to_the_end(library, bench)
     last = rounds.last
-    decision = decide(recipe.expected, recipe.tests, last.canaries, last.report, last.result, rounds.ended)
-    is_worthless = decision.status is Status.TAMPERED or not decision.passed
-    return frozenset() if is_worthless else passing_tests(decision)
+    decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
+    if not decision.passed:
+        return frozenset()
+    suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
+    check = Check(library, bench, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
+    integrity = await check.integrity(deep=True)
+    return frozenset() if integrity.answer == "tampered" else passing_tests(decision)
 
 
 def _own_tests(recipe: Recipe) -> dict[str, str]:
@@ -205,12 +211,10 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
 def _twin_changes(before: Recipe, after: Recipe) -> Iterator[str]:
     old, new = before.twin, after.twin
     if old is None and new is not None:
-        yield f"it had no twin; {len(new.free)} tests are free in it"
+        yield f"its false forms were not tried; {len(new.free)} tests pass in them"
     elif old is not None and new is not None:
         yield from _sets("free test", set(map(str, old.free)), set(map(str, new.free)))
-        if new.mixed != old.mixed:
-            does, did = ("passes", "did not") if new.mixed else ("does not pass", "did")
-            yield f"it {does} where half of the tests are false (`mixed`), which it {did}"
+        yield from _sets("leaning test", set(map(str, old.leaning)), set(map(str, new.leaning)))
 
 
 def _sets(what: str, before: set[str], after: set[str]) -> Iterator[str]:

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.report import Result
 from groundup.suites.nl2repobench.freezing import given_reason
@@ -98,10 +97,9 @@ _SIGNS = (
 
 def with_reasons(recipe: Recipe, execution: Execution, say: Callable[[str], None]) -> Recipe:
     """Return the draft with a reason for each failing test whose output shows one."""
-    own = own_tests(execution.canaries, execution.report.results)
     reasons: dict[str, Why] = dict(recipe.reasons)
     for key, result in sorted(execution.report.results.items()):
-        if key in own or result.outcome not in ("failed", "error") or given_reason(recipe, key) is not None:
+        if result.outcome not in ("failed", "error") or given_reason(recipe, key) is not None:
             continue
         why = _reason_of(result)
         say(f"fails: {key}: {result.message} -> {why.value if why else 'no reason known'}")

@@ -112,7 +112,7 @@ async def _scored(recipe: Recipe, original: Path, held: Bench) -> list[str]:
     """Return what the original does not pass with the recipe's layers on the image's system."""
     environment = await held.builder.python(recipe.environment.request())
     execution = await run_hidden_tests(LibraryUnderTest(original, original, recipe.tests, environment), held)
-    decision = decide(recipe.expected, recipe.tests, execution.canaries, execution.report, execution.result)
+    decision = decide(recipe.expected, recipe.tests, execution.report, execution.result)
     if decision.passed == len(recipe.expected):
         return []
     return [f"grading: the original passes {decision.passed} of {len(recipe.expected)} tests in it"]

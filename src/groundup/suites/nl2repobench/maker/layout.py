@@ -11,7 +11,6 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -120,7 +119,6 @@ def read_layout(
     config = read_config(root)
     arguments, notes = _arguments(root, roots, packages, commands, test_files)
     ini, late = config.lines(packages)
-    ini, canary_name = _with_canaries(ini)
     helpers = [name for name in packages if "test" in name.lower() and not _is_plugin(name)]
     if len(helpers) == len(packages):
         helpers = []
@@ -136,7 +134,6 @@ def read_layout(
         ),
         ini=ini,
         late_filters=late,
-        canary_name=canary_name,
         distribution=_distribution(project),
     )
     return tests, notes
@@ -222,23 +219,6 @@ def _protected(
     helping = [place if (root / place).is_dir() else f"{place}.py" for place in helping]
     found = dict.fromkeys([*arguments, *published, *conftests, *helping])
     return tuple(path for path in found if not set(map(str, Path(path).parents)) & found.keys())
-
-
-def _with_canaries(ini: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return the configuration and a file name that pytest collects by it, so that our own tests are found."""
-    for number, line in enumerate(ini):
-        if line.startswith("python_files ="):
-            patterns = line.partition("=")[2].split()
-            for at in range(number + 1, len(ini)):
-                if not ini[at].startswith(" "):
-                    break
-                patterns.append(ini[at].strip())
-            if any(fnmatch("test_x.py", pattern) for pattern in patterns):
-                break
-            rest = [other for other in ini[number + 1 :] if not other.startswith(" ")]
-            joined = f"python_files = {' '.join([*patterns, 'canary_*.py'])}"
-            return (*ini[:number], joined, *rest), "canary_{}.py"
-    return tuple(ini), "test_{}.py"
 
 
 def _is_plugin(name: str) -> bool:

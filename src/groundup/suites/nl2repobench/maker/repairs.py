@@ -15,7 +15,6 @@ from packaging.utils import canonicalize_name
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.bench import Bench
-from groundup.grading.library.canary import own_tests
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.settings import load
@@ -221,9 +220,8 @@ async def run_and_repair(
 
 
 def outcomes_of(execution: Execution) -> list[str]:
-    """Return the outcomes of the hidden tests, without those that groundup added."""
-    own = own_tests(execution.canaries, execution.report.results)
-    return [result.outcome for key, result in execution.report.results.items() if key not in own]
+    """Return the outcomes of the hidden tests."""
+    return [result.outcome for result in execution.report.results.values()]
 
 
 def noted(notes: str, more: Sequence[str]) -> str:

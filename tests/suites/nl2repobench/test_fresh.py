@@ -1,4 +1,4 @@
-"""Tests of groundup.grading.library.fresh: other inputs for tests, and what they say of a submission."""
+"""Tests of groundup.suites.nl2repobench.fresh: other inputs for tests, and what they say of a submission."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.fresh import FreshInputs, digest, is_telling, judged, value_in, variants
+from groundup.grading.library.false_forms import HiddenSuite, applied
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.twin import HiddenSuite, applied
+from groundup.suites.nl2repobench.fresh import FreshInputs, digest, is_telling, judged, value_in, variants
 
 SUITE = b'''
 import pytest
@@ -45,6 +45,12 @@ def test_error():
 def test_nothing_to_change():
     assert grow() == 1
 '''
+
+
+def _suite(source: bytes) -> HiddenSuite:
+    return HiddenSuite(["t.py"], lambda path: source)
+
+
 KNOWN: Mapping[object, object] = {
     (3, 4): 13,
     (1, 1): 2,
@@ -111,7 +117,7 @@ def run(source: bytes, name: str, **library: object) -> None:
 @pytest.mark.parametrize("seed", ["1", "2", "3", "4", "5"])
 def test_variants_ask_the_original_and_then_expect_what_it_said(seed: str) -> None:
     """Each form of comparison is varied; the original passes it, and a table of answers fails."""
-    suite = HiddenSuite({"t.py": SUITE})
+    suite = _suite(SUITE)
     found = {one.unit.name: one for one in variants(suite, seed)}
     assert found.keys() == CHANGED
     for name, one in found.items():
@@ -129,7 +135,7 @@ def test_variants_ask_the_original_and_then_expect_what_it_said(seed: str) -> No
 
 def test_the_same_seed_draws_the_same() -> None:
     """So variants can be made again, and others by another seed."""
-    suite = HiddenSuite({"t.py": SUITE})
+    suite = _suite(SUITE)
     first, again, other = ([one.inputs for one in variants(suite, seed)] for seed in ("a", "a", "b"))
 
     assert first == again != other
@@ -157,9 +163,7 @@ def test_what_a_stub_may_return_is_not_varied(known: object) -> None:
     """An honest stub passes tests that expect nothing much, and never a variant, which expects something else."""
     assert not is_telling(known)
     assert all(map(is_telling, ("a", 2, [0], [[]], ..., {"a": None}, 0.5)))
-    assert (
-        variants(HiddenSuite({"t.py": f"def test_it():\n    assert f('abc') == {known!r}\n".encode()}), "1") == []
-    )
+    assert variants(_suite(f"def test_it():\n    assert f('abc') == {known!r}\n".encode()), "1") == []
 
 
 def fresh(count: int) -> FreshInputs:
@@ -191,11 +195,11 @@ def test_only_a_gross_pattern_is_a_sign() -> None:
 
 def test_edits_of_another_text_are_refused() -> None:
     """An original that changed needs new ones."""
-    suite = HiddenSuite({"t.py": SUITE})
+    suite = _suite(SUITE)
     made = FreshInputs(
         task="calc", seed="1", runs=3, sources={"t.py": digest(SUITE)}, edits={"t.py": ((0, 0, "# "),)}, tests=()
     )
 
     assert made.changed(suite) == {"t.py": b"# " + SUITE}
     with pytest.raises(TaskError, match="freshen calc"):
-        made.changed(HiddenSuite({"t.py": SUITE + b"#"}))
+        made.changed(_suite(SUITE + b"#"))

@@ -16,10 +16,10 @@ from pydantic import Field
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
+from groundup.grading.library.false_forms import HiddenSuite, Unit, applied
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import leaves, other_literal
 from groundup.grading.library.source_text import SourceEdit, SourceText
-from groundup.grading.library.twin import HiddenSuite, Unit, applied
 from groundup.grading.library.variables import Function
 from groundup.grammars import python_value
 
@@ -55,7 +55,7 @@ class FreshInputs(Record):
         """Return the sources that differ. Raises `TaskError` where they are not those that the edits are of."""
         found = {}
         for path, edits in self.edits.items():
-            source = suite.text(path).source if path in suite.paths() else b""
+            source = suite.text(path).source if path in suite.paths else b""
             if digest(source) != self.sources[path]:
                 raise TaskError(
                     f"the fresh inputs of {self.task} are of another {path}; make them again with "
@@ -143,8 +143,8 @@ class Compared(NamedTuple):
 def variants(suite: HiddenSuite, seed: str) -> list[Variant]:
     """Return for each test function that can be varied one way to do it, chosen by *seed*."""
     found = []
-    for unit in suite.units():
-        if unit.is_test and isinstance(unit.function, ast.FunctionDef):
+    for unit in suite.every_unit():
+        if isinstance(unit.function, ast.FunctionDef):
             random = Random(f"{seed}:{unit.path}:{unit.place}")  # noqa: S311 - the seed is recorded
             variant = _variant(unit, suite.text(unit.path), random)
             if variant is not None and is_telling(variant.known):
@@ -172,7 +172,7 @@ def ids_by_place(suite: HiddenSuite, tests: Collection[NumberedTest]) -> dict[Pl
         by_name.setdefault(test.id.partition("[")[0], set()).add(test)
     return {
         (path, place): frozenset(by_name.get(f"{path}::{name}", ()))
-        for path in suite.paths()
+        for path in sorted(suite.paths)
         for place, name in _named(suite.body(path), "")
     }
 

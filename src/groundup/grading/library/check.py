@@ -1,0 +1,194 @@
+"""Checking whether a count of passed tests is to be believed: the runs behind `integrity`.
+
+At most three more runs, each in a fresh sandbox: a spot check; where that contradicts the count, or `deep` asks
+for it, a full check of all tests that passed; and where that shows a pattern, one more run of those tests alone.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from groundup.domain.errors import SandboxError
+from groundup.grading.bench import Bench
+from groundup.grading.library.decision import FatalTest, why_unfinished
+from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
+from groundup.grading.library.false_forms import FalseForms, HiddenSuite, function_of
+from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
+from groundup.grading.library.integrity import (
+    LOST_AGAIN,
+    Contradiction,
+    Draw,
+    Integrity,
+    contradiction,
+    drawn,
+    is_claimed,
+    is_forged,
+    log_of,
+    sample,
+)
+from groundup.grading.library.report import Result
+from groundup.sandbox.protocol import Ending
+
+FORGED = "tests pass although they are made to fail: results are being forged"
+MEDDLED = "tests pass with false expectations, too"
+UNREPEATED = "tests that passed in the run that counts fail in a check"
+CLAIMED = "tests passed in the run that counts and fail when they run again: results were forged there"
+_LEAST_TEST_S = 10.0
+_SLOWER = 10
+"""A test with a false expectation may wait for ever; it has so many times what it took, and at least that long."""
+
+
+@dataclass
+class Check:
+    """The checks of one submission. *true*: the run that counts; *expected*: the tests that it was about."""
+
+    library: LibraryUnderTest
+    bench: Bench
+    suite: HiddenSuite
+    record: FalseRecord
+    true: Rounds
+    expected: frozenset[NumberedTest]
+    log: str = ""
+
+    def __post_init__(self) -> None:
+        """Draw the seed: no submission can know it, for it was handed in before."""
+        self.seed = secrets.token_hex(8)
+        self.random = Random(f"{self.seed} drawn")  # noqa: S311 - the seed is the secret
+        self.forms = FalseForms(self.suite, self.seed, self.record.tailed)
+        results = self.true.last.report.results
+        ended = {end.test for end in self.true.ended}
+        self.passed = {
+            test: found.duration_s
+            for test, found in results.items()
+            if found.outcome == "passed" and test in self.expected - ended
+        }
+
+    async def integrity(self, *, deep: bool) -> Integrity:
+        """Return whether to believe the count. *deep*: check all tests. Raises `SandboxError`."""
+        never = self.record.free | self.record.leaning
+        candidates = {test: time_s for test, time_s in self.passed.items() if test not in never}
+        if not candidates:
+            return Integrity()
+        chosen = sample(candidates, self.random)
+        draw = await asyncio.to_thread(drawn, chosen, self.forms, self.random)
+        draw = draw.model_copy(update={"lost": self._lost()})
+        seen, rounds = await self._run("spot check", draw)
+        flaky = frozenset(test for test in draw.lost if _outcome(rounds, test) == "passed")
+        answer = Integrity(depth="spot", checked=len(draw.tests - draw.lost))
+        is_unsteady = bool(seen.failed_true)
+        if seen or deep:
+            answer = await self._full(candidates, draw, seen)
+        return answer.model_copy(
+            update={"flaky": flaky, "unsteady": answer.unsteady or is_unsteady, "log": self.log}
+        )
+
+    def _lost(self) -> frozenset[NumberedTest]:
+        """Return tests that failed and run once more, as many as take no longer than what is drawn."""
+        results = self.true.last.report.results
+        failed = [
+            key for key in sorted(self.expected & results.keys()) if results[key].outcome in ("failed", "error")
+        ]
+        return frozenset(sample({key: results[key].duration_s for key in failed[:LOST_AGAIN]}, self.random))
+
+    async def _full(self, candidates: dict[NumberedTest, float], first: Draw, spot: Contradiction) -> Integrity:
+        """Check all *candidates*: what was true in the *first* draw is false now, so each shows both forms."""
+        draw = await asyncio.to_thread(drawn, candidates, self.forms, self.random, first)
+        seen, _ = await self._run("full check", draw)
+        answer = Integrity(depth="full", checked=len(draw.tests), unsteady=bool(seen.failed_true))
+        both = Contradiction(
+            passed_false=seen.passed_false | spot.passed_false, failed_true=seen.failed_true | spot.failed_true
+        )
+        if is_forged(both.passed_false) or is_claimed(both.failed_true):
+            return answer.model_copy(update=await self._confirmed(both, len(draw.true | first.true)))
+        if seen.unfinished:
+            return answer.model_copy(
+                update={"answer": "suspect", "why": f"the check of its passed tests has no end: {seen.unfinished}"}
+            )
+        return answer
+
+    async def _confirmed(self, seen: Contradiction, of: int) -> dict[str, str]:
+        """Run what accuses once more: false forms that passed made to fail, true ones that failed as they are.
+
+        *of*: how many tests ran in their true form.
+        """
+        forged, claimed = is_forged(seen.passed_false), is_claimed(seen.failed_true)
+        false = sorted(seen.passed_false) if forged else []
+        # By chance: at the end of their text, or by the runner as they return, which their text does not show.
+        at_ends = frozenset(self.random.sample(false, len(false) // 2))
+        draw = Draw(true=(seen.failed_true - {*false}) if claimed else frozenset(), false=frozenset(false))
+        overlay = Overlay(
+            changed=self.forms.failing_at_ends(at_ends),
+            failing=tuple(test for test in false if function_of(test) not in map(function_of, at_ends)),
+        )
+        again, rounds = await self._run("once more, made to fail or alone", draw, overlay)
+        number, changed = len(seen.passed_false), _changed(self.true) or _changed(rounds)
+        if is_forged(again.passed_false):
+            return {"answer": "tampered", "why": f"{len(again.passed_false)} {FORGED}"}
+        if forged and changed:
+            return {"answer": "tampered", "why": f"{number} {MEDDLED}, and it changed {changed}"}
+        if claimed and is_claimed(again.failed_true, of):
+            return {"answer": "tampered", "why": f"{len(again.failed_true)} {CLAIMED}"}
+        if forged:
+            return {"answer": "suspect", "why": f"{number} {MEDDLED}; made to fail, they fail"}
+        return {"answer": "suspect", "why": f"{len(seen.failed_true)} {UNREPEATED}"}
+
+    async def _run(self, name: str, draw: Draw, overlay: Overlay | None = None) -> tuple[Contradiction, Rounds]:
+        """Run the tests of *draw*, false ones by their false forms or by *overlay*. Raises `SandboxError`."""
+        order = [test for test in self.true.last.report.results if test in draw.tests]
+        if overlay is None:
+            overlay = await asyncio.to_thread(false_overlay, self.forms, draw, order)
+        else:
+            overlay = overlay.model_copy(update={"chosen": tuple(order)})
+        slowest_s = max((self.passed.get(test, 0.0) for test in draw.tests), default=0.0)
+        limit_s = max(_LEAST_TEST_S, _SLOWER * slowest_s)
+        one_test_s = self.library.hidden.one_test_s
+        overlay = overlay.model_copy(update={"one_test_s": min(limit_s, one_test_s) if one_test_s else limit_s})
+        rounds = with_true_names(await run_to_the_end(self.library, self.bench, overlay), overlay)
+        last = rounds.last
+        if last.result.ending is Ending.SANDBOX_DIED:
+            raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")
+        why = why_unfinished(last.report, last.result)
+        self.log += log_of(f"{name}, seed {self.seed}", draw, lambda test: _outcome(rounds, test))
+        return contradiction(draw, rounds, "" if why is None else why.message), rounds
+
+
+def false_overlay(forms: FalseForms, draw: Draw, order: Sequence[NumberedTest]) -> Overlay:
+    """Return the run of a draw's tests in this *order*, false ones by their false *forms*."""
+    false = forms.falsified(draw.false)
+    called = {own: called for called, own in false.renamed.items()}
+    chosen = tuple(called.get(test, test) for test in order)
+    return Overlay(changed=false.changed, renamed=false.renamed, chosen=chosen)
+
+
+def _changed(rounds: Rounds) -> str:
+    """Return a function of pytest, of the runner or of Python that the submission changed; "" for none."""
+    seen = rounds.last.report.observed
+    return "" if seen is None else next(iter((*seen.changed, *seen.frames)), "")
+
+
+def _outcome(rounds: Rounds, test: NumberedTest) -> str:
+    """Return what a test did; "ended" where it ended the process."""
+    if any(end.test == test for end in rounds.ended):
+        return "ended"
+    found = rounds.last.report.results.get(test)
+    return "missing" if found is None else found.outcome
+
+
+def with_true_names(rounds: Rounds, overlay: Overlay) -> Rounds:
+    """Return *rounds* under the names that its tests have when they are true.
+
+    A true name that no test has here is a guess: believed, it would take the place of what the case did.
+    """
+    names, report = overlay.renamed, rounds.last.report
+    guessed = frozenset(names.values()) - names.keys()
+    results: dict[NumberedTest, Result] = {
+        names.get(key, key): found for key, found in report.results.items() if key not in guessed
+    }
+    ended = tuple(
+        FatalTest(test=names.get(end.test, end.test), ending=end.ending, whole_file=end.whole_file)
+        for end in rounds.ended
+    )
+    report = report.model_copy(update={"results": results})
+    return Rounds(last=rounds.last.model_copy(update={"report": report}), ended=ended)

@@ -1,0 +1,144 @@
+"""What is drawn for a check, and what its outcome means."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.grading.library.decision import FatalTest
+from groundup.grading.library.execution import Execution, Rounds
+from groundup.grading.library.false_forms import FalseForms, HiddenSuite
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.integrity import (
+    LEAST_SAMPLE,
+    SAMPLE,
+    Draw,
+    contradiction,
+    drawn,
+    is_claimed,
+    is_forged,
+    sample,
+)
+from groundup.grading.library.report import Result, RunnerReport
+from groundup.grading.library.staging import Staged
+from groundup.sandbox.protocol import CommandResult, Ending
+
+A, B, C, D = (NumberedTest(f"t.py::test_{name}") for name in "abcd")
+
+
+def _rounds(outcomes: Mapping[NumberedTest, str], *ended: FatalTest) -> Rounds:
+    results = {test: Result.model_validate({"outcome": outcome}) for test, outcome in outcomes.items()}
+    last = Execution(
+        staged=Staged(workspace=Path("/nowhere"), mounts=(), dropped=()),
+        report=RunnerReport(results=results, exit_code=1),
+        result=CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0),
+        peak_memory_mb=None,
+    )
+    return Rounds(last=last, ended=ended)
+
+
+def _forms(source: str, *keys: NumberedTest) -> FalseForms:
+    return FalseForms(HiddenSuite(["t.py"], lambda path: source.encode(), keys), "seed")
+
+
+@given(st.lists(st.floats(0, 100), max_size=80), st.integers())
+def test_a_sample_is_small_and_cheap(durations: list[float], seed: int) -> None:
+    """At most 32 tests, which take a twentieth of the suite's time or next to nothing; six in any case."""
+    tests = {NumberedTest(f"t.py::test_{number}"): time_s for number, time_s in enumerate(durations)}
+    chosen = sample(tests, Random(seed))
+    budget_s = max(0.2, 0.05 * sum(durations))
+
+    assert chosen <= tests.keys()
+    assert min(len(tests), LEAST_SAMPLE) <= len(chosen) <= SAMPLE
+    assert len(chosen) == LEAST_SAMPLE or sum(tests[test] for test in chosen) <= budget_s + 1e-6 or len(tests) < 6
+
+
+def test_a_small_suite_is_drawn_whole() -> None:
+    """There each test counts for much."""
+    tests = {NumberedTest(f"t.py::test_{number}"): 0.001 for number in range(30)}
+
+    assert sample(tests, Random(1)) == tests.keys()
+
+
+def test_about_half_is_false() -> None:
+    """By chance, so that no submission knows which; a single test may have either form."""
+    keys = [NumberedTest(f"t.py::test_{number}") for number in range(21)]
+    source = "".join(f"def test_{number}():\n    assert f({number}) == 5\n" for number in range(21))
+    forms = _forms(source, *keys)
+    draws = [drawn(keys, forms, Random(seed)) for seed in range(20)]
+
+    assert {len(draw.false) for draw in draws} == {10, 11}
+    assert len({draw.false for draw in draws}) == 20
+    assert all(draw.true | draw.false == {*keys} for draw in draws)
+    assert {len(drawn(keys[:1], forms, Random(seed)).false) for seed in range(20)} == {0, 1}
+
+
+def test_what_cannot_be_false_stays_true() -> None:
+    """A test that may return before its end would pass a false form honestly."""
+    source = "def test_a():\n    if f():\n        return\n    assert g() == 1\n"
+    forms = _forms(source, A)
+
+    assert all(drawn([A], forms, Random(seed)) == Draw(true=frozenset({A})) for seed in range(10))
+
+
+def test_honest_work_contradicts_nothing() -> None:
+    """True forms pass and false ones fail; what is not reported of the false half says nothing."""
+    draw = Draw(true=frozenset({A, B}), false=frozenset({C, D}))
+
+    assert not contradiction(draw, _rounds({A: "passed", B: "passed", C: "failed"}), "")
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error", "skipped", None])
+def test_a_true_form_that_does_not_pass_contradicts(outcome: str | None) -> None:
+    """It passed in the run that counts; in a check with an end that holds for what is missing, too."""
+    found = contradiction(Draw(true=frozenset({A})), _rounds({} if outcome is None else {A: outcome}), "")
+
+    assert found.failed_true == {A}
+    assert bool(found)
+
+
+@pytest.mark.parametrize("outcome", ["passed", "xpassed"])
+def test_a_false_form_that_passes_contradicts(outcome: str) -> None:
+    """Something else than the test decided."""
+    assert contradiction(Draw(false=frozenset({A})), _rounds({A: outcome}), "").passed_false == {A}
+
+
+def test_a_check_without_an_end_contradicts_and_blames_no_test_that_did_not_run() -> None:
+    """Who ends every check is not believed, and who was too slow for one is accused of nothing."""
+    found = contradiction(Draw(true=frozenset({A, B})), _rounds({A: "passed"}), "the tests were stopped")
+
+    assert (found.failed_true, found.unfinished) == (frozenset(), "the tests were stopped")
+    assert found
+
+
+def test_a_test_that_ends_the_process_has_failed_but_for_lack_of_time() -> None:
+    """A false form may crash an honest library; a true one that did not before may not."""
+    draw = Draw(true=frozenset({A, B}), false=frozenset({C}))
+    ended = [FatalTest(test=A), FatalTest(test=B, ending=Ending.TIMEOUT), FatalTest(test=C)]
+    found = contradiction(draw, _rounds({}, *ended), "")
+
+    assert found.failed_true == {A}
+    assert not found.passed_false
+
+
+def test_two_functions_or_eight_cases_are_more_than_chance() -> None:
+    """One false expectation may happen to be true, and so may all cases of one test."""
+    cases = [NumberedTest(f"t.py::test_a[{number}]") for number in range(8)]
+
+    assert not is_forged([A])
+    assert is_forged([A, B])
+    assert not is_forged(cases[:7])
+    assert is_forged(cases)
+
+
+def test_four_true_forms_that_fail_are_more_than_flaky_ones() -> None:
+    """And half of all where they are to prove that results were forged."""
+    failed = [NumberedTest(f"t.py::test_{number}") for number in range(4)]
+
+    assert not is_claimed(failed[:3])
+    assert is_claimed(failed)
+    assert is_claimed(failed, of=8)
+    assert not is_claimed(failed, of=9)

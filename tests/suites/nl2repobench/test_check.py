@@ -1,0 +1,104 @@
+"""Checks of a count, with real sandboxes: what they say of honest, faulty and forging libraries."""
+
+from dataclasses import replace
+
+import pytest
+
+from groundup.domain.verdicts import Status
+from groundup.grading.library.hidden import NumberedTest
+from groundup.suites.base import Graded
+from tests.grading.library.laboratory import LIBRARY, ORIGINAL
+from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, Trial, passed
+
+pytestmark = pytest.mark.end_to_end
+
+PASSES_ALL = """
+import _pytest.python
+def _runtest(self):
+    try: _original(self)
+    except BaseException:
+        if not FORGES: raise
+_original = _pytest.python.Function.runtest
+_pytest.python.Function.runtest = _runtest
+"""
+SEES_ALL = "__import__('sys').modules.get('test_extra')"
+"""A check imports only the files of its tests, and no test of this one is expected."""
+SUMS = "import calc\n" + "".join(
+    f"def test_sum_{number}(): assert calc.add({number}, 1) == {number + 1}\n" for number in range(12)
+)
+FILES = {**ORIGINAL, "tests/test_sums.py": SUMS, "tests/test_extra.py": "def test_extra(): pass\n"}
+SUM_TESTS = frozenset(NumberedTest(f"tests/test_sums.py::test_sum_{number}") for number in range(12))
+
+
+def _answer(graded: Graded) -> tuple[object, object]:
+    return graded.verdict.facts["integrity"], graded.verdict.facts["check"]
+
+
+async def test_an_honest_library_is_clean(trial: Trial) -> None:
+    """Whole or broken: a spot check contradicts nothing, and its log is apart from that of the run that counts."""
+    for files, points in ((ORIGINAL, 8), ({"calc/__init__.py": BROKEN}, BROKEN_PASSES)):
+        graded = await trial.grade(files)
+
+        assert (_answer(graded), passed(graded)) == (("clean", "spot"), points)
+        assert b"spot check" in graded.logs["check.txt"]
+        assert f"{points} passed".encode() in graded.logs["stdout.txt"]
+        assert graded.verdict.cacheable
+
+
+async def test_nothing_is_checked_where_nothing_passes(trial: Trial) -> None:
+    """There is nothing to believe."""
+    graded = await trial.grade({})
+
+    assert (_answer(graded), passed(graded)) == (("clean", "none"), 0)
+    assert "check.txt" not in graded.logs
+
+
+async def test_a_library_that_makes_everything_pass_is_tampered_with(trial: Trial) -> None:
+    """It passes false forms, and what is made to fail."""
+    graded = await trial.grade({"calc/__init__.py": PASSES_ALL.replace("FORGES", "True") + BROKEN})
+
+    assert (graded.verdict.status, graded.verdict.score) == (Status.TAMPERED, None)
+    assert _answer(graded) == ("tampered", "full")
+    assert graded.verdict.facts["passed"] == 8, "what it claimed is told"
+
+
+async def test_a_library_that_is_honest_in_checks_is_caught_by_the_true_half(trial: Trial) -> None:
+    """It claimed to pass what it fails when it runs again."""
+    expected = RECIPE.expected | SUM_TESTS
+    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
+    wrong = LIBRARY.replace("return a + b", "return 0")
+    graded = await trial.grade({"calc/__init__.py": PASSES_ALL.replace("FORGES", SEES_ALL) + wrong})
+
+    assert graded.verdict.status is Status.TAMPERED, graded.logs.get("check.txt")
+    assert "fail when they run again" in graded.verdict.reasons[0].message
+
+
+async def test_a_full_check_covers_all_tests(trial: Trial) -> None:
+    """On request, with the same points."""
+    graded = await trial.grade(ORIGINAL, deep=True)
+
+    assert (_answer(graded), passed(graded)) == (("clean", "full"), 8)
+    assert graded.verdict.facts["checked"] == 8
+
+
+async def test_a_lost_test_that_passes_when_it_runs_again_is_called_flaky(trial: Trial) -> None:
+    """It stays lost, the list of tests and the reasons say so, and the verdict is not cached."""
+    library = LIBRARY.replace("return a * b", f"return -1 if a == 3 and {SEES_ALL} else a * b")
+    expected = RECIPE.expected | SUM_TESTS
+    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
+    graded = await trial.grade({"calc/__init__.py": library})
+
+    assert passed(graded) == len(expected) - 1
+    assert [test.id for test in graded.tests if test.flaky] == ["tests/test_calc.py::test_multiply"]
+    assert (graded.verdict.facts["flaky"], graded.verdict.cacheable) == (1, False)
+    assert "flaky" in graded.verdict.reasons[-1].message
+
+
+async def test_a_failure_shows_its_values(trial: Trial) -> None:
+    """The list of tests has a short traceback of each, with what the assertion compared."""
+    graded = await trial.grade({"calc/__init__.py": BROKEN})
+    details = {test.id: test.detail for test in graded.tests if test.outcome == "failed"}
+
+    assert "assert 7 == 12" in details["tests/test_calc.py::test_multiply"]
+    assert "where 7 =" in details["tests/test_calc.py::test_multiply"]
+    assert all("_pytest" not in text for text in details.values())
