@@ -12,12 +12,12 @@ from random import Random
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import Vocabulary, leaves, other_literal
 from groundup.grading.library.source_text import SourceEdit, SourceText
-from groundup.grading.library.tables import is_literal, literal_value, loaded
 from groundup.grading.library.variables import Function
 from groundup.grammars import python_value
 
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
 _TRIES = 10
+_BUILDERS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Table:
 
     def _part(self, number: int, column: int, instead: Mapping[int, object]) -> str:
         node = self.rows[number][column]
-        value = instead.get(column, literal_value(node) if is_literal(node) else node)
+        value = instead.get(column, _literal_value(node) if _is_literal(node) else node)
         # These are pytest's own rules: other values are called by their parameter and the row's number.
         if isinstance(value, str):
             return value.encode("unicode_escape").decode()
@@ -117,7 +117,7 @@ def _drawn(
         edits.append(SourceEdit(text.start(leaf), text.stop(leaf), new))
         is_whole = isinstance(row[column], ast.Constant)
         names.append(table.case(number, {column: python_value(f"({new.decode()})")} if is_whole else {}))
-        if not is_whole and isinstance(literal_value(row[column]), _PLAIN):
+        if not is_whole and isinstance(_literal_value(row[column]), _PLAIN):
             raise ValueError("a number behind a sign, or joined texts")
     return edits, names
 
@@ -153,14 +153,14 @@ def _row(row: ast.expr, width: int) -> Sequence[ast.expr]:
 
 
 def _is_usable(function: Function, table: _Table, column: int) -> bool:
-    return all(is_literal(row[column]) and any(leaves(row[column])) for row in table.rows) and _decides(
+    return all(_is_literal(row[column]) and any(leaves(row[column])) for row in table.rows) and _decides(
         function, table.names[column]
     )
 
 
 def _decides(function: Function, name: str) -> bool:
     """Whether each run of *function* that passes compares something with the parameter, which has no other use."""
-    uses = [node for node in loaded(function) if node.id == name]
+    uses = [node for node in _loaded(function) if node.id == name]
     sides = {id(side) for statement in ast.walk(function) for side in _compared(statement)}
     certain = {id(side) for statement in function.body for side in _compared(statement)}
     is_left = any(isinstance(one, ast.Return | ast.Try) for one in ast.walk(function))
@@ -189,3 +189,42 @@ def _exact(node: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Attribute(attr="approx") | ast.Name(id="approx"), args=[value, *_]):
             return value
     return node
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether *node* is a value that its text alone gives."""
+    match node:
+        case ast.Constant():
+            return node.value is not Ellipsis
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _is_literal(operand)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            return all(map(_is_literal, parts))
+        case ast.Dict(keys=keys, values=values):
+            return all(key is not None and _is_literal(key) for key in keys) and all(map(_is_literal, values))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _is_text(left) and _is_text(right)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return name in _BUILDERS and len(args) <= 1 and all(map(_is_literal, args))
+    return False
+
+
+def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add) and _is_text(node.left) and _is_text(node.right)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+
+
+def _literal_value(node: ast.expr) -> object:
+    """Return the value of a literal. Raises `ValueError` or `TypeError` for one that Python refuses."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _literal_value(left) + _literal_value(right)  # type: ignore[operator]
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return _BUILDERS[name](*map(_literal_value, args))
+    return ast.literal_eval(node)
+
+
+def _loaded(function: Function) -> list[ast.Name]:
+    """Return where the function reads names."""
+    return [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
