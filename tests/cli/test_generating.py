@@ -273,3 +273,16 @@ def test_a_file_that_changed_refuses_its_runs(groundup: Groundup, tmp_path: Path
     ended = groundup("run", "--config", write_matrix(tmp_path, text.replace("half", "pass")))
     assert ended.code == 2
     assert "submissions" in ended.err
+
+
+def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
+    """Each with what is known of it, for people and for programs; an unknown attempt is refused."""
+    groundup("run", WRITTEN, "-a", "nop", "--run-id", "one")
+    ended = groundup("why", "one", "task-0000")
+    assert ended.code == 0
+    assert "first: " in ended.out
+    assert "2 of 2 expected tests did not pass" in ended.err
+    assert "1 of 2 expected tests whose names hold 'sec'" in groundup("why", "one", "task-0000", "-t", "sec").err
+    document = json.loads(groundup("why", "one", "task-0000", "--json").out)
+    assert [one["id"] for one in document["lost"]] == ["first", "second"]
+    assert groundup("why", "one", "task-0000/5").code == 2

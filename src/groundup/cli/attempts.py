@@ -1,4 +1,4 @@
-"""`groundup show` and `shell`: one attempt, to read what its agent did or to look around in its sandbox."""
+"""`groundup show`, `why` and `shell`: one attempt, what its agent did, why tests failed, and its sandbox."""
 
 import json as json_module
 import sys
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.runs.shells import AttemptSandbox
     from groundup.store.attempts import AttemptFolder
+    from groundup.store.folder import RunFolder
     from groundup.store.records import VerdictLine
 
 EXAMPLES: dict[str, Examples] = {
@@ -20,6 +21,10 @@ EXAMPLES: dict[str, Examples] = {
         ("What did it do?", "groundup show my-run sqlparse"),
         ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
         ("What did its tests print, in each try?", "groundup show my-run sqlparse --logs"),
+    ),
+    "why": (
+        ("Which tests failed, with the values that they compared?", "groundup why my-run sqlparse"),
+        ("One of them", "groundup why my-run sqlparse -t test_split"),
     ),
     "shell": (
         ("Why does it fail?", "groundup shell my-run sqlparse"),
@@ -42,18 +47,13 @@ def show(
     """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended."""
     from groundup.api.reports import run_folder
     from groundup.cli.console import print_document, say
-    from groundup.domain.errors import UsageError
-    from groundup.domain.names import unknown
     from groundup.settings import load
     from groundup.store.attempts import read_trajectory
     from groundup.store.folder import RunFolder
 
     settings = load({"output": output})
     folder = RunFolder(run_folder(run, settings))
-    key = attempt_key(task)
-    planned = folder.config().planned
-    if not planned.holds(key):
-        raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
+    key = _planned_key(folder, task)
     attempt = folder.attempt(key)
     if logs:
         _print_logs(attempt, full=full)
@@ -75,6 +75,54 @@ def show(
         _print_step(step, full=full)
     _print_end(attempt, folder.latest().get(key))
     return 0
+
+
+def why(
+    run: Run,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    test: Annotated[
+        str | None, typer.Option("--test", "-t", help="Only tests whose names hold this.", metavar="TEXT")
+    ] = None,
+    json: Json = False,
+    output: Output = None,
+) -> int:
+    """Print the hidden tests that an attempt of RUN lost, each with its short traceback and values."""
+    from groundup.api.reports import run_folder
+    from groundup.cli.console import print_document, say
+    from groundup.settings import load
+    from groundup.store.folder import RunFolder
+
+    folder = RunFolder(run_folder(run, load({"output": output})))
+    key = _planned_key(folder, task)
+    attempt = folder.attempt(key)
+    tests = attempt.tests()
+    if not tests:
+        say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {task}` says how it ended")
+        return 0
+    lost = [one for one in tests if one.expected and one.outcome != "passed" and (test or "") in one.id]
+    if json:
+        print_document({"attempt": str(key), "lost": [one.model_dump(mode="json") for one in lost]})
+        return 0
+    for one in lost:
+        flaky = ", passed when it ran again (flaky)" if one.flaky else ""
+        _heading(f"{one.id}: {one.outcome}{flaky}", {}, "bold")
+        _text(one.detail or one.message or "it was not reported", full=True)
+    of = f"of {sum(one.expected for one in tests)} expected tests"
+    named = f" whose names hold {test!r}" if test else ""
+    say(f"groundup: {len(lost)} {of}{named} did not pass")
+    return 0
+
+
+def _planned_key(folder: "RunFolder", task: str) -> "AttemptKey":
+    """Return the attempt that *task* names. Raises `UsageError` for one that the run does not have."""
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+
+    key = attempt_key(task)
+    planned = folder.config().planned
+    if not planned.holds(key):
+        raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
+    return key
 
 
 def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:

@@ -91,7 +91,10 @@ def _judge(library: Library, here: Path) -> int:
     _tell("Both verdicts side by side:")
     _tell("$ groundup report runs/reference runs/broken")
     print_report(report("runs/reference", "runs/broken"), Format.TABLE)
-    _tell("Why did the broken variant lose its points? Look in a browser:")
+    _tell(
+        "Why did the broken variant lose its points? Each failed test with its values, and all of it in a browser:"
+    )
+    _tell(f"$ {_program()} why {Path('runs/broken').absolute()} {task}")
     if find_spec("jinja2") is None or find_spec("uvicorn") is None:
         _tell("$ pip install 'groundup[view]'")
     _tell(f"$ {_program()} view {Path('runs').absolute()}")
