@@ -59,8 +59,10 @@ def test_a_score_for_nothing_is_invalid_and_for_a_stub_doubtful() -> None:
     """The empty submission may pass nothing; what a stub or a copy passes is the floor, test by test."""
     assert audited(ALL, nop=HALF).standing == "invalid"
     found = audited(ALL, stub=HALF)
+    few = graded({"a": "passed", "b": "failed", "c": "failed"})
     assert (found.standing, found.free) == ("doubtful", ("a",))
     assert found.floors["stub"].passed == ("a",)
+    assert audited(ALL, stub=few).standing == "valid"
 
 
 def test_a_cheat_that_is_found_out_gains_nothing() -> None:
