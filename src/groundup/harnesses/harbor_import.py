@@ -33,7 +33,7 @@ from groundup.trees.writer import copy_tree, named_dropped
 _BYTES = 64 * 1024 * 1024
 _PREFIX = "groundup/"
 _LIMITS = ("Timeout", "Limit")
-_LOGS = ("verdict.json", "test-stdout.txt", "test-stderr.txt", "stdout.txt", "stderr.txt", "twin.txt")
+_LOGS = ("verdict.json", "test-stdout.txt", "test-stderr.txt", "stdout.txt", "stderr.txt", "check.txt", "twin.txt")
 
 
 @dataclass(frozen=True)

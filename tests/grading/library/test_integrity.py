@@ -124,6 +124,13 @@ def test_a_test_that_ends_the_process_has_failed_but_for_lack_of_time() -> None:
     assert not found.passed_false
 
 
+def test_what_is_left_out_with_its_file_is_not_blamed() -> None:
+    """After several tests that end the process a whole file is left out, with tests that never ran."""
+    ended = FatalTest(test=C, whole_file=True)
+
+    assert not contradiction(Draw(true=frozenset({A}), false=frozenset({C})), _rounds({}, ended), "").failed_true
+
+
 def test_two_functions_or_eight_cases_are_more_than_chance() -> None:
     """One false expectation may happen to be true, and so may all cases of one test."""
     cases = [NumberedTest(f"t.py::test_a[{number}]") for number in range(8)]

@@ -108,8 +108,11 @@ def contradiction(draw: Draw, rounds: Rounds, unfinished: str) -> Contradiction:
     ended = {end.test for end in rounds.ended}
     late = {end.test for end in rounds.ended if end.ending.is_out_of_time}
     passed = {test for test, found in results.items() if found.outcome in ("passed", "xpassed")}
-    # What did not run for lack of time says nothing; without an end that holds for all that is missing.
-    silent = draw.true - results.keys() - ended if unfinished else frozenset[NumberedTest]()
+    # What did not run for lack of time says nothing. That holds for all that is missing where there is no end, and
+    # for all in a file that had to be left out.
+    files = {end.test.id.partition("::")[0] for end in rounds.ended if end.whole_file}
+    missing = draw.true - results.keys() - ended
+    silent = {test for test in missing if unfinished or test.id.partition("::")[0] in files}
     return Contradiction(
         passed_false=(draw.false & passed) - ended,
         failed_true=draw.true - (passed - ended) - silent - late,
