@@ -6,17 +6,17 @@ most can be imported: names that are used while modules are loaded are spared, i
 
 import ast
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.library_modules import Function, Library, library_of, outermost
 from typing_extensions import override
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grammars import python_tree
 from groundup.trees.writer import copy_tree
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 LEAST, MOST = 0.03, 0.7
 """The share of the functions that a fault of a model's takes."""
 SPARING = 0.75
@@ -40,73 +40,6 @@ class Mutant:
     kind: str
     share: float
     faults: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Library:
-    """The modules of a library, to be changed in place, and names without which it or its tests do not load."""
-
-    trees: Mapping[Path, ast.Module]
-    packages: frozenset[str]
-    used_by_itself: frozenset[str]
-    used_by_tests: frozenset[str]
-
-    def functions(self, path: Path) -> list[Function]:
-        """Return the functions and methods of a module, without those inside others."""
-        return list(_outermost(self.trees[path]))
-
-
-def library_of(original: Path, hidden: HiddenTests) -> Library:
-    """Read the modules of the library and its tests; what is no Python of today is left alone."""
-    trees = {path: tree for path in sources(original, hidden) if (tree := _tree(path)) is not None}
-    itself = {name for tree in trees.values() for name in _names_while_loading(tree)}
-    places = (original / one for one in hidden.protected)
-    tests = [path for place in places for path in (place.rglob("*.py") if place.is_dir() else [place])]
-    imports = (node for path in tests for node in ast.walk(_tree(path) or ast.Module([], [])))
-    wanted = {alias.name for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
-    packages = frozenset(name.partition(".")[0] for name in hidden.packages)
-    return Library(trees, packages, frozenset(itself), frozenset(wanted))
-
-
-def sources(original: Path, hidden: HiddenTests) -> list[Path]:
-    """Return the modules of the library, tests left out."""
-    found = []
-    for root in hidden.import_roots:
-        for package in hidden.packages:
-            place = (original / root).joinpath(*package.split("."))
-            found += sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-    protected = [original / path for path in hidden.protected]
-    kept = (path for path in found if path.is_file() and not any(path.is_relative_to(one) for one in protected))
-    return list(dict.fromkeys(kept))
-
-
-def _tree(path: Path) -> ast.Module | None:
-    try:
-        return python_tree(path.read_bytes()) if path.suffix == ".py" else None
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
-
-
-def _outermost(node: ast.AST) -> Iterator[Function]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function):
-            yield child
-        else:
-            yield from _outermost(child)
-
-
-def _names_while_loading(tree: ast.Module) -> Iterator[str]:
-    """Yield what a module uses outside of the bodies of its functions; what it imports can be left out."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                waiting += [*node.decorator_list, node.args]
-                continue
-            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
-                yield name
-        waiting += ast.iter_child_nodes(node)
 
 
 def write_mutant(
@@ -135,7 +68,7 @@ def _small_faults(library: Library, chance: random.Random) -> list[str]:
 
 def _places(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield what can be made wrong, inside functions."""
-    for function in _outermost(tree):
+    for function in outermost(tree):
         yield function
         for node in ast.walk(function):
             is_number = isinstance(node, ast.Constant) and type(node.value) is int
@@ -175,12 +108,12 @@ def _in_a_share(change: Change, named: str = "") -> Callable[[Library, random.Ra
     """Return the kind that makes *change* in a share of the functions, or of those that are *named* so."""
 
     def faults(library: Library, chance: random.Random) -> Done:
-        spared = library.used_by_itself if chance.random() < SPARING else frozenset[str]()
+        spared = library.called if chance.random() < SPARING else ()
         pool = [(path, node) for path in library.trees for node in library.functions(path)]
         pool = [(path, node) for path, node in pool if not named or node.name == named]
         wanted, done = chance.uniform(LEAST, MOST) * len(pool), list[str]()
         for path, node in chance.sample(pool, len(pool)):
-            if len(done) < max(1, round(wanted)) and node.name not in spared and change(node, chance):
+            if len(done) < max(1, round(wanted)) and node not in spared and change(node, chance):
                 done.append(f"{path.name} {node.name}")
         return len(done) / max(1, len(pool)), done
 
@@ -246,9 +179,11 @@ def _stale(library: Library, chance: random.Random) -> Done:
 
 
 def _can_go(library: Library, chance: random.Random) -> Callable[[Function], bool]:
-    spared = library.used_by_itself if chance.random() < SPARING else frozenset[str]()
-    spared |= library.used_by_tests if chance.random() < SPARING else frozenset[str]()
-    return lambda node: node.name not in spared
+    loading, called = library.used_by_itself, library.called
+    if chance.random() >= SPARING:
+        loading, called = frozenset(), ()
+    spared = loading | library.used_by_tests if chance.random() < SPARING else frozenset[str]()
+    return lambda node: node.name not in spared and node not in called
 
 
 def _remove(library: Library, gone: Collection[Function]) -> None:

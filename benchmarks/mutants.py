@@ -62,6 +62,7 @@ class Compared(Record):
     faults: tuple[str, ...]
     expected: int
     result: Literal["equal", "different", "unstable", "no end"]
+    began: int
     plain: int
     strict: float | None
     status: str
@@ -139,6 +140,7 @@ class Laboratory:
             faults=mutant.faults,
             expected=len(recipe.expected),
             result=result,
+            began=first.began,
             plain=len(plain),
             strict=strict,
             status=verdict.status.value,
@@ -215,7 +217,7 @@ def summary(found: list[Compared]) -> str:
         f"equal {results['equal']} of {len(found)}; different {results['different']}, "
         f"unstable {results['unstable']}, no end {results['no end']}; tests left out in {wanting}",
         f"integrity: {_counts(integrity)}; status: {_counts(statuses)}",
-        f"plain pytest passes nothing in {sum(not one.plain for one in found)}, everything in "
+        f"by plain pytest no test runs in {sum(not one.began for one in found)}, all pass in "
         f"{sum(one.plain == one.expected for one in found)}; kinds: {_counts(kinds)}",
         f"seconds of the suites by plain pytest {sum(one.plain_s for one in found):.0f}, of whole gradings by "
         f"strict {sum(one.strict_s for one in found):.0f}",

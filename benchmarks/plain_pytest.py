@@ -37,9 +37,10 @@ Event = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Plain:
-    """Which tests passed, which were left out because they ended the process, and how long the last run took."""
+    """Which tests passed, how many ran, which ended the process and were left out, and the last run's time."""
 
     passed: frozenset[NumberedTest]
+    began: int
     ended: tuple[str, ...]
     seconds: float
     trouble: str = ""
@@ -55,13 +56,14 @@ async def plain_run(library: LibraryUnderTest, bench: Bench) -> Plain:
         running = _running(events)
         is_done = any(kind == "end" and status in (0, 1, 5) for kind, _, status in events)
         # Where no test began, pytest gave up before the first, as for a conftest that fails: nothing passed.
-        gave_up = result.ending is Ending.EXITED and not any(kind == "begin" for kind, _, _ in events)
+        began = sum(kind == "begin" for kind, _, _ in events)
+        gave_up = result.ending is Ending.EXITED and not began
         if is_done or gave_up:
             passed = (NumberedTest.of(node, number) for kind, node, number in events if kind == "passed")
-            return Plain(frozenset(passed), ended, result.duration_s)
+            return Plain(frozenset(passed), began, ended, result.duration_s)
         if running is None or running in left_out or len(left_out) >= MOST_ENDED:
             why = f"{result.ending} with {result.exit_code} in {running or 'no test'}"
-            return Plain(frozenset(), ended, result.duration_s, why)
+            return Plain(frozenset(), began, ended, result.duration_s, why)
         left_out.append(running)
 
 

@@ -17,8 +17,8 @@ def compared(number: int, **fields: object) -> Compared:
         "plain": 3,
         "strict": 3,
     }
-    rest = {"order": order, "strict": 3, "status": "graded", "integrity": "clean", "plain_s": 1, "strict_s": 2}
-    return Compared.model_validate({**usual, **rest, **fields})
+    rest = {"order": order, "strict": 3, "began": 27, "status": "graded", "integrity": "clean"}
+    return Compared.model_validate({**usual, **rest, "plain_s": 1, "strict_s": 2, **fields})
 
 
 def test_what_is_there_is_not_done_again(tmp_path: Path) -> None:
