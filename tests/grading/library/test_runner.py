@@ -498,3 +498,36 @@ def test_variables_for_python_are_the_tests_own(tmp_path: Path) -> None:
     report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests}, environment={"PYTHONPATH": "/somewhere"})
 
     assert {said.outcome for said in report.results.values()} == {"passed"}
+
+
+def test_long_texts_that_differ_do_not_hold_the_run_up(tmp_path: Path) -> None:
+    """pytest would compare 2,000 lines that differ with each other for minutes."""
+    tests = (
+        "import calc\n"
+        "def test_long(): assert calc.lines(2000, 'a') == calc.lines(2000, 'b')\n"
+        "def test_short(): assert calc.lines(2, 'a') == calc.lines(2, 'b')\n"
+    )
+    library = "def lines(number, word): return '\\n'.join(f'{word * 9}{n * 7919}' for n in range(number))\n"
+    report, _ = _run(tmp_path, {"calc.py": library, "tests/test_a.py": tests}, arguments=_arguments(tmp_path))
+    long, short = (said.detail for said in report.results.values())
+
+    assert "too long to compare" in long or "truncated" in long, "newer versions of pytest cut it themselves"
+    assert "+ aaaaaaaaa7919" in short or "- bbbbbbbbb7919" in short
+
+
+def test_many_failures_in_a_large_file_are_told_in_time(tmp_path: Path) -> None:
+    """pytest reads a whole file for each readable traceback; after a while Python's own have to do."""
+    body = "".join(f"def test_{number}():\n    assert {number} == -1\n" for number in range(400))
+    tests = body + "".join(f"X{number} = [{', '.join(map(str, range(60)))}]\n" for number in range(1500))
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests}, arguments=_arguments(tmp_path))
+    first, *_, last = (said.detail for said in report.results.values())
+
+    assert len(report.results) == 400
+    assert first.startswith("tests/test_a.py:2: in test_0")
+    assert "assert 399 == -1" in last
+    assert "Traceback" in last
+
+
+def _arguments(tree: Path) -> list[str]:
+    options = ["-c", str(tree / "trusted.ini"), f"--rootdir={tree}", "-p", "no:cacheprovider", "-q", "--tb=short"]
+    return [*options, str(tree / "tests")]

@@ -37,10 +37,13 @@ from typing import Any
 if __name__ == "__main__":  # its own folder is first on the path, and nothing of that is to be imported
     sys.path.pop(0)
 
+import _pytest.assertion.util
 import pytest
 
 MESSAGE_CHARS = 300
 DETAIL_CHARS = 4000
+DETAIL_S = 3.0
+"""What readable tracebacks may take in a run: pytest reads a whole source for each. Later ones are Python's."""
 ID_CHARS = 200
 LINES_COMPARED = 60
 _HELPERS = (
@@ -207,6 +210,9 @@ class Reporter:
         self._collected = 0
         self._ordinals: dict[int, int] = {}
         self._reports: list[Any] = []
+        self._told_s = 0.0
+        # Tests freeze and replace clocks.
+        self._clock = time.clock_gettime
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
@@ -268,6 +274,15 @@ class Reporter:
             detail=detail_of(self._reports),
             duration=round(duration, 4),
         )
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any) -> Generator[None, Any, None]:
+        """Write no more readable tracebacks once they have taken too long."""
+        began = self._clock(time.CLOCK_MONOTONIC)
+        yield
+        self._told_s += self._clock(time.CLOCK_MONOTONIC) - began
+        if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
+            item.config.option.tbstyle = "native"
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""
@@ -424,9 +439,9 @@ def trusted_module(path: str) -> Any:
 
 
 def spare_long_comparisons() -> None:
-    """Let unittest show no differences of long values: difflib takes time that grows with the cube of their lines.
+    """Show no differences of long texts, by unittest or pytest: difflib's time grows with the cube of their lines.
 
-    A failing test would otherwise last minutes, and with false expectations each test fails.
+    A failing test would otherwise last minutes.
     """
 
     def ndiff(a: Any, b: Any, *options: Any, **named: Any) -> Any:
@@ -436,6 +451,15 @@ def spare_long_comparisons() -> None:
     own = ModuleType("difflib")
     own.__dict__.update(difflib.__dict__, ndiff=ndiff)
     vars(unittest.case)["difflib"] = own
+    explain = getattr(_pytest.assertion.util, "_diff_text", None)
+    if explain is None:
+        return
+
+    def diff_text(left: str, right: str, *options: Any, **named: Any) -> Any:
+        short = max(left.count("\n"), right.count("\n"), len(left) // 200, len(right) // 200) <= LINES_COMPARED
+        return explain(left, right, *options, **named) if short else ["(too long to compare line by line)"]
+
+    vars(_pytest.assertion.util)["_diff_text"] = diff_text
 
 
 def prepare_process(spec: dict[str, Any]) -> None:
