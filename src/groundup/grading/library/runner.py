@@ -42,7 +42,7 @@ import pytest
 
 MESSAGE_CHARS = 300
 DETAIL_CHARS = 4000
-DETAIL_S = 3.0
+DETAIL_S = 1.0
 """What readable tracebacks may take in a run: pytest reads a whole source for each. Later ones are Python's."""
 ID_CHARS = 200
 LINES_COMPARED = 60
