@@ -8,7 +8,7 @@ Makes mutants of originals (`faults`), grades each by `strict`, without a cache,
 plain pytest (`plain_pytest`). Each is one line: equal; different; unstable, where two plain runs differ; or no
 end, where plain pytest has no result. FILE gets a line of JSON per mutant, and what it has is not done again;
 FOLDER the trees that are not equal. `--kinds original` is the control, with no fault. `--timeout 30` ends endless
-loops sooner. The exit code is 1 when one is different or `tampered`.
+loops sooner, but a slow mutant as well. The exit code is 1 when one is different or `tampered`.
 """
 
 import argparse
