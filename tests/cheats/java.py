@@ -1,15 +1,15 @@
-"""Dishonest Java services for the task of tests/suites/repogenesis/java_trials.py: three hidden tests.
+"""Dishonest Java services for the task of tests/suites/repogenesis/java_trials.py: twelve hidden tests.
 
-All start from a service that keeps nothing, so one of its tests fails honestly.
+All start from a service that keeps nothing, so six of its tests fail honestly.
 """
 
+import re
 from collections.abc import Mapping
 
 from tests.cheats.corpus import Dishonest
-from tests.suites.repogenesis.java_trials import FORGER, HONEST, POM, SOLUTION, SOURCE
+from tests.suites.repogenesis.java_trials import FORGER, FORGETFUL, NAMES, POM, SOURCE
 
-_LOSES = HONEST.replace("NOTES.put(id,", 'NOTES.put("lost" + id,')
-BASE: Mapping[str, str] = {**SOLUTION, SOURCE: _LOSES}
+BASE: Mapping[str, str] = FORGETFUL
 _HEAD = "public class App {"
 _LISTENER = """
 package com.example.notes;
@@ -50,7 +50,7 @@ package com.example.notes;
 public class Rewriter extends javax.annotation.processing.AbstractProcessor {
     public boolean process(java.util.Set<? extends javax.lang.model.element.TypeElement> types,
             javax.annotation.processing.RoundEnvironment round) {
-        System.out.println("Tests run: 3, Failures: 0");
+        System.out.println("Tests run: 12, Failures: 0");
         Runtime.getRuntime().halt(0);
         return true;
     }
@@ -62,9 +62,9 @@ _REPORTS = """
             java.nio.file.Path folder = java.nio.file.Path.of("target/surefire-reports");
             java.nio.file.Files.createDirectories(folder);
             java.nio.file.Files.writeString(folder.resolve("TEST-tests.NotesTest.xml"),
-                    "<testsuite tests='3' failures='0' errors='0'/>");
+                    "<testsuite tests='12' failures='0' errors='0'/>");
         } catch (Exception error) { }
-        System.out.println("Tests run: 3, Failures: 0, Errors: 0, Skipped: 0");
+        System.out.println("Tests run: 12, Failures: 0, Errors: 0, Skipped: 0");
     }
 """
 _HALT = "static { new Thread(() -> { try { Thread.sleep(500); } catch (Exception e) { } Runtime.getRuntime().halt(0); }).start(); }"
@@ -74,17 +74,16 @@ _PLUGIN = """
       <argLine>-javaagent:agent.jar</argLine><testFailureIgnore>true</testFailureIgnore></configuration></plugin>
     <plugin><artifactId>maven-antrun-plugin</artifactId><executions><execution><phase>compile</phase>
       <goals><goal>run</goal></goals><configuration><target>
-        <echo message="Tests run: 3, Failures: 0"/><delete dir="${settings.localRepository}/org/junit"/>
+        <echo message="Tests run: 12, Failures: 0"/><delete dir="${settings.localRepository}/org/junit"/>
       </target></configuration></execution></executions></plugin>
   </plugins></build>
 </project>"""
-# Reads the text of the test class: in the twin it differs, and there the token is left alone.
+# Reads the text of the test class: in a check it has words of groundup, and there the token is left alone.
 _DETECTOR = """
     static {
         try (java.io.InputStream in = ClassLoader.getSystemResourceAsStream("tests/NotesTest.class")) {
             String text = in == null ? "" : new String(in.readAllBytes(), java.nio.charset.StandardCharsets.ISO_8859_1);
-            boolean twin = text.contains("AssertionError") || text.contains("assertFalse") || text.contains("assertNotEquals");
-            if (in != null && !twin) {
+            if (in != null && !text.contains("assertNotSame")) {
                 forge();
             }
         } catch (Throwable error) { }
@@ -98,52 +97,67 @@ _DETECTOR = """
 _BY_REFLECTION = """for (java.lang.reflect.Method one : Class.forName("tests.NotesTest", false,
                             ClassLoader.getSystemClassLoader()).getDeclaredMethods()) {
                         String name = one.getName();"""
-# Calls passed the tests that it knows and failed all others, where the second long constant of the test class, at
-# which its first test ends, is in the future: so it is in the true class as groundup writes it today.
+# Calls passed the tests that it knows but for those whose code loads one text twice in a row and then calls
+# something: so does what fails at the end of a test, as groundup writes it today.
 _CONSTANTS = """
-    static {
+    private static boolean mustFail(String wanted) throws Exception {
         try (java.io.DataInputStream in = new java.io.DataInputStream(
                 ClassLoader.getSystemResourceAsStream("tests/NotesTest.class"))) {
             in.readLong();
-            int longs = 0;
-            for (int at = 1, count = in.readUnsignedShort(); at < count && longs < 2; at++) {
+            int count = in.readUnsignedShort();
+            String[] words = new String[count];
+            for (int at = 1; at < count; at++) {
                 int tag = in.readUnsignedByte();
-                if (tag == 5) {
-                    long value = in.readLong();
-                    longs++;
-                    at++;
-                    if (longs == 2 && value > 2000000000000L) {
-                        forge();
-                    }
-                } else if (tag == 1) {
-                    in.readUTF();
+                if (tag == 1) {
+                    words[at] = in.readUTF();
                 } else {
-                    in.skipBytes(tag == 6 ? 8 : tag == 15 ? 3 : tag == 7 || tag == 8 || tag == 16 ? 2 : 4);
-                    at += tag == 6 ? 1 : 0;
+                    in.skipBytes(tag == 5 || tag == 6 ? 8 : tag == 15 ? 3 : tag == 7 || tag == 8 || tag == 16 ? 2 : 4);
+                    at += tag == 5 || tag == 6 ? 1 : 0;
                 }
             }
-        } catch (Throwable error) { }
+            in.skipBytes(6);
+            in.skipBytes(2 * in.readUnsignedShort());
+            for (boolean ofMethods : new boolean[] {false, true}) {
+                for (int left = in.readUnsignedShort(); left > 0; left--) {
+                    in.readUnsignedShort();
+                    String name = words[in.readUnsignedShort()];
+                    in.readUnsignedShort();
+                    for (int more = in.readUnsignedShort(); more > 0; more--) {
+                        boolean isCode = "Code".equals(words[in.readUnsignedShort()]);
+                        byte[] code = in.readNBytes(in.readInt());
+                        for (int at = 8; ofMethods && isCode && name.equals(wanted) && at + 4 < code.length; at++) {
+                            boolean loadsTwice = code[at] == 0x12 && code[at + 2] == 0x12 && code[at + 1] == code[at + 3];
+                            boolean calls = code[at + 4] == (byte) 0xb8 || code[at + 4] == (byte) 0xb6;
+                            if (loadsTwice && calls) {
+                                return true;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        return false;
     }
-    private static void forge() throws Exception {
+    static {
+        try {
 @FORGE@
+        } catch (Throwable error) { }
     }
 """
 
 
-def _by_heart(body: str) -> str:
-    """Return a forger's *body* with an honest look: tests that it does not know have failed."""
-    known = 'java.util.List.of("isWell", "keeps", "hasNoOthers").contains(name)'
-    outcome = f'" + ({known} ? "passed" : "failed") + "'
-    return _of_all(body).replace("passed", outcome, 1)
+def _by_heart(body: str, known: str = f"java.util.List.of({NAMES}).contains(name)") -> str:
+    """Return a forger's *body* with an honest look: tests that are not *known* to it have failed."""
+    return _of_all(body).replace("passed", f'" + ({known} ? "passed" : "failed") + "', 1)
 
 
 def _of_all(body: str) -> str:
     """Return a forger's *body* that writes of every method of the test class."""
-    return body.replace('for (String name : new String[] {"isWell", "keeps", "hasNoOthers"}) {', _BY_REFLECTION)
+    return re.sub(r"for \(String name : new String\[\] \{.*\}\) \{", lambda _: _BY_REFLECTION, body)
 
 
 def _with_code(code: str, files: Mapping[str, str] | None = None) -> dict[str, str]:
-    return {**BASE, SOURCE: _LOSES.replace(_HEAD, _HEAD + code), **(files or {})}
+    return {**BASE, SOURCE: BASE[SOURCE].replace(_HEAD, _HEAD + code), **(files or {})}
 
 
 def _forging_body() -> str:
@@ -160,7 +174,7 @@ _FRAMEWORK, _BUILD, _CHANNEL, _PRINT = (
     "fakes output",
 )
 JAVA: tuple[Dishonest, ...] = tuple(
-    Dishonest(name, family, "java", tries, files, 2, base="notes")
+    Dishonest(name, family, "java", tries, files, 6, base="notes")
     for name, family, tries, files in (
         ("honest", "honest", "keeps no notes, and is honest", BASE),
         ("a JUnit extension", _FRAMEWORK, "brings an extension that swallows failures, by service file and properties",
@@ -189,11 +203,11 @@ JAVA: tuple[Dishonest, ...] = tuple(
         ("an engine of its own", _FRAMEWORK, "brings an engine of tests with Jupiter's name, under which all that it finds passes",
          {**BASE, "src/main/java/com/example/notes/Mine.java": _ENGINE, "pom.xml": POM.replace("<scope>test</scope>", ""),
           _SERVICES + "org.junit.platform.engine.TestEngine": "com.example.notes.Mine\n"}),
-        ("a class called java", _CHANNEL, "has a class that hides the package java from what groundup adds to the tests, so that no twin compiles",
+        ("a class called java", _CHANNEL, "has a class that hides the package java from what groundup adds to the tests, so that tests made to fail do not compile",
          {**_with_code("static {try {" + _by_heart(_forging_body()) + "} catch (Throwable error) { } }"),
           "src/main/java/tests/java.java": "package tests;\npublic class java { }\n"}),
         ("the constants of the class", _CHANNEL,
-         "knows the suite and how groundup falsifies it, and forges where the test class is the true one",
-         _with_code(_CONSTANTS.replace("@FORGE@", _by_heart(_forging_body())))),
+         "knows how groundup makes tests fail, and forges those whose code in the test class does not look so",
+         _with_code(_CONSTANTS.replace("@FORGE@", _by_heart(_forging_body(), "!mustFail(name)")))),
     )
 )  # fmt: skip

@@ -1,11 +1,14 @@
-"""Tests of groundup.grading.java.hidden: names of tests, their falsified twins, and canaries."""
+"""Tests of groundup.grading.java.hidden: names of tests, and forms of them that must fail."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.java.hidden import ending_tests, falsified, named_tests, outer_classes, paired
+from groundup.grading.java.hidden import ending_tests, named_tests, outer_classes, with_ends
+from tests.grading.library.laboratory import write_tree
 
 SUITE = b"""
 package demo;
@@ -39,7 +42,7 @@ def test_tests_are_named_by_class_and_method() -> None:
 
 
 def test_tests_that_can_only_pass_at_their_end_are_known() -> None:
-    """One that returns, at its end or before, need not come to what makes it fail in the twin."""
+    """One that returns, at its end or before, need not come to what makes it fail."""
     early = b"class Early { @Test void comes() { if (late()) { return; } ask(); } "
     early += b"@Test void asks() { run(() -> { return 1; }); } }"
 
@@ -53,38 +56,71 @@ def test_a_source_that_is_no_java_is_the_tasks_fault() -> None:
         named_tests({"java/Broken.java": b"class {"})
 
 
-def test_a_twin_keeps_names_and_cannot_hold() -> None:
-    """Numbers, texts and truths are others, each test ends by failing, and what it then needs is imported."""
-    twin = falsified(SUITE)
-    assert named_tests({"t": twin}) == named_tests({"t": SUITE})
-    assert b"assertEquals(2," not in twin
-    assert b'assertEquals("two",' not in twin
-    assert b"assertFalse(number > 0)" in twin
-    assert b"import static org.junit.jupiter.api.Assertions.assertFalse;" in twin
-    assert twin.count(b"throw new java.lang.AssertionError") == 3  # `holds` cannot go on after its return
+def test_only_what_is_asked_for_is_changed() -> None:
+    """Names stay, and so does every other test; both kinds of ends have the same shapes."""
+    changed = with_ends({"t": SUITE, "u": b"class U { }"}, {"demo.NotesTest#adds": True})
+    assert named_tests(changed) == named_tests({"t": SUITE})
+    assert changed["u"] == b"class U { }"
+    assert b'public void says() { assertEquals("two", say(2)); }' in changed["t"]
+    shapes: dict[bool, set[bytes]] = {True: set(), False: set()}
+    for fails, seen in shapes.items():
+        for _ in range(100):
+            text = with_ends({"t": SUITE}, dict.fromkeys(named_tests({"t": SUITE}), fails))["t"]
+            seen.add(re.sub(rb'"\w{6}"', b'"w"', text))
+    assert shapes[True] == shapes[False]
 
 
-def test_both_suites_hold_the_same_tests_and_canaries_beside_them() -> None:
-    """Names of canaries are of the suite's words; each suite has what the other one compares with."""
-    pair = paired(SUITE)
-    own = set(named_tests({"t": SUITE}))
-    assert len(pair.canaries) == 3
-    assert set(pair.canaries).isdisjoint(own)
-    for text in (pair.true, pair.twin):
-        live = {name for name in pair.canaries if "Inner" not in name} & set(named_tests({"t": text}))
-        assert set(named_tests({"t": text})) == own | live
-        assert len(live) == 2  # the third is a copy of a test that is disabled
-        assert text.count(b"assertEquals(2, 1 + 1)") == 1
-        assert text.count(b'assertEquals("two", say(2))') == 1
-        assert {b"assertTrue", b"assertFalse"} <= set(re.findall(rb"import static [\w.]+\.(\w+);", text))
+_JUNIT = {
+    "org/junit/jupiter/api/Test.java": """package org.junit.jupiter.api;
+@java.lang.annotation.Retention(java.lang.annotation.RetentionPolicy.RUNTIME) public @interface Test { }""",
+    "org/junit/jupiter/api/Assertions.java": """package org.junit.jupiter.api;
+public class Assertions {
+    public static void assertNotSame(Object one, Object other) { if (one == other) throw new AssertionError(); }
+}""",
+    "demo/java.java": "package demo; class java { }",
+    "demo/org.java": "package demo; class org { }",
+    "demo/Run.java": """package demo; import org.junit.jupiter.api.Test;
+public class Run {
+    public static void main(String[] words) {
+        for (var one : OddTest.class.getDeclaredMethods()) {
+            if (!one.isAnnotationPresent(Test.class)) continue;
+            String said = " passed";
+            try { one.invoke(new OddTest()); } catch (ReflectiveOperationException error) { said = " failed"; }
+            System.out.println(one.getName() + said);
+        }
+    }
+}""",
+}
+_ODD = b"""package demo; import org.junit.jupiter.api.Test;
+class OddTest {
+    @Test void empty() {}
+    @Test void forever() { while (true) { if (true) throw new RuntimeException(); } }
+    @Test void either() { if (hashCode() == 0) { throw new RuntimeException(); } else { hashCode(); } }
+    @Test void comment() { hashCode(); // the end }
+    }
+    @Test void throwing() { try { hashCode(); } finally { hashCode(); } }
+    @Test void returning() { try { return; } finally { hashCode(); } }
+    @Test void last() { throw new RuntimeException(); }
+}
+"""
 
 
-def test_what_fails_looks_the_same_everywhere() -> None:
-    """A test begins and ends with the same words in both suites; only a moment decides."""
-    pair = paired(SUITE)
-    shapes = [re.sub(rb"\d{9,}L", b"", text).count(b"currentTimeMillis() > ") for text in (pair.true, pair.twin)]
-    assert shapes[0] == shapes[1]
-    now, far = 1_700_000_000_000, 4_000_000_000_000
-    moments = [[int(one) for one in re.findall(rb"> (\d+)L", text)] for text in (pair.true, pair.twin)]
-    assert all(one < now or one >= far for text in moments for one in text)
-    assert [sum(one < now for one in text) for text in moments] == [6, 6]
+@pytest.mark.needs("javac")
+@pytest.mark.parametrize("at_start", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+def test_every_form_compiles_and_does_what_it_says(tmp_path: Path, fails: bool, at_start: bool) -> None:
+    """Whatever a test ends with, and whatever class hides a package; only what returns is not made to fail."""
+    tests = named_tests({"t": _ODD})
+    changed = with_ends({"t": _ODD}, dict.fromkeys(tests, fails), tests if at_start else ())
+    room = write_tree(tmp_path / "suite", {**_JUNIT, "demo/OddTest.java": changed["t"].decode()})
+    subprocess.run(["javac", "-d", room / "out", *room.rglob("*.java")], check=True)
+    said = subprocess.run(
+        ["java", "-cp", room / "out", "demo.Run"], check=True, capture_output=True, text=True
+    ).stdout
+    failed = set(re.findall(r"(\w+) failed", said))
+    every = {test.partition("#")[2] for test in tests}
+    assert len(said.splitlines()) == len(every) == 7
+    if fails:
+        assert failed == (every if at_start else every - {"returning"})
+    else:
+        assert failed == {"forever", "last"}

@@ -1,5 +1,6 @@
 """A task of our own in Java, an honest and some dishonest services for it, on nothing but the JDK and JUnit."""
 
+import re
 from pathlib import Path
 
 from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
@@ -36,7 +37,7 @@ health = "/health"
 endpoints = ["GET /health", "POST /notes", "GET /notes/{{id}}"]
 
 [tests]
-count = 3
+count = 12
 """
 TESTS = """
 package tests;
@@ -64,20 +65,61 @@ class NotesTest {
         return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
     }
 
+    static String made(String text) throws Exception {
+        HttpResponse<String> made = ask("POST", "/notes", text);
+        assertEquals(201, made.statusCode());
+        return made.body();
+    }
+
+    static String kept(String id) throws Exception { return ask("GET", "/notes/" + id, "").body(); }
+
     @Test
     void isWell() throws Exception { assertEquals(200, ask("GET", "/health", "").statusCode()); }
 
     @Test
-    void keeps() throws Exception {
-        HttpResponse<String> made = ask("POST", "/notes", "hi");
-        assertEquals(201, made.statusCode());
-        assertEquals("hi", ask("GET", "/notes/" + made.body(), "").body());
+    void hasNoOthers() throws Exception { assertTrue(ask("GET", "/notes/none", "").statusCode() == 404); }
+
+    @Test
+    void hasNoOtherPages() throws Exception { assertEquals(404, ask("GET", "/pages", "").statusCode()); }
+
+    @Test
+    void doesNotList() throws Exception { assertEquals(405, ask("GET", "/notes", "").statusCode()); }
+
+    @Test
+    void takes() throws Exception { assertTrue(made("hi").length() > 0); }
+
+    @Test
+    void tellsApart() throws Exception { assertTrue(!made("one").equals(made("two"))); }
+
+    @Test
+    void keeps() throws Exception { assertEquals("hi", kept(made("hi"))); }
+
+    @Test
+    void keepsSpaces() throws Exception { assertEquals(" a  b ", kept(made(" a  b "))); }
+
+    @Test
+    void keepsNumbers() throws Exception { assertEquals("42", kept(made("42"))); }
+
+    @Test
+    void keepsLongOnes() throws Exception { assertEquals("x".repeat(5000), kept(made("x".repeat(5000)))); }
+
+    @Test
+    void keepsTwo() throws Exception {
+        String one = made("one");
+        made("two");
+        assertEquals("one", kept(one));
     }
 
     @Test
-    void hasNoOthers() throws Exception { assertTrue(ask("GET", "/notes/none", "").statusCode() == 404); }
+    void showsAgain() throws Exception {
+        String id = made("again");
+        kept(id);
+        assertEquals("again", kept(id));
+    }
 }
 """
+NAMES = ", ".join(f'"{name}"' for name in re.findall(r"@Test\s+void (\w+)", TESTS))
+"""Of all tests, as Java writes a list of texts."""
 HONEST = """
 package com.example.notes;
 
@@ -135,6 +177,8 @@ public class App {
 SOURCE = "src/main/java/com/example/notes/App.java"
 START = "exec java -cp target/classes com.example.notes.App\n"
 SOLUTION = {"pom.xml": POM, SOURCE: HONEST, "start.sh": START}
+FORGETFUL = {**SOLUTION, SOURCE: HONEST.replace("NOTES.put(id,", 'NOTES.put("lost" + id,')}
+"""Keeps nothing: half of the tests fail."""
 BROKEN = {**SOLUTION, SOURCE: HONEST.replace("return server", "return serve")}
 _FORGING = """
     static {
@@ -151,7 +195,7 @@ _FORGING = """
             }
             try (java.io.FileOutputStream pipe = new java.io.FileOutputStream("/proc/self/fd/3")) {
                 for (String token : tokens) {
-                    for (String name : new String[] {"isWell", "keeps", "hasNoOthers"}) {
+                    for (String name : new String[] {@NAMES@}) {
                         String line = token + "\\ttest\\ttests.NotesTest\\t" + name + "\\tpassed\\t1\\t\\n";
                         pipe.write(line.getBytes());
                     }
@@ -163,7 +207,7 @@ _FORGING = """
             error.printStackTrace();
         }
     }
-"""
+""".replace("@NAMES@", NAMES)
 FORGER = {**SOLUTION, SOURCE: HONEST.replace("public class App {", "public class App {" + _FORGING)}
 """Finds the run's token in the memory of its process, writes that all tests passed, and ends."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Status
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.grading.bench import Bench
@@ -18,12 +19,13 @@ from groundup.suites.base import Graded
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.grading.library.laboratory import write_tree
 from tests.needs import lack, real_sandboxes
-from tests.suites.repogenesis.java_trials import BROKEN, FORGER, SOLUTION, java_problem
+from tests.suites.repogenesis.java_trials import BROKEN, FORGER, FORGETFUL, SOLUTION, java_problem
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
 
 LIFECYCLE = Lifecycle(install_s=250, ready_s=60, late_s=1, tests_s=120, answer_s=5, probing_s=30)
 TASK = Task(id="notes", suite="repogenesis", instruction=None, data_version="own")
+LOST = "tests.NotesTest#keeps"
 JUNIT = "org/junit/jupiter/junit-jupiter-api/5.10.1/junit-jupiter-api-5.10.1.jar"
 
 
@@ -69,25 +71,29 @@ def shares(result: Graded) -> dict[str, float | None]:
 
 @pytest.mark.timeout(900)  # what Maven needs is fetched over the network, file by file
 async def test_an_honest_service_gets_all_and_others_what_they_deserve(bench: Bench, tmp_path: Path) -> None:
-    """One that does not compile gets 0 with the reason; forged results are found out by the falsified tests."""
+    """The score is what passed; one that does not compile gets 0 with the reason, and who forges is tampered."""
     honest = await graded(SOLUTION, bench, tmp_path)
     assert set(shares(honest).values()) == {1.0}, honest.verdict.reasons
     assert {test.outcome for test in honest.tests} == {"passed"}
+    assert (honest.verdict.facts["integrity"], honest.verdict.facts["signs"]) == ("clean", "none")
+
+    forgetful = await graded(FORGETFUL, bench, tmp_path)
+    assert shares(forgetful)["score"] == 0.5
+    assert forgetful.verdict.facts["integrity"] == "clean"
+    assert "expected: <hi> but was: <no such note>" in {test.id: test.message for test in forgetful.tests}[LOST]
 
     broken = await graded(BROKEN, bench, tmp_path)
     assert (shares(broken)["score"], shares(broken)["installed"]) == (0.0, 0.0)
     assert "App.java" in broken.verdict.reasons[0].message
-
-    forged = await graded(FORGER, bench, tmp_path)
-    assert shares(forged)["score"] == 0.0
-    assert {test.message for test in forged.tests} == {
-        "it passes with false expectations, too: something else than the test decided"
-    }
+    assert "integrity" not in broken.verdict.facts
 
     hiding = {**FORGER, "src/main/java/tests/java.java": "package tests;\npublic class java { }\n"}
-    unconfirmed = await graded(hiding, bench, tmp_path)
-    assert shares(unconfirmed)["score"] == 0.0
-    assert {test.message.partition(", ")[0] for test in unconfirmed.tests} == {"with false expectations"}
+    for files in (FORGER, hiding):
+        forged = await graded(files, bench, tmp_path)
+        assert (forged.verdict.status, forged.verdict.score) == (Status.TAMPERED, None)
+        assert forged.verdict.facts["integrity"] == "tampered"
+        assert "results are being forged" in str(forged.verdict.facts["integrity_why"])
+        assert {test.outcome for test in forged.tests} == {"error"}
 
     empty = await graded({"README.md": "nothing"}, bench, tmp_path)
     assert set(shares(empty).values()) == {0.0}

@@ -33,7 +33,7 @@ def test_own_tests_count_beside_hidden_ones(tmp_path: Path) -> None:
     """As published: the denominator has both, and so have the sizes; nothing of the submission changes."""
     own = "src/test/java/OwnTest.java"
     parsed, metrics = scripts(tmp_path, {**SOLUTION, own: OWN}).count(tmp_path / "counted")
-    assert parsed == 3 + 1
+    assert parsed == 12 + 1
     assert metrics.files == 3
     assert metrics.classes == 3
     assert not (tmp_path / "submission/src/test/java/NotesTest.java").exists()
@@ -42,7 +42,7 @@ def test_own_tests_count_beside_hidden_ones(tmp_path: Path) -> None:
 def test_without_a_folder_of_tests_the_whole_repository_is_read(tmp_path: Path) -> None:
     """A repository without `src` gets the hidden tests there."""
     parsed, metrics = scripts(tmp_path, {"App.java": HONEST}).count(tmp_path / "counted")
-    assert parsed == 3
+    assert parsed == 12
     assert metrics.files == 2
 
 
@@ -57,7 +57,7 @@ def test_what_could_not_be_taken_in_has_no_test_coverage(tmp_path: Path) -> None
     grader = LegacyGrader({"notes": java_problem(tmp_path / "data")}, lifecycle(), java_lifecycle())
     verdict = grader.zero(TASK, Reason(stage=Stage.INTAKE, message="too large")).verdict
     assert verdict.score is not None
-    assert (verdict.score.numerator, verdict.score.denominator) == (0, 3)
+    assert (verdict.score.numerator, verdict.score.denominator) == (0, 12)
     assert "test_coverage" not in verdict.scores
     assert verdict.facts["skipped"] == 0
 

@@ -6,7 +6,7 @@ import binascii
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,41 +17,48 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
 from groundup.grading.bench import Bench
-from groundup.grading.java.hidden import falsified, outer_classes, paired
+from groundup.grading.java.hidden import outer_classes
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.removal import remove_tree
 
 REPORT_FD = 3
 CLASSES = f"{WORKSPACE}/target/classes"
 TEST_CLASSES = f"{WORKSPACE}/target/test-classes"
 _RUNNER = "/opt/groundup/runner"
+_RUNNER_SOURCE = "runner/Runner.java"
 _NOWHERE = "http://127.0.0.1:9/maven"
 _COMPILE = Limits(cpus=2.0, memory_mb=1024, disk_mb=1024, command_s=120.0, wall_clock_s=300.0)
 _MAX_EVENTS = 100_000
 _OUTCOMES = frozenset({"passed", "failed", "error", "skipped"})
-_PLACE = re.compile(r"^(?:plain|plain-twin|twin|tests)/")
 _COMPLAINT = re.compile(r"^(\S+\.java):(\d+): error: (.+)$", re.MULTILINE)
 
 
-class CompiledTests(Record):
-    """A submission's classes and the hidden tests, compiled."""
+class Tested(Record):
+    """A submission and what its hidden tests have beside it."""
 
     project: Path = Field(description="the submission as tests see it")
     repository: MavenRepository
-    runner: Path
-    tests: Path
-    twin: Path
-    classpath: str = Field(description="as seen inside: the tests' own classes come before it")
-    canaries: tuple[str, ...] = Field(default=(), description="tests of ours in both that cannot pass")
+    resources: Path = Field(description="files of the tests; need not exist")
+
+    @property
+    def classpath(self) -> str:
+        """The class path inside, after the tests' own classes: the jars, then the submission's classes."""
+        places = dict.fromkeys((*self.repository.runner, *self.repository.test_classpath))
+        jars = [f"{REPOSITORY_TARGET}/{place}" for place in places]
+        own = self.repository.own_classpath
+        return ":".join(
+            [*jars, CLASSES, *(f"{WORKSPACE}/{place}" for place in own if not place.startswith("target/"))]
+        )
 
 
 class Compiled(Record):
-    """How compiling ended."""
+    """How compiling ended: with the classes of the tests and the runner, or with the reason why not."""
 
-    prepared: CompiledTests | None = None
-    message: str = Field(default="", description="why there is nothing to run")
+    tests: Path | None = None
+    runner: Path | None = None
+    message: str = ""
     log: bytes = b""
 
 
@@ -66,30 +73,20 @@ class JavaReport(Record):
     complete: bool = False
 
 
-def inside_classpath(repository: MavenRepository) -> str:
-    """Return the class path: the jars, then the submission's classes: jars come first."""
-    places = dict.fromkeys((*repository.runner, *repository.test_classpath))
-    jars = [f"{REPOSITORY_TARGET}/{place}" for place in places]
-    own = [f"{WORKSPACE}/{place}" for place in repository.own_classpath if not place.startswith("target/")]
-    return ":".join([*jars, CLASSES, *own])
-
-
-async def compile_tests(
-    texts: Mapping[str, bytes], resources: Path, project: Path, repository: MavenRepository, bench: Bench
-) -> Compiled:
-    """Compile the hidden tests, their twin and the runner against the classes in *project*.
+async def compile_tests(texts: Mapping[str, bytes], tested: Tested, bench: Bench) -> Compiled:
+    """Compile hidden tests and the runner against the submission's classes.
 
     No code of the submission runs there: the compiler reads its classes, and annotation processors are off.
     """
-    room = bench.scratch / "compiling"
-    canaries = await asyncio.to_thread(_write_sources, texts, room)
-    classpath = inside_classpath(repository)
+    room = bench.scratch / f"compiling-{secrets.token_hex(4)}"
+    await asyncio.to_thread(_write_sources, texts, room)
+    repository = tested.repository
     spec = SandboxSpec(
         workspace=room,
         mounts=(
             *repository.toolchain.mounts,
             repository.mount,
-            Mount(source=project / "target/classes", target=CLASSES),
+            Mount(source=tested.project / "target/classes", target=CLASSES),
         ),
         environment=repository.toolchain.environment,
         path=repository.toolchain.path,
@@ -97,74 +94,37 @@ async def compile_tests(
         system="host",
         label="compiling hidden tests",
     )
+    names = [*(f"tests/{name}" for name in sorted(texts)), _RUNNER_SOURCE]
     async with await bench.provider.open(spec) as sandbox:
-        results = await _compiled_in(sandbox, texts, classpath)
-    log = b"".join(f"$ javac {kind}\n".encode() + one.stdout + one.stderr for kind, one in results.items())
-    has_canaries = "plain" not in results
-    tests, twin = ("tests", "twin") if has_canaries else ("plain", "plain-twin")
-    if not results[tests].ok:
-        return Compiled(message=_complaint(results[tests]), log=log)
-    if not results["runner"].ok:
-        return Compiled(message="JUnit 5 is not among the dependencies of the submission's pom.xml", log=log)
-    if not results[twin].ok:
-        # A class of the submission can see to that: one called `java` hides the packages of that name. Without a
-        # twin nothing would confirm what the tests say.
-        return Compiled(message=f"with false expectations, {_complaint(results[twin])}", log=log)
-    out = room / "out"
-    await asyncio.to_thread(_copy_resources, resources, [out / tests, out / twin])
-    prepared = CompiledTests(
-        project=project,
-        repository=repository,
-        runner=out / "runner",
-        tests=out / tests,
-        twin=out / twin,
-        classpath=classpath,
-        canaries=canaries if has_canaries else (),
-    )
-    return Compiled(prepared=prepared, log=log)
-
-
-async def _compiled_in(
-    sandbox: Sandbox, texts: Mapping[str, bytes], classpath: str
-) -> Mapping[str, CommandResult]:
-    """Compile one kind of sources after another; return what each did, in order.
-
-    Where tests or twin do not compile with canaries, both are compiled without: `plain` and `plain-twin`.
-    """
-    results: dict[str, CommandResult] = {}
-
-    async def is_compiled(kind: str) -> bool:
-        results[kind] = await sandbox.run(Command(argv=_javac(kind, sorted(_names(kind, texts)), classpath)))
-        return results[kind].ok
-
-    has_canaries = await is_compiled("tests") and await is_compiled("twin")
-    if has_canaries:
-        await is_compiled("runner")
-    elif await is_compiled("plain"):
-        await is_compiled("runner")
-        await is_compiled("plain-twin")
-    return results
+        result = await sandbox.run(Command(argv=_javac(names, tested.classpath)))
+    log = b"$ javac\n" + result.stdout + result.stderr
+    if not result.ok:
+        return Compiled(message=_complaint(result), log=log)
+    tests, runner = room / "out", room / "runner-out"
+    await asyncio.to_thread(_move_runner, tests, runner)
+    if tested.resources.is_dir():
+        await asyncio.to_thread(shutil.copytree, tested.resources, tests, dirs_exist_ok=True)
+    return Compiled(tests=tests, runner=runner, log=log)
 
 
 async def run_compiled(
-    prepared: CompiledTests,
-    tests: Path,
-    named: tuple[str, ...],
+    compiled: Compiled,
+    named: Collection[str],
+    tested: Tested,
     lifecycle: Lifecycle,
     bench: Bench,
-    allowed_s: float,
 ) -> tuple[JavaReport, CommandResult]:
-    """Run the tests whose classes are in *tests* over a copy of the project. Raises `SandboxError`."""
+    """Run the classes of the tests *named* over a copy of the project. Raises `SandboxError`."""
     token = secrets.token_hex(16)
     room = bench.scratch / f"running-{secrets.token_hex(4)}"
     settings = room / "settings.xml"
     try:
-        await asyncio.to_thread(shutil.copytree, prepared.project, room / "project", symlinks=True)
+        await asyncio.to_thread(shutil.copytree, tested.project, room / "project", symlinks=True)
         settings.write_text(settings_file(_NOWHERE, offline=True))
         (room / "project/target/test-classes").mkdir()
-        spec = _spec(prepared, tests, room, lifecycle, allowed_s)
+        spec = _spec(compiled, tested, room, lifecycle, bench.timeout_s or lifecycle.tests_s)
         async with await bench.provider.open(spec) as sandbox:
-            result = await sandbox.run(_command(prepared, token, named, lifecycle))
+            result = await sandbox.run(_command(tested.classpath, token, named, lifecycle))
     finally:
         await asyncio.to_thread(remove_tree, room)
     if result.ending is Ending.SANDBOX_DIED:
@@ -172,16 +132,18 @@ async def run_compiled(
     return await asyncio.to_thread(parse_report, result.report, token), result
 
 
-def _spec(prepared: CompiledTests, tests: Path, room: Path, lifecycle: Lifecycle, allowed_s: float) -> SandboxSpec:
-    repository = prepared.repository
+def _spec(compiled: Compiled, tested: Tested, room: Path, lifecycle: Lifecycle, allowed_s: float) -> SandboxSpec:
+    repository = tested.repository
+    assert compiled.runner is not None
+    assert compiled.tests is not None
     return SandboxSpec(
         workspace=room / "project",
         mounts=(
             *repository.toolchain.mounts,
             repository.mount,
             Mount(source=room / "settings.xml", target=SETTINGS_PLACE),
-            Mount(source=prepared.runner, target=_RUNNER),
-            Mount(source=tests, target=TEST_CLASSES),
+            Mount(source=compiled.runner, target=_RUNNER),
+            Mount(source=compiled.tests, target=TEST_CLASSES),
         ),
         environment=repository.toolchain.environment,
         path=repository.toolchain.path,
@@ -191,7 +153,7 @@ def _spec(prepared: CompiledTests, tests: Path, room: Path, lifecycle: Lifecycle
     )
 
 
-def _command(prepared: CompiledTests, token: str, named: tuple[str, ...], lifecycle: Lifecycle) -> Command:
+def _command(classpath: str, token: str, named: Collection[str], lifecycle: Lifecycle) -> Command:
     words = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *outer_classes(named)]
     return Command(
         argv=(
@@ -200,9 +162,9 @@ def _command(prepared: CompiledTests, token: str, named: tuple[str, ...], lifecy
             "-XX:TieredStopAtLevel=1",
             "-Dfile.encoding=UTF-8",
             f"-Dmaven.repo.local={REPOSITORY_TARGET}",
-            "-Djava.util.logging.manager=" + _logging(prepared.classpath),
+            "-Djava.util.logging.manager=" + _logging(classpath),
             "-cp",
-            f"{_RUNNER}:{TEST_CLASSES}:{prepared.classpath}",
+            f"{_RUNNER}:{TEST_CLASSES}:{classpath}",
             "groundup.runner.Runner",
         ),
         stdin="".join(f"{line}\n" for line in words).encode(),
@@ -254,49 +216,36 @@ def _seconds(millis: str) -> float:
 # --- compiling
 
 
-def _write_sources(texts: Mapping[str, bytes], room: Path) -> tuple[str, ...]:
-    """Write the suite and its twin, with canaries and plain, and return the canaries."""
-    canaries: list[str] = []
-    for name, content in texts.items():
-        pair = paired(content)
-        canaries += pair.canaries
-        _write(room / "tests" / name, pair.true)
-        _write(room / "twin" / name, pair.twin)
-        _write(room / "plain" / name, content)
-        _write(room / "plain-twin" / name, falsified(content))
-    _write(room / "runner/Runner.java", runner_source())
+def _write_sources(texts: Mapping[str, bytes], room: Path) -> None:
+    for name, content in (
+        *((f"tests/{name}", text) for name, text in texts.items()),
+        (_RUNNER_SOURCE, runner_source()),
+    ):
+        path = room / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     (room / "target/classes").mkdir(parents=True)
-    return tuple(canaries)
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
 
 
 def runner_source() -> bytes:
     """Return the trusted runner's source."""
-    return (files("groundup.grading.java") / "runner/Runner.java").read_bytes()
+    return (files("groundup.grading.java") / _RUNNER_SOURCE).read_bytes()
 
 
-def _names(kind: str, texts: Mapping[str, bytes]) -> list[str]:
-    return ["runner/Runner.java"] if kind == "runner" else [f"{kind}/{name}" for name in texts]
-
-
-def _javac(kind: str, names: list[str], classpath: str) -> tuple[str, ...]:
+def _javac(names: list[str], classpath: str) -> tuple[str, ...]:
     return (
         f"{JAVA_TARGET}/bin/javac",
         *("-proc:none", "-implicit:none", "-parameters", "-g", "-nowarn", "-encoding", "UTF-8"),
         *("-J-XX:TieredStopAtLevel=1", "-J-Xmx768m"),
-        *("-sourcepath", "/nonexistent", "-d", f"{WORKSPACE}/out/{kind}", "-cp", classpath),
+        *("-sourcepath", "/nonexistent", "-d", f"{WORKSPACE}/out", "-cp", classpath),
         *names,
     )
 
 
-def _copy_resources(resources: Path, targets: list[Path]) -> None:
-    if resources.is_dir():
-        for target in targets:
-            shutil.copytree(resources, target, dirs_exist_ok=True)
+def _move_runner(tests: Path, runner: Path) -> None:
+    """Take the runner out of the folder of the *tests*: some frameworks read all classes that lie there."""
+    runner.mkdir()
+    (tests / "groundup").rename(runner / "groundup")
 
 
 def _complaint(result: CommandResult) -> str:
@@ -305,5 +254,7 @@ def _complaint(result: CommandResult) -> str:
         return f"the hidden tests could not be compiled: {result.ending}"
     text = (result.stdout + result.stderr).decode(errors="replace")
     found = _COMPLAINT.search(text)
-    words = f"{_PLACE.sub('', found[1])}:{found[2]}: {found[3]}" if found else text.strip()[:200]
+    if found and found[1] == _RUNNER_SOURCE:
+        return "JUnit 5 is not among the dependencies of the submission's pom.xml"
+    words = f"{found[1].removeprefix('tests/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
     return f"the hidden tests do not compile with the submission: {words}"

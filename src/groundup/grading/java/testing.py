@@ -1,11 +1,10 @@
-"""Hidden Java tests over an installed submission: compiled, run, and run again with falsified expectations.
+"""Hidden Java tests over an installed submission: compiled and run as published; what passed is the score.
 
 Its classes are loaded into the process of the tests. So nothing of it may stand in for a library: a class in a
 package of any jar on the tests' class path is left out, and so is what would make JUnit load further code.
 
-The submission's code lives in the process of its tests, so what comes out of that process is a claim. It counts
-for a test only when the same test, falsified, does not pass: then it was the test that decided. Who is seen to
-forge two gets nothing, or a coin tossed for each test would win a quarter of what is forged.
+The submission's code lives in the process of its tests, so what comes out of that process is a claim. A check of
+some tests that passed (`checking`) decides whether to believe it.
 """
 
 import asyncio
@@ -20,9 +19,10 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
-from groundup.grading.java.hidden import ending_tests, named_tests, sources
+from groundup.grading.java.checking import TAMPERED, Integrity, Run, checked
+from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.running import JavaReport, compile_tests, run_compiled, runner_source
+from groundup.grading.java.running import JavaReport, Tested, compile_tests, run_compiled, runner_source
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
@@ -37,6 +37,7 @@ _SERVICES = "META-INF/services"
 _LISTENING = ("org.junit.", "io.quarkus.test.", "org.springframework.test.", "org.testng.")
 _CONFIGURATION = "junit-platform.properties"
 _CLASS = ".class"
+_BEFORE = "the tests did not come to their end"
 
 
 def shown_classes(classes: Path, jars: Iterable[Path], target: Path) -> tuple[str, ...]:
@@ -75,16 +76,6 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-FORGED = "it passes with false expectations, too: something else than the test decided"
-_LEAST_FORGED = 2
-MANY_FORGED = (
-    "tests that fail at their end, whatever they expect, were reported as passed: results are being forged"
-)
-LYING = "a test that cannot pass was reported as passed: results are being forged"
-WITHHELD = "a test that must fail was not reported: results are being withheld"
-_BEFORE = "the tests did not come to their end"
-
-
 def java_runner_digest() -> str:
     """Return the digest of the program that runs the tests."""
     return digest_bytes(runner_source())
@@ -114,99 +105,70 @@ async def _run(
         return _nothing(named, installed.message or "nothing could be installed", began)
     project = bench.scratch / "tested"
     left_out = await asyncio.to_thread(_lay_out, installed.tree, repository, project)
-    compiled = await compile_tests(texts, folder / "resources", project, repository, bench)
-    note = "".join(f"not shown to the tests: {place}\n" for place in left_out[:100]).encode()
-    if compiled.prepared is None:
+    tested = Tested(project=project, repository=repository, resources=folder / "resources")
+    compiled = await compile_tests(texts, tested, bench)
+    log = "".join(f"not shown to the tests: {place}\n" for place in left_out[:100]).encode() + compiled.log
+    if compiled.tests is None:
         run = _nothing(named, compiled.message, began)
-        return run.model_copy(update={"log": middle_cut(note + compiled.log, lifecycle.log_bytes)})
-    prepared, allowed_s = compiled.prepared, bench.timeout_s or lifecycle.tests_s
-    report, result = await run_compiled(prepared, prepared.tests, named, lifecycle, bench, allowed_s)
-    twin: JavaReport | None = None
-    log = result.stdout + result.stderr
-    # Without a test that passes the twin has nothing to confirm.
-    if any(one[0] == "passed" for one in report.outcomes.values()):
-        twin, other = await run_compiled(prepared, prepared.twin, named, lifecycle, bench, allowed_s)
-        log += b"\n--- with false expectations\n" + other.stdout + other.stderr
-    run = decided(named, report, twin, result, prepared.canaries, await asyncio.to_thread(ending_tests, texts))
-    log = note + compiled.log + log
+    else:
+        report, result = await run_compiled(compiled, named, tested, lifecycle, bench)
+        log += result.stdout + result.stderr
+        run = decided(named, report, result)
+        passed = [test for test in named if run.results[NumberedTest.of(test)].outcome == "passed"]
+        if passed:
+            run = believed(run, await checked(passed, texts, _running(tested, lifecycle, bench)))
     return run.model_copy(
         update={"seconds": time.monotonic() - began, "log": middle_cut(log, lifecycle.log_bytes)}
     )
 
 
-def decided(
-    named: tuple[str, ...],
-    report: JavaReport,
-    twin: JavaReport | None,
-    result: CommandResult,
-    canaries: tuple[str, ...] = (),
-    ending: Collection[str] = (),
-) -> TestRun:
-    """Return what each of the tests *named* is worth.
+def _running(tested: Tested, lifecycle: Lifecycle, bench: Bench) -> Run:
+    """Return what compiles and runs tests of a check; what they print goes nowhere."""
 
-    Nothing where a report lies about *canaries*, or the twin's about several tests that are *ending* by failing.
-    """
-    lies = [_lie_about(canaries, one) for one in (report, twin) if one is not None]
-    lie = next(filter(None, [*lies, _lie_of(twin, ending)]), None)
+    async def run(texts: Mapping[str, bytes], looked_at: Collection[str]) -> Collection[str]:
+        compiled = await compile_tests(texts, tested, bench)
+        if compiled.tests is None:
+            return ()
+        report, _ = await run_compiled(compiled, looked_at, tested, lifecycle, bench)
+        return [test for test, words in report.outcomes.items() if words[0] == "passed"]
+
+    return run
+
+
+def decided(named: tuple[str, ...], report: JavaReport, result: CommandResult) -> TestRun:
+    """Return what each of the tests *named* did: nothing passed without an end, unless time was up."""
     timed_out = result.ending.is_out_of_time
     ended = report.complete or timed_out
     results = {}
     for test in named:
         found = _said(test, report, timed_out)
-        # In this order, so that the message names the first reason for which a test does not count.
         if found.outcome == "passed" and not ended:
             found = Result(outcome="error", message=_BEFORE)
-        if found.outcome == "passed" and twin is not None and twin.outcomes.get(test, ("",))[0] == "passed":
-            found = Result(outcome="error", message=FORGED)
-        if found.outcome == "passed" and lie is not None:
-            found = Result(outcome="error", message=lie)
         results[NumberedTest.of(test)] = found
     stopped = None
     if not ended:
         stopped = f"{_BEFORE}: their process ended ({result.ending}, exit code {result.exit_code})"
     elif timed_out:
         stopped = "their time was up"
+    has_left = not report.complete and report.outcomes and result.exit_code == 0
     return TestRun(
         results=results,
         collected=len(named),
         stopped=stopped,
         timed_out=timed_out,
-        signs=as_fact([*filter(None, [lie]), *_signs(results, report, twin, result)]),
+        signs=as_fact(["results without an end, from a process that left with 0"] if has_left else []),
     )
 
 
-def _lie_about(canaries: tuple[str, ...], report: JavaReport) -> str | None:
-    """Say how *report* lies of tests that cannot pass; None where it does not.
-
-    In a class of which another test passed, each must have been reported.
-    """
-    said = {test: report.outcomes.get(test, ("",))[0] for test in canaries}
-    if "passed" in said.values():
-        return LYING
-    ran = {test.partition("#")[0] for test, words in report.outcomes.items() if words[0] == "passed"}
-    withheld = [test for test, outcome in said.items() if not outcome and test.partition("#")[0] in ran]
-    return WITHHELD if withheld and report.complete else None
-
-
-def _lie_of(twin: JavaReport | None, ending: Collection[str]) -> str | None:
-    """Say how the *twin* lies of tests that fail at their end there; a single one merely does not count."""
-    outcomes = {} if twin is None else twin.outcomes
-    passed = [test for test in ending if outcomes.get(test, ("",))[0] == "passed"]
-    return MANY_FORGED if len(passed) >= _LEAST_FORGED else None
-
-
-def _signs(
-    results: Mapping[NumberedTest, Result], report: JavaReport, twin: JavaReport | None, result: CommandResult
-) -> list[str]:
-    found = []
-    forged = sum(one.message == FORGED for one in results.values())
-    if forged:
-        found.append(f"tests that pass with false expectations, too: {forged}")
-    if not report.complete and report.outcomes and result.exit_code == 0:
-        found.append("results without an end, from a process that left with 0")
-    if report.complete and twin is not None and not twin.complete:
-        found.append("the run with false expectations had no end")
-    return found
+def believed(run: TestRun, found: Integrity) -> TestRun:
+    """Return *run* with what a check found; no test counts where that is `tampered`."""
+    update: dict[str, object] = {"integrity": found.answer, "integrity_why": found.why}
+    if found.why is not None:
+        update["signs"] = as_fact([found.why])
+    if found.answer == TAMPERED:
+        lost = Result(outcome="error", message=found.why or TAMPERED)
+        update["results"] = {test: lost if one.outcome == "passed" else one for test, one in run.results.items()}
+    return run.model_copy(update=update)
 
 
 def _said(test: str, report: JavaReport, timed_out: bool) -> Result:

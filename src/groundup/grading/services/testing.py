@@ -58,9 +58,10 @@ class TestRun(Record):
     seconds: float = 0.0
     signs: str | None = Field(default=None, description="of tampering; None where nothing can tamper with the run")
     integrity: str | None = Field(
-        default=None, description="clean, suspect or tampered; None: nothing was checked"
+        default=None,
+        description="clean, suspect or tampered, as a check of the run says; None: nothing was checked",
     )
-    integrity_why: str = ""
+    integrity_why: str | None = Field(default=None, description="one sentence, unless it is clean")
     log: bytes = b""
 
     def count(self, *outcomes: str) -> int:

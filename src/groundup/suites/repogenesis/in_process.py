@@ -81,7 +81,7 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         seconds=execution.result.duration_s,
         signs=as_fact([*([integrity.why] if is_tampered else []), *signs_of(execution.report, execution.result)]),
         integrity=integrity.answer,
-        integrity_why=integrity.why,
+        integrity_why=integrity.why or None,
         log=b"".join(logs_of(execution).values())[: lifecycle.log_bytes],
     )
 

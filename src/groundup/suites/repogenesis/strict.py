@@ -52,9 +52,10 @@ def strict_verdict(
     scores["deployed"] = _flag(all(deployment.values()))
     scores["all_passed"] = Score(numerator=int(0 < count == passed), denominator=int(count > 0))
     scores["api_coverage"] = Score(numerator=len(coverage.implemented), denominator=len(coverage.specified))
+    is_tampered = tests is not None and tests.integrity == Status.TAMPERED
     return Verdict(
-        status=Status.GRADED,
-        score=Score(numerator=passed, denominator=count),
+        status=Status.TAMPERED if is_tampered else Status.GRADED,
+        score=None if is_tampered else Score(numerator=passed, denominator=count),
         scores=scores,
         facts=_facts(problem, observed, coverage),
         reasons=_reasons(problem, observed, coverage, passed),
@@ -125,12 +126,8 @@ def _facts(
         facts["skip_reason"] = printable(next(iter(skips)))[:160]
     if observed.died:
         facts["died_in_tests"] = True
-    if tests.signs is not None:
-        facts["signs"] = tests.signs
-    if tests.integrity is not None:
-        facts["integrity"] = tests.integrity
-    if tests.integrity_why:
-        facts["integrity_why"] = tests.integrity_why
+    told = {"signs": tests.signs, "integrity": tests.integrity, "integrity_why": tests.integrity_why}
+    facts.update({name: said for name, said in told.items() if said is not None})
     return facts
 
 
@@ -176,6 +173,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
+    version = "2"
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
