@@ -2,7 +2,7 @@
 
 import base64
 
-from groundup.grading.java.checking import SUSPECT, TAMPERED, Integrity
+from groundup.grading.java.checking import SUSPECT, TAMPERED, Belief
 from groundup.grading.java.running import JavaReport, parse_report
 from groundup.grading.java.testing import believed, decided
 from groundup.grading.library.hidden import NumberedTest
@@ -80,9 +80,9 @@ def test_without_an_end_nothing_counts_unless_time_was_up() -> None:
 def test_a_check_changes_no_result_unless_they_are_forged() -> None:
     """Who is suspect keeps all points, who is tampered none; each with a sentence."""
     run = decided(NAMED, passed(*NAMED[:2]), ended())
-    suspect = believed(run, Integrity(SUSPECT, "odd"))
+    suspect = believed(run, Belief(SUSPECT, "odd"))
     assert (suspect.results, suspect.integrity, suspect.integrity_why) == (run.results, "suspect", "odd")
-    tampered = believed(run, Integrity(TAMPERED, "forged"))
+    tampered = believed(run, Belief(TAMPERED, "forged"))
     assert (tampered.count("passed"), tampered.count("error"), tampered.signs) == (0, 3, "forged")
     assert tampered.results[NumberedTest.of(NAMED[2])].message == "it did not run"
-    assert believed(run, Integrity("clean")).signs == "none"
+    assert believed(run, Belief("clean")).signs == "none"

@@ -26,7 +26,7 @@ Run = Callable[[Mapping[str, bytes], Collection[str]], Awaitable[Collection[str]
 _CHANCE = secrets.SystemRandom()
 
 
-class Integrity(NamedTuple):
+class Belief(NamedTuple):
     """An answer, with its reason unless it is `clean`."""
 
     answer: str
@@ -40,7 +40,7 @@ class _Seen(NamedTuple):
     lost: frozenset[str]
 
 
-async def checked(passed: Collection[str], texts: Mapping[str, bytes], run: Run) -> Integrity:
+async def checked(passed: Collection[str], texts: Mapping[str, bytes], run: Run) -> Belief:
     """Say whether to believe that the tests *passed*, of the suite in *texts*."""
     ending, every = ending_tests(texts), named_tests(texts)
 
@@ -55,21 +55,21 @@ async def checked(passed: Collection[str], texts: Mapping[str, bytes], run: Run)
     sample = _CHANCE.sample(list(passed), min(SAMPLE, len(passed)))
     spot = await look(drawn(sample, ending), sample)
     if not spot.forged and not spot.lost:
-        return Integrity(CLEAN)
+        return Belief(CLEAN)
     fails = drawn(passed, ending)
     full = await look(fails, every)
     forged, lost = spot.forged | full.forged, spot.lost | full.lost
     if not are_several(forged) and not are_several(lost):
-        return Integrity(CLEAN)
+        return Belief(CLEAN)
     fails |= dict.fromkeys(lost, False) | dict.fromkeys(forged, True)
     last = await look(fails, every, at_start={test for test in forged if _CHANCE.getrandbits(1)})
     if are_several(last.forged):
-        return Integrity(TAMPERED, f"{FORGED} ({len(last.forged)})")
+        return Belief(TAMPERED, f"{FORGED} ({len(last.forged)})")
     if are_several(forged):
-        return Integrity(SUSPECT, f"{_FORGED_ONCE} ({len(forged)})")
+        return Belief(SUSPECT, f"{_FORGED_ONCE} ({len(forged)})")
     if are_several(lost & last.lost):
-        return Integrity(SUSPECT, f"{_LOST} ({len(lost & last.lost)})")
-    return Integrity(CLEAN)
+        return Belief(SUSPECT, f"{_LOST} ({len(lost & last.lost)})")
+    return Belief(CLEAN)
 
 
 def drawn(tests: Collection[str], ending: Collection[str]) -> dict[str, bool]:

@@ -19,7 +19,7 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
 from groundup.grading.bench import Bench
-from groundup.grading.java.checking import TAMPERED, Integrity, Run, checked
+from groundup.grading.java.checking import TAMPERED, Belief, Run, checked
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.running import JavaReport, Tested, compile_tests, run_compiled, runner_source
@@ -160,7 +160,7 @@ def decided(named: tuple[str, ...], report: JavaReport, result: CommandResult) -
     )
 
 
-def believed(run: TestRun, found: Integrity) -> TestRun:
+def believed(run: TestRun, found: Belief) -> TestRun:
     """Return *run* with what a check found; no test counts where that is `tampered`."""
     update: dict[str, object] = {"integrity": found.answer, "integrity_why": found.why}
     if found.why is not None:
