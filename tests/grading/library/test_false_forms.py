@@ -3,11 +3,19 @@
 import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.false_forms import FalseForms, HiddenSuite, function_of, may_return, python_sources
+from groundup.grading.library.false_forms import (
+    FalseForms,
+    HiddenSuite,
+    function_of,
+    may_return,
+    python_sources,
+    suite_of_layer,
+)
 from groundup.grading.library.hidden import NumberedTest
 
 MANY_SEEDS = [f"seed {number}" for number in range(150)]
@@ -628,6 +636,18 @@ def test_cases_of_a_readable_table_are_false_one_by_one() -> None:
     assert all(called.id == f"t.py::test_it[1-{want}]" for called in false.renamed for want in [_value(text)])
 
 
+def test_a_table_with_a_tail_stays_whole() -> None:
+    """The tail at the end of a false function makes all of its cases fail, so they are false together."""
+    table = "@pytest.mark.parametrize('n, want', [(1, 'a'), (2, 'b')])"
+    source = f"{table}\ndef test_it(n, want):\n    assert f(n) == want\n"
+    cases = [NumberedTest(f"t.py::test_it[{case}]") for case in ("1-a", "2-b")]
+    forms = AllFalse({"t.py": source.encode()}, cases).forms(tailed={"test_it"})
+    false = forms.falsified(cases[:1])
+
+    assert {forms.lot_of(case) for case in cases} == {"test_it"}
+    assert (table in false.changed["t.py"].decode(), false.renamed) == (True, {})
+
+
 def _value(text: str) -> str:
     found = re.search(r"\(1, '(\w+)'\)", text)
     assert found is not None
@@ -666,3 +686,15 @@ def test_only_sources_that_are_asked_for_are_read() -> None:
     FalseForms(suite, "seed").falsified([NumberedTest("a.py::test_it")])
 
     assert asked == ["a.py"]
+
+
+def test_a_suite_of_a_layer_is_read_once(tmp_path: Path) -> None:
+    """Gradings of one task share what was read, and each of their seeds has a false form of its own."""
+    (tmp_path / "test_it.py").write_text("def test_one():\n    assert 'some words' == 'some words'\n")
+    expected = frozenset({NumberedTest("test_it.py::test_one")})
+    suite = suite_of_layer(tmp_path, ("test_it.py",), expected)
+    forms = {FalseForms(suite, seed).falsified(expected).changed["test_it.py"] for seed in SEEDS}
+
+    assert suite_of_layer(tmp_path, ("test_it.py",), expected) is suite
+    assert suite_of_layer(tmp_path, (), expected) is not suite
+    assert len(forms) > 1

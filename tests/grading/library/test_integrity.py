@@ -84,6 +84,66 @@ def test_what_cannot_be_false_stays_true() -> None:
     assert all(drawn([A], forms, Random(seed)) == Draw(true=frozenset({A})) for seed in range(10))
 
 
+TABLE = (
+    "import pytest\n\n"
+    "@pytest.mark.parametrize('number, letters', [(1, 'one'), (2, 'two'), (3, 'three')])\n"
+    "def test_it(number, letters):\n    assert f(number) == letters\n"
+)
+CASES = [NumberedTest(f"t.py::test_it[{case}]") for case in ("1-one", "2-two", "3-three")]
+
+
+def test_the_cases_of_a_readable_table_are_drawn_one_by_one() -> None:
+    """Else who sees one case that is false knows the others."""
+    forms = _forms(TABLE, *CASES)
+    draws = {drawn(CASES, forms, Random(seed)).false for seed in range(40)}
+
+    assert {len(false) for false in draws} == {1, 2}
+    assert len(draws) == 6, "each one and each pair"
+
+
+def test_cases_of_an_unreadable_table_are_drawn_together() -> None:
+    """Their false form is that of their function."""
+    forms = _forms(TABLE.replace("[(1, 'one'), (2, 'two'), (3, 'three')]", "made()"), *CASES)
+
+    assert {drawn(CASES, forms, Random(seed)).false for seed in range(20)} == {frozenset(), frozenset(CASES)}
+
+
+def test_tests_of_one_name_are_drawn_together() -> None:
+    """A class may inherit one; where one of them cannot be false none is."""
+    source = "class Base:\n    def test_it(self):\n        {}assert f() == 1\n"
+    tests = "class TestA(Base): ...\nclass TestB(Base): ...\n"
+    keys = [NumberedTest(f"t.py::Test{name}::test_it") for name in "AB"]
+    sure = _forms(source.format("") + tests, *keys)
+    unsure = _forms(source.format("if f(): return\n        ") + tests.replace("B", "C"), *keys)
+
+    assert {drawn(keys, sure, Random(seed)).false for seed in range(20)} == {frozenset(), frozenset(keys)}
+    assert {drawn(keys, unsure, Random(seed)).false for seed in range(20)} == {frozenset()}
+
+
+def test_what_cannot_be_read_stays_true() -> None:
+    """A file that this interpreter does not understand has no false form; as it is, its tests still run."""
+    forms = _forms("def test_a(:\n", A)
+
+    assert drawn([A], forms, Random(1)) == Draw(true=frozenset({A}))
+
+
+@given(st.sets(st.integers(0, 40)), st.sets(st.integers(0, 40)), st.integers())
+def test_a_second_draw_turns_the_first_round(first: set[int], more: set[int], seed: int) -> None:
+    """What was true is false and what was false is true, so that each of them shows both forms."""
+    spot, whole = ({NumberedTest(f"t.py::test_{number}") for number in chosen} for chosen in (first, first | more))
+    source = "".join(f"def test_{number}():\n    assert f({number}) == 5\n" for number in range(41))
+    forms, random = _forms(source, *whole), Random(seed)
+    one = drawn(spot, forms, random)
+    two = drawn(whole, forms, random, one)
+
+    assert one.tests == spot
+    assert two.tests == whole
+    assert not one.true & one.false
+    assert not two.true & two.false
+    assert one.true <= two.false
+    assert one.false <= two.true
+
+
 def test_honest_work_contradicts_nothing() -> None:
     """True forms pass and false ones fail; what is not reported of the false half says nothing."""
     draw = Draw(true=frozenset({A, B}), false=frozenset({C, D}))

@@ -1,5 +1,6 @@
 """Checks of a count, with real sandboxes: what they say of honest, faulty and forging libraries."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -102,3 +103,58 @@ async def test_a_failure_shows_its_values(trial: Trial) -> None:
     assert "assert 7 == 12" in details["tests/test_calc.py::test_multiply"]
     assert "where 7 =" in details["tests/test_calc.py::test_multiply"]
     assert all("_pytest" not in text for text in details.values())
+
+
+async def test_the_log_of_the_run_that_counts_is_of_that_run_alone(trial: Trial) -> None:
+    """A person reads each failure once, with its values, and nothing that only a check does."""
+    graded = await trial.grade({"calc/__init__.py": BROKEN})
+    told, checked = graded.logs["stdout.txt"].decode(), graded.logs["check.txt"].decode()
+    failed = {test.id for test in graded.tests if test.outcome == "failed"}
+
+    assert {*re.findall(r"^FAILED (\S+)", told, re.MULTILINE)} == failed
+    assert told.count("assert 7 == 12") == 2, "in its traceback and in the summary"
+    assert "2 failed, 6 passed" in told
+    assert {line.split()[-1] for line in checked.splitlines()[1:]} == {str(test) for test in RECIPE.expected}
+
+
+async def test_an_equality_that_always_holds_is_suspect_and_costs_nothing(trial: Trial) -> None:
+    """Its tests pass with false expectations, and fail when they are made to: a fault, and no forgery."""
+    expected = RECIPE.expected | SUM_TESTS
+    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
+    lenient = "class Number(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\n"
+    graded = await trial.grade(
+        {"calc/__init__.py": lenient + LIBRARY.replace("return a + b", "return Number(a + b)")}
+    )
+
+    assert (graded.verdict.status, passed(graded)) == (Status.GRADED, len(expected))
+    assert _answer(graded) == ("suspect", "full")
+    assert "made to fail, they fail" in str(graded.verdict.facts["integrity_why"])
+
+
+@pytest.mark.parametrize(
+    ("more", "deep"),
+    [("def grow(n): return n + 1\n", False), ("def grow(n): return n + 1\ndef shrink(n): return n\n", True)],
+    ids=["its file cannot be collected", "all tests of its file are lost"],
+)
+async def test_a_library_that_leans_on_what_another_file_imports_is_not_accused(
+    trial: Trial, more: str, *, deep: bool
+) -> None:
+    """It forgot to import a module of its own; a test file does, none of whose tests pass, so none is checked."""
+    numbers = range(20)
+    files = {
+        **ORIGINAL,
+        "calc/__init__.py": LIBRARY + "from calc import more\n",
+        "calc/more.py": "def grow(n): return n + 1\ndef shrink(n): return n - 1\n",
+        "tests/test_both.py": "from calc.more import grow, shrink\ndef test_both(): assert shrink(grow(1)) == 1\n",
+        "tests/test_grow.py": "import calc\n"
+        + "".join(
+            f"def test_grow_{number}(): assert calc.more.grow({number}) == {number + 1}\n" for number in numbers
+        ),
+    }
+    grown = {NumberedTest(f"tests/test_grow.py::test_grow_{number}") for number in numbers}
+    expected = RECIPE.expected | grown | {NumberedTest("tests/test_both.py::test_both")}
+    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=files)
+    graded = await trial.grade({"calc/__init__.py": LIBRARY, "calc/more.py": more}, deep=deep)
+
+    assert graded.verdict.facts["passed"] == len(expected) - 1, "as in any run of all tests"
+    assert graded.verdict.status is Status.GRADED, graded.verdict.reasons
