@@ -103,6 +103,86 @@ def test_pulling_what_is_there_takes_nothing_away(groundup: Groundup, tmp_path: 
     assert str(same) in groundup("data", "list").out
 
 
+def test_data_sets_stand_beside_each_other(groundup: Groundup, commit: str, tmp_path: Path) -> None:
+    """One's own data never replaces the published: it is refused, or has a name by which commands find it."""
+    own = write(tmp_path / "own", {**TASK, "test_case_count.txt": "9"})
+    groundup("data", "pull", "nl2repobench", "--commit", commit)
+    published = groundup("tasks", "nl2repobench", "--json").out
+
+    refused = groundup("data", "pull", "nl2repobench", "--from", own)
+    assert refused.code == 2
+    assert "nl2repobench@NAME" in refused.err
+    assert groundup("tasks", "nl2repobench@mine").code == 2, "there is no such data set yet"
+    assert groundup("data", "pull", "nl2repobench@mine", "--from", own).code == 0
+
+    assert groundup("tasks", "nl2repobench", "--json").out == published
+    (mine,) = [
+        one
+        for one in json.loads(groundup("tasks", "nl2repobench@mine", "--json").out)["tasks"]
+        if one["id"] == "calc"
+    ]
+    assert mine["metadata"]["declared"] == 9
+    sources = {
+        one["suite"]: one["at_hand"]["source"]
+        for one in json.loads(groundup("data", "list", "--json").out)["suites"]
+        if one["at_hand"]
+    }
+    assert sources == {"nl2repobench": ADDRESS, "nl2repobench@mine": str(own)}
+
+
+def test_the_published_data_does_not_replace_one_s_own(groundup: Groundup, commit: str, tmp_path: Path) -> None:
+    """It is said before anything is fetched; another commit of the same repository does replace."""
+    own = write(tmp_path / "own")
+    groundup("data", "pull", "nl2repobench", "--from", own)
+    assert groundup("data", "pull", "nl2repobench", "--commit", commit).code == 2
+    assert str(own) in groundup("data", "list").out
+
+
+def test_a_folder_is_pulled_again_after_it_was_edited(groundup: Groundup, tmp_path: Path) -> None:
+    """Who makes tasks pulls the same folder again and again; only the copy that groundup made is replaced."""
+    own = write(tmp_path / "own")
+    groundup("data", "pull", "nl2repobench", "--from", own)
+    (own / "test_files" / "calc" / "start.md").write_text("Write a better calc.")
+    ended = groundup("data", "pull", "nl2repobench", "--from", own, "--json")
+    assert (ended.code, json.loads(ended.out)["kept"]) == (0, None)
+    assert {path.name for path in (tmp_path / "cache" / "data").iterdir()} == {"nl2repobench"}
+
+
+def test_pulled_data_that_somebody_changed_is_kept(groundup: Groundup, tmp_path: Path) -> None:
+    """Who edited the data in place, or put something beside it, finds it where the command says."""
+    own = write(tmp_path / "own")
+    groundup("data", "pull", "nl2repobench", "--from", own)
+    (tmp_path / "cache/data/nl2repobench/data/test_files/calc/start.md").write_text("my edit")
+    (tmp_path / "cache/data/nl2repobench/notes").write_text("mine")
+    (own / "test_files" / "calc" / "start.md").write_text("Write a better calc.")
+    ended = groundup("data", "pull", "nl2repobench", "--from", own, "--json")
+    kept = Path(json.loads(ended.out)["kept"])
+    assert str(kept) in ended.err
+    assert (kept / "data/test_files/calc/start.md").read_text() == "my edit"
+    assert (kept / "notes").read_text() == "mine"
+    assert groundup("tasks", "nl2repobench").code == 0
+
+
+def test_a_user_s_folder_where_data_would_go_is_left_alone(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With GROUNDUP_DATA_DIR at a folder of projects, one of which is called as the suite."""
+    monkeypatch.setenv("GROUNDUP_DATA_DIR", str(tmp_path))
+    project = tmp_path / "nl2repobench" / "data" / "thesis"
+    project.mkdir(parents=True)
+    ended = groundup("data", "pull", "nl2repobench", "--from", write(tmp_path / "own"))
+    assert ended.code == 2
+    assert "was not made by `groundup data pull`" in ended.err
+    assert project.is_dir()
+
+
+@pytest.mark.parametrize("name", ["nl2repobench@", "nl2repobench@../x", "nl2repobench@.", "nl2repo@mine"])
+def test_a_data_set_s_name_is_checked(groundup: Groundup, tmp_path: Path, name: str) -> None:
+    """It becomes a folder's name, and its suite has to exist."""
+    ended = groundup("data", "pull", name, "--from", write(tmp_path / "own"))
+    assert (ended.code, ended.out) == (2, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

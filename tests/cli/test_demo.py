@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.cli.demo import LIBRARIES
+from groundup.cli.demo import LIBRARIES, free_ending, prepare
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.suite import create
 from tests.cli.conftest import Groundup
@@ -19,6 +19,48 @@ def test_the_demo_s_libraries_have_recipes_for_the_interpreters_that_it_looks_fo
     for library in LIBRARIES:
         assert tasks[library.task].metadata["python"] == library.python
         assert library.right != library.wrong
+
+
+def test_a_demo_takes_only_a_folder_of_its_own(groundup: Groundup, tmp_path: Path) -> None:
+    """In a user's folder it ends with 2 and changes nothing; an older demo's folder, or a new one, is its own."""
+    work = tmp_path / "work"
+    for path, text in {
+        "groundup.toml": "[settings]\njobs = 1\n",
+        "runs/r/notes": "a",
+        "predictions/p": "b",
+    }.items():
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text(text)
+    before = contents(work)
+    refused = groundup("demo", "--folder", work)
+    assert (refused.code, contents(work)) == (2, before)
+    assert "name a new folder with --folder" in refused.err
+    assert groundup("demo", "--folder", work / "groundup.toml").code == 2
+    older = tmp_path / "older"
+    older.mkdir()
+    (older / "groundup.toml").write_text(f'[settings]\ncache_dir = "{older}/cache"\n')
+    (older / "notes").touch()
+    prepare(older)
+
+
+def test_a_second_demo_keeps_what_is_in_its_folder(tmp_path: Path) -> None:
+    """Its settings may have been edited, and the tutorial's runs stay: a demo takes names that are free."""
+    here = tmp_path / ".demo"
+    prepare(here)
+    assert "cache_dir" in (here / "groundup.toml").read_text()
+    assert free_ending(here) == ""
+    (here / "groundup.toml").write_text("[settings]\njobs = 1\n")
+    (here / "runs" / "broken").mkdir(parents=True)
+    prepare(here)
+    assert (here / "groundup.toml").read_text() == "[settings]\njobs = 1\n"
+    assert free_ending(here) == "-2"
+    (here / "predictions-2").mkdir()
+    assert free_ending(here) == "-3"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_every_page_that_a_message_names_can_be_read(groundup: Groundup) -> None:

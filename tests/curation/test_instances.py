@@ -1,5 +1,6 @@
 """Instances of repositories: masked, with the patch that restores them, in data that the suite reads."""
 
+import json
 import shutil
 import subprocess
 import tomllib
@@ -114,6 +115,49 @@ async def test_another_repositorys_instance_is_never_replaced(repository: Path, 
     shutil.copytree(repository, clone)
     again = await add_instance(InstanceRequest(repository=str(clone), language="python"), folder, settings)
     assert again.instance.instance_id == first.instance.instance_id
+
+
+async def test_another_commit_or_an_edit_is_never_replaced(repository: Path, tmp_path: Path) -> None:
+    """An instance of the same repository at another commit stays, as does one that somebody edited."""
+    folder = tmp_path / "mini"
+    wanted = InstanceRequest(repository=str(repository), language="python", name="x")
+    made = await add_instance(wanted, folder, Settings())
+    lines, place = folder / "mini.jsonl", folder / "mini" / "python" / "x"
+    before = lines.read_bytes()
+
+    newer = _committed(repository, {"x.py": b"import requests, click\n"})
+    with pytest.raises(
+        UsageError, match=r"was made of the commit \w{12}, not of \w{12}; give this one another --name"
+    ):
+        await add_instance(wanted.model_copy(update={"repository": str(newer)}), folder, Settings())
+    same = wanted.model_copy(update={"commit": made.instance.metadata.commit_sha})
+    await add_instance(same, folder, Settings())
+    assert lines.read_bytes() == before
+
+    lines.write_bytes(before.replace(b"act -j test", b"act -v -j test"))
+    with pytest.raises(UsageError, match="was edited"):
+        await add_instance(same, folder, Settings())
+    lines.write_bytes(before)
+    (place / "x.py").write_text("import mine\n")
+    with pytest.raises(UsageError, match="changed since"):
+        await add_instance(same, folder, Settings())
+    assert (place / "x.py").read_text() == "import mine\n"
+
+
+async def test_lines_of_others_stay_as_they_are(repository: Path, tmp_path: Path) -> None:
+    """An instance is added beside published ones, of which not a byte changes."""
+    folder = tmp_path / "mini"
+    folder.mkdir()
+    await add_instance(
+        InstanceRequest(repository=str(repository), language="python", name="x"), folder, Settings()
+    )
+    line = json.loads((folder / "mini.jsonl").read_bytes())
+    line["instance_id"], line["metadata"]["stars_of_the_day"] = "published", 7
+    (folder / "mini.jsonl").write_text(json.dumps(line, indent=None) + "\n")
+    await add_instance(
+        InstanceRequest(repository=str(repository), language="python", name="y"), folder, Settings()
+    )
+    assert json.dumps(line, indent=None) in (folder / "mini.jsonl").read_text().splitlines()
 
 
 async def test_what_is_no_instance_is_never_replaced(repository: Path, tmp_path: Path) -> None:

@@ -1,16 +1,18 @@
 """`runs.leftovers`: cleaning removes what no one needs and touches nothing that somebody works on."""
 
 import fcntl
+import json
 import os
 import time
 from pathlib import Path
 
 import pytest
 
+from groundup.domain.digests import digest_of, short
 from groundup.runs import api
 from groundup.runs.leftovers import leftovers, remove
 from groundup.settings import Settings
-from groundup.store.folder import RunWriter
+from groundup.store.folder import Hold, RunWriter
 from groundup.trees.scratch import scratch_folder
 from tests.runs.configurations import QUICK, oracle
 
@@ -36,8 +38,9 @@ def test_scratch_of_killed_processes_goes_at_any_age(settings: Settings) -> None
     folder = api.run(oracle(), QUICK, settings, run_id="one").folder
     (folder / "scratch" / "a.0").mkdir(parents=True)
     (folder / "scratch" / "a.0" / "big").write_bytes(bytes(5000))
-    shell = settings.cache_dir / "shells" / "abc"
+    shell = settings.cache_dir / "shells" / "0123456789abcdef"
     shell.mkdir(parents=True)
+    Hold(shell).close()
     found = leftovers(settings)
     assert [(leftover.kind, leftover.path) for leftover in found] == [
         ("scratch", folder / "scratch"),
@@ -52,7 +55,7 @@ def test_scratch_of_killed_processes_goes_at_any_age(settings: Settings) -> None
 def test_temporary_folders_of_killed_processes_go_and_those_of_living_ones_stay(settings: Settings) -> None:
     """What a killed node left is listed with its size."""
     with scratch_folder("node") as living:
-        killed = living.with_name("graded-0")
+        killed = living.with_name("graded-0123abcd")
         killed.mkdir()
         (killed / "big").write_bytes(bytes(5000))
         (found,) = leftovers(settings)
@@ -83,31 +86,76 @@ def test_old_things_go_when_asked(settings: Settings) -> None:
     age(settings.output / "notes")
     age(old / "verdicts.jsonl")
     layers = settings.cache_dir / "layers" / "python"
-    for name in ("a", "b"):
-        (layers / name).mkdir(parents=True)
-        (layers / name / "layer.json").touch()
+    used, unused = _layer(layers, "used"), _layer(layers, "unused")
     (layers / ".building-c").mkdir()
-    for path in (layers / "a" / "layer.json", layers / "a", layers / ".building-c"):
+    for path in (unused / "layer.json", unused, layers / ".building-c"):
         age(path)
     verdict = next((settings.cache_dir / "verdicts").glob("*/*.json"))
     age(verdict)
     assert leftovers(settings) == ()
     found = leftovers(settings, DAY)
-    assert {leftover.path for leftover in found} == {old, layers / "a", verdict}
+    assert {leftover.path for leftover in found} == {old, unused, verdict}
     remove(found, settings)
+    assert used.is_dir()
     assert {path.name for path in settings.output.iterdir()} == {"young", "notes"}
 
 
 def test_what_sandboxes_of_killed_programs_left_goes(settings: Settings, own_temporary_folder: Path) -> None:
     """State that no one holds is listed and removed; that of a program at work is not."""
     root = own_temporary_folder / f"groundup-{os.geteuid()}"
-    for name in ("stale", "held"):
+    stale, held = "0123abcd", "4567abcd"
+    for name in (stale, held):
         (root / name / "sandboxes").mkdir(parents=True)
         (root / name / "lock").touch()
     root.chmod(0o700)
-    with (root / "held" / "lock").open("r+b") as lock:
+    with (root / held / "lock").open("r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = leftovers(settings)
-        assert [(one.kind, one.path.name) for one in found] == [("sandbox", "stale")]
+        assert [(one.kind, one.path.name) for one in found] == [("sandbox", stale)]
         remove(found, settings)
-    assert {path.name for path in root.iterdir()} == {"held", "scratch"}
+    assert {path.name for path in root.iterdir()} == {held, "scratch"}
+
+
+def test_folders_of_the_same_names_that_are_somebody_else_s_stay(
+    settings: Settings, own_temporary_folder: Path
+) -> None:
+    """Only what has groundup's own record inside is cleaned, however old the rest is and whatever it is called."""
+    root = own_temporary_folder / f"groundup-{os.geteuid()}"
+    theirs = [
+        settings.output / "mine" / "config.json",
+        settings.output / "mine" / "scratch" / "thesis.tex",
+        settings.output / "mine" / ".old.gone" / "thesis.tex",
+        settings.cache_dir / "shells" / "zsh" / ".zshrc",
+        settings.cache_dir / "verdicts" / "2024" / "smith-v-jones.txt",
+        settings.cache_dir / "layers" / "maps" / "roads" / "layer.json",
+        root / "scratch" / "notes" / "thesis.tex",
+        root / "notes" / "lock",
+    ]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+        age(path)
+        age(path.parent)
+    root.chmod(0o700)
+    found = leftovers(settings, DAY)
+    remove(found, settings)
+    assert (found, [path for path in theirs if not path.exists()]) == ((), [])
+
+
+def test_what_others_put_into_a_run_stays_when_the_run_goes(settings: Settings) -> None:
+    """A run is removed without the notes that somebody keeps in its folder; they are told."""
+    run = api.run(oracle(), QUICK, settings, run_id="old").folder
+    (run / "notes.md").write_text("why task 3 fails")
+    age(run / "verdicts.jsonl")
+    kept = remove(leftovers(settings, DAY), settings)
+    assert kept == [run / "notes.md"]
+    assert [path.name for path in settings.output.rglob("*")] == ["old", "notes.md"]
+
+
+def _layer(folder: Path, name: str) -> Path:
+    digest = digest_of(name)
+    place = folder / short(digest)
+    place.mkdir(parents=True)
+    kept = {"digest": digest, "kind": folder.name, "built": {}, "warnings": []}
+    (place / "layer.json").write_text(json.dumps(kept))
+    return place

@@ -36,7 +36,7 @@ async def test_only_the_data_folder_of_the_named_commit_arrives(
     repository: PublishedRepository, settings: Settings
 ) -> None:
     """A pull brings the folder at the commit, says where it is from, and nothing else of the repository."""
-    origin = await pull("toy", repository, settings)
+    origin = (await pull("toy", repository, settings)).origin
     folder = data_folder("toy", settings)
     assert folder is not None
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == ["one", "one/start.md"]
@@ -50,7 +50,7 @@ async def test_a_second_pull_replaces_the_first(repository: PublishedRepository,
     """Data is whole or absent, never mixed."""
     await pull("toy", repository, settings)
     again = await pull("toy", repository, settings)
-    assert again.files == 1
+    assert again.origin.files == 1
 
 
 async def test_an_unknown_commit_is_said(repository: PublishedRepository, settings: Settings) -> None:
@@ -73,7 +73,7 @@ def test_a_folder_is_taken_without_its_history(
     repository: PublishedRepository, settings: Settings, tmp_path: Path
 ) -> None:
     """`--from` copies what is there, but not .git."""
-    origin = take_folder("toy", Path(repository.address), settings)
+    origin = take_folder("toy", Path(repository.address), settings).origin
     assert origin.files == 2
     with pytest.raises(UsageError, match="no such folder"):
         take_folder("toy", tmp_path / "absent", settings)

@@ -30,8 +30,8 @@ from groundup.domain.version import __version__
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
-from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import refuse_others, write_made
 from groundup.suites.base import Auditor, Suite, open_suite
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
@@ -63,6 +63,8 @@ def audit(  # noqa: PLR0913 - all but the suite by name
     opened = open_suite(suite, found)
     chosen = _chosen(opened, names(tasks, "--tasks"))
     folder = Path(output) if output else found.output / f"audit-{opened.name}"
+    for name in (JSON, PAGE):
+        refuse_others(folder / name)
     work = _Work(opened, chosen, grader, folder, found, progress, say)
     brought = _brought(submissions)
     running = partial(requests.running, suite, grader=grader)
@@ -73,8 +75,8 @@ def audit(  # noqa: PLR0913 - all but the suite by name
         work.run(name, partial(requests.evaluation, suite, place, grader=grader))
     facts = asyncio.run(work.facts())
     made = work.result(facts, [NOP, *controls, *brought])
-    write_atomically(folder / JSON, made.model_dump_json(indent=1).encode() + b"\n")
-    write_atomically(folder / PAGE, page(made).encode())
+    write_made(folder / JSON, made.model_dump_json(indent=1).encode() + b"\n")
+    write_made(folder / PAGE, page(made).encode())
     return made
 
 

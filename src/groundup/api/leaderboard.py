@@ -3,7 +3,6 @@
 import hashlib
 import math
 import random
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,8 +25,8 @@ from groundup.reports.views import grader_words, percent
 from groundup.runs.bundles import Bundle, BundleManifest, Disclosure, unpack
 from groundup.runs.bundles import pack as pack_run
 from groundup.settings import Settings, load
-from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import copy_made, write_made
 from groundup.store.records import VerdictLine
 from groundup.suites.base import open_suite
 from groundup.trees.writer import disk_errors
@@ -187,7 +186,7 @@ def _unproven(keys: Sequence[AttemptKey], lines: Mapping[AttemptKey, VerdictLine
 
 def _check_suite(named: str, trusted: str | None) -> None:
     """Raise `UsageError` for a suite that is code of the bundle's maker, unless its user trusts it by name."""
-    if named not in catalog.names("suite") and named != trusted:
+    if named.partition("@")[0] not in catalog.names("suite") and named != trusted:
         raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
 
 
@@ -300,7 +299,7 @@ def _opened(bundle: AnyPath) -> Iterator[Bundle]:
 def build(folder: AnyPath, site: AnyPath) -> list[str]:
     """Write a page that ranks the bundles in *folder* to *site*, beside copies of them; return the runs' names.
 
-    Raises `UsageError` for a file there that is no bundle.
+    Raises `UsageError` for a file there that is no bundle, and where something lies that groundup did not write.
     """
     bundles = sorted(Path(folder).glob(f"*{SUFFIX}"))
     if not bundles:
@@ -310,8 +309,8 @@ def build(folder: AnyPath, site: AnyPath) -> list[str]:
     with disk_errors(Path(site)):
         evidence.mkdir(parents=True, exist_ok=True)
         for path in bundles:
-            shutil.copyfile(path, evidence / path.name)
-        write_atomically(Path(site) / "index.html", board(entries).encode())
+            copy_made(path, evidence / path.name)
+        write_made(Path(site) / "index.html", board(entries).encode())
     return [entry.run.run_id for entry in entries]
 
 

@@ -121,7 +121,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     found = settings or load({"output": output})
     chosen = open_suite(suite, found)
     columns, rows = chosen.task_rows()
-    oracles = newest_oracles(chosen, Path(output) if output else found.output)
+    oracles = newest_oracles(chosen, Path(output) if output else found.output, suite.partition("@")[2])
     entries = [
         TaskEntry(
             id=task.id,
@@ -176,9 +176,9 @@ def removable(runs: Sequence[AnyPath], settings: Settings) -> tuple[Leftover, ..
     return tuple(a_leftover("run", folder) for folder in folders)
 
 
-def remove_runs(found: tuple[Leftover, ...], settings: Settings) -> None:
-    """Remove what `removable` found, each run at once or not at all."""
-    remove(found, settings)
+def remove_runs(found: tuple[Leftover, ...], settings: Settings) -> list[Path]:
+    """Remove what `removable` found, each run at once or not at all; return what others put there, which stays."""
+    return remove(found, settings)
 
 
 async def list_suites_async(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:

@@ -16,7 +16,7 @@ from groundup.runs.gradable import Gradable, git_advice, gradable, python_advice
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
-from groundup.store.files import write_atomically
+from groundup.store.ownership import write_made
 from groundup.suites import pulling
 from groundup.suites.base import DataSource, open_suite
 from groundup.suites.pulling import DataOrigin, PublishedRelease, PublishedRepository
@@ -130,6 +130,8 @@ class SuiteData(Record):
     published: PublishedRepository | PublishedRelease | None = None
     at_hand: DataOrigin | None = None
     error: str | None = None
+    kept: Path | None = None
+    """Where data lies that a pull found changed, and so did not remove."""
 
 
 def pull(
@@ -137,26 +139,29 @@ def pull(
 ) -> SuiteData:
     """Fetch the published data of *suite*: one commit of a public repository, a release, or the folder *source*.
 
-    Raises `UsageError`, also for data that does not read as it should. Not for a running event loop.
+    SUITE@NAME keeps it as a data set of that name, beside the others. Raises `UsageError`, also for data that does
+    not read as it should, and where data of another origin is in place. Not for a running event loop.
     """
     if commit is not None and source is not None:
         raise UsageError("--commit and --from exclude each other: a folder is taken as it is")
-    settings = settings or load()
-    name, found = _pullable(suite, settings)
+    base, settings = pulling.with_data_set(suite, settings or load())
+    name, found = _pullable(base, settings)
     published = found.published
     if source is not None:
         unpack = isinstance(published, PublishedRelease)
-        origin = pulling.take_folder(name, Path(source), settings, found.check, unpack=unpack)
+        pulled = pulling.take_folder(name, Path(source), settings, found.check, unpack=unpack)
     elif isinstance(published, PublishedRelease):
         if commit is not None:
             raise UsageError(
                 f"{name} is published as a release, which has no --commit; --from takes another download"
             )
-        origin = asyncio.run(pulling.pull_release(name, published, settings, found.check))
+        pulled = asyncio.run(pulling.pull_release(name, published, settings, found.check))
     else:
         wanted = published if commit is None else published.at(commit)
-        origin = asyncio.run(pulling.pull(name, wanted, settings, found.check))
-    return SuiteData(suite=name, published=published, at_hand=origin)
+        pulled = asyncio.run(pulling.pull(name, wanted, settings, found.check))
+    return SuiteData(
+        suite=suite if base != suite else name, published=published, at_hand=pulled.origin, kept=pulled.kept
+    )
 
 
 def convert(suite: str, old: AnyPath, new: AnyPath, *, settings: Settings | None = None) -> int:
@@ -165,19 +170,21 @@ def convert(suite: str, old: AnyPath, new: AnyPath, *, settings: Settings | None
     if found is None:
         raise UsageError(f"the data of {suite} has no older form")
     data = found.convert(Path(old))
-    write_atomically(Path(new), data)
+    write_made(Path(new), data)
     return len(data.splitlines())
 
 
 def list_data(*, settings: Settings | None = None) -> list[SuiteData]:
-    """Return what of each suite's published data is at hand."""
+    """Return what of each suite's published data is at hand, and the data sets that have a name."""
     found = []
     settings = settings or load()
-    for suite in catalog.names("suite"):
+    for suite in [*catalog.names("suite"), *pulling.data_sets(settings)]:
         try:
-            name, pullable = _pullable(suite, settings)
-            origin = pulling.origin_of(name, settings)
-            found.append(SuiteData(suite=name, published=pullable.published, at_hand=origin))
+            base, of_set = pulling.with_data_set(suite, settings)
+            name, pullable = _pullable(base, of_set)
+            origin = pulling.origin_of(name, of_set)
+            shown = name if base == suite else suite
+            found.append(SuiteData(suite=shown, published=pullable.published, at_hand=origin))
         except GroundupError as error:  # one that cannot be asked must not hide the others
             found.append(SuiteData(suite=suite, error=str(error)))
     return found

@@ -19,8 +19,8 @@ from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import exporting
 from groundup.settings import Settings, load
-from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import write_made
 from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
 from groundup.trees.walking import LARGE, read_regular
 from groundup.trees.writer import disk_errors
@@ -142,7 +142,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def _write(path: Path, content: bytes) -> Path:
     with disk_errors(path.parent):
-        write_atomically(path, content)
+        write_made(path, content)
     return path
 
 

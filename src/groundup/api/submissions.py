@@ -89,8 +89,8 @@ def snapshot(names_from: Sequence[str], file: AnyPath, *, settings: Settings | N
     What is in the file is not asked again. Raises `UsageError`. Not for a running event loop.
     """
     settings, path = settings or load(), Path(file)
-    wanted = {name for source in names_from for name in _packages(source, settings)}
     known = {(item.ecosystem, item.name): item for item in (read_snapshot(path) if path.exists() else ())}
+    wanted = {name for source in names_from for name in _packages(source, settings)}
     missing = sorted(name for name in wanted if (name.ecosystem, name.name) not in known)
     found, unanswered = asyncio.run(_asked(missing, settings))
     known.update({(item.ecosystem, item.name): item for item in found})
@@ -111,7 +111,7 @@ async def _asked(names: Collection[PackageName], settings: Settings) -> tuple[li
 
 def _packages(source: str, settings: Settings) -> Iterator[PackageName]:
     """Yield what a suite's originals declare, or what a run's submissions do. Raises `UsageError`."""
-    is_suite = source in catalog.names("suite") or ":" in source
+    is_suite = source.partition("@")[0] in catalog.names("suite") or ":" in source
     folder = None if is_suite else RunFolder(run_folder(source, settings))
     name = source if folder is None else folder.config().configuration.suite
     suite = open_suite(name, settings)

@@ -18,6 +18,7 @@ EXAMPLES: dict[str, Examples] = {
         ("Another release", "groundup data pull nl2repobench --commit ae9fb81"),
         ("Without the network, from a checkout", "groundup data pull nl2repobench --from NL2RepoBench"),
         ("Without the network, from downloaded archives", "groundup data pull dibench --from downloads"),
+        ("Your own beside the published ones, then `dibench@mine`", "groundup data pull dibench@mine --from mine"),
     ),
     "data list": (
         ("What is at hand?", "groundup data list"),
@@ -51,7 +52,10 @@ def pull(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Fetch SUITE's published data: one commit of a public repository, a release, or a folder."""
+    """Fetch SUITE's published data: one commit of a public repository, a release, or a folder.
+
+    Data from elsewhere is not replaced: SUITE@NAME is a further data set, which commands then take for SUITE.
+    """
     from groundup.api import machine
     from groundup.cli.console import print_document, say
 
@@ -62,7 +66,10 @@ def pull(
     own = source is not None and (origin.version or "").startswith("sha256-")  # no release that is known
     licence = None if own else found.published.licence
     if json:
-        print_document({"suite": found.suite, "licence": licence, **origin.model_dump(mode="json")})
+        kept = None if found.kept is None else str(found.kept)
+        print_document({"suite": found.suite, "licence": licence, "kept": kept, **origin.model_dump(mode="json")})
+    if found.kept is not None:
+        say(f"groundup: what was there had been changed since it was pulled, and lies in {found.kept} now")
     say(f"groundup: {found.suite} now has data {_version(origin)} from {origin.source} ({origin.files} files)")
     if licence:
         say(f"groundup: its licence: {licence}")

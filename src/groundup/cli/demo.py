@@ -1,12 +1,14 @@
 """`groundup demo`: a real library from the package index and a broken variant of it, judged by its hidden tests.
 
-Everything lies in one folder; a second run finds environments and verdicts there and takes seconds.
+Everything lies in one folder; a second run finds environments and verdicts there and takes seconds. It removes
+nothing: it makes runs and predictions of its own beside those that are there.
 """
 
 import shutil
 import sys
 from contextlib import chdir
 from importlib.util import find_spec
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -56,45 +58,69 @@ def demo(
     """Judge a real library and a broken variant of it by the library's own tests, side by side."""
     import asyncio
 
-    from groundup.trees.removal import remove_tree
-
     here = folder.absolute()
-    here.mkdir(parents=True, exist_ok=True)
+    prepare(here)
     with chdir(here):
-        (here / "groundup.toml").write_text(f'[settings]\ncache_dir = "{here}/cache"\n')
-        for old in ("runs", "predictions"):
-            remove_tree(here / old)
         library = asyncio.run(_library(here / "cache" / "interpreters"))
-        return _judge(library, here)
+        return _judge(library, here, free_ending(here))
 
 
-def _judge(library: Library, here: Path) -> int:
-    """Judge the reference and its broken variant; show both side by side."""
+def prepare(here: Path) -> None:
+    """Make the demo's folder, or find that it is one. Raises `UsageError` for a folder of anything else."""
+    from groundup.domain.errors import UsageError
+    from groundup.settings import CONFIG_FILE
+    from groundup.store.ownership import was_made, write_made
+    from groundup.trees.writer import disk_errors
+
+    config, text = here / CONFIG_FILE, f'[settings]\ncache_dir = "{here}/cache"\n'.encode()
+    with disk_errors(here):
+        if here.exists() and not here.is_dir():
+            raise UsageError(f"{here} is no folder; name a new one with --folder")
+        here.mkdir(parents=True, exist_ok=True)
+        if any(here.iterdir()) and not was_made(config) and not _is_older(config, text):
+            raise UsageError(f"{here} holds files that are not of a demo; name a new folder with --folder")
+    if not config.exists():  # what somebody changed in it stays
+        write_made(config, text)
+
+
+def _is_older(config: Path, text: bytes) -> bool:
+    """Whether a demo wrote it that did not note so."""
+    return config.is_file() and config.read_bytes() == text
+
+
+def free_ending(here: Path) -> str:
+    """Return what to append to the demo's names so that nothing has them yet."""
+    names = ("runs/reference", "runs/broken", "predictions")
+    endings = chain([""], map("-{}".format, count(2)))
+    return next(end for end in endings if not any((here / f"{name}{end}").exists() for name in names))
+
+
+def _judge(library: Library, here: Path, end: str) -> int:
+    """Judge the reference and its broken variant; show both side by side. Their names have the ending *end*."""
     from groundup.api.reports import report
     from groundup.api.requests import evaluation, running
     from groundup.cli.console import Format, print_report
 
     suite, task = "nl2repobench", library.task
+    reference, broken, predictions = f"reference{end}", f"broken{end}", f"predictions{end}"
     _tell(f"The library: {task}, judged by its own tests, which a submission does not see.")
-    _tell(f"$ groundup run {suite} --agent oracle --tasks {task} --output runs --verbose --run-id reference")
-    if code := _worked(running(suite, "oracle", tasks=task, output="runs", run_id="reference")):
+    _tell(f"$ groundup run {suite} --agent oracle --tasks {task} --output runs --verbose --run-id {reference}")
+    if code := _worked(running(suite, "oracle", tasks=task, output="runs", run_id=reference)):
         return code
     _tell(f"A broken variant of it, made by changing one line of {library.file}:")
-    break_reference(library, here)
+    break_reference(library, here / "runs" / reference, here / predictions)
     _tell(
-        f"$ groundup evaluate {suite} --predictions predictions --agent-name saboteur --tasks {task} "
-        "--output runs --verbose --run-id broken"
+        f"$ groundup evaluate {suite} --predictions {predictions} --agent-name saboteur --tasks {task} "
+        f"--output runs --verbose --run-id {broken}"
     )
-    broken = evaluation(suite, "predictions", agent_name="saboteur", tasks=task, output="runs", run_id="broken")
-    if code := _worked(broken):
+    evaluated = evaluation(suite, predictions, agent_name="saboteur", tasks=task, output="runs", run_id=broken)
+    if code := _worked(evaluated):
         return code
     _tell("Both verdicts side by side:")
-    _tell("$ groundup report runs/reference runs/broken")
-    print_report(report("runs/reference", "runs/broken"), Format.TABLE)
-    _tell(
-        "Why did the broken variant lose its points? Each failed test with its values, and all of it in a browser:"
-    )
-    _tell(f"$ {_program()} why {Path('runs/broken').absolute()} {task}")
+    _tell(f"$ groundup report runs/{reference} runs/{broken}")
+    print_report(report(f"runs/{reference}", f"runs/{broken}"), Format.TABLE)
+    _tell("Why did the broken variant lose its points? Each failed test with its values, and all in a browser:")
+    _tell(f"$ {_program()} why {Path('runs', broken).absolute()} {task}")
     if find_spec("jinja2") is None or find_spec("uvicorn") is None:
         _tell("$ pip install 'groundup[view]'")
     _tell(f"$ {_program()} view {Path('runs').absolute()}")
@@ -131,8 +157,8 @@ async def _library(fetched: Path) -> Library:
     return LIBRARIES[0]
 
 
-def break_reference(library: Library, here: Path) -> None:
-    """Write the reference with one line changed where predictions are expected, and show the change."""
+def break_reference(library: Library, run: Path, predictions: Path) -> None:
+    """Write the submission of the reference's *run*, one line changed, to *predictions*; show the change."""
     import difflib
 
     from groundup.domain.errors import TaskError
@@ -140,8 +166,8 @@ def break_reference(library: Library, here: Path) -> None:
     from groundup.store.folder import RunFolder
     from groundup.trees.writer import copy_tree
 
-    reference = RunFolder(here / "runs" / "reference").attempt(AttemptKey(task=library.task))
-    broken = here / "predictions" / library.task
+    reference = RunFolder(run).attempt(AttemptKey(task=library.task))
+    broken = predictions / library.task
     copy_tree(reference.submission, broken)
     before = (broken / library.file).read_text(encoding="utf-8")
     after = before.replace(library.right, library.wrong)

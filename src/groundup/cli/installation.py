@@ -91,8 +91,8 @@ def clean(
                 f"would remove {len(found)} things ({size(total)}); say --yes, or look with --dry-run"
             )
         removing = typer.confirm(f"Remove these {len(found)} ({size(total)})?", err=True)
-    if removing:
-        remove(found, settings)
+    for other in remove(found, settings) if removing else ():
+        say(f"groundup: left {other}, which is not groundup's")
     if json:
         documents = [one.model_dump(mode="json") for one in found]
         print_document({"removed": removing, "bytes": total, "found": documents})

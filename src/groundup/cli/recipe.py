@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.cli.options import Examples
-from groundup.cli.recipe_files import named_recipe, require_writable, write_fingerprint, written
+from groundup.cli.recipe_files import (
+    free_for_recipe,
+    free_for_us,
+    named_recipe,
+    require_writable,
+    write_fingerprint,
+    written,
+)
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
@@ -139,13 +146,14 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.recipe_file import recipe_text
 
+    free_for_recipe(target, task, order.draft)
     code = 0
     try:
         recipe = await _made(task, order, prefix)
     except making.UnfinishedError as error:
         say(f"groundup: {prefix}{error}")
         recipe, code = error.draft, 2
-    written(target, recipe_text(recipe))
+    written(target, recipe_text(recipe), order.draft)
     if code == 0:
         await write_fingerprint(recipe, target.parent, order.settings)
     how = "the recipe lies" if code == 0 else "the draft lies"
@@ -213,6 +221,9 @@ def check(
         raise UsageError("name a recipe, or check them --all")
     wanted = [named_recipe(name) for name in dict.fromkeys(names)]
     settings = load()
+    if output is not None:
+        for recipe in wanted:
+            free_for_us(output / f"{recipe.task}.toml")
     if image is not None:
         if len(wanted) > 1 and "{task}" not in image:
             raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")

@@ -79,9 +79,10 @@ async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings"
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_text, made_fingerprint
 
+    target = free_for_us(folder / f"{recipe.task}{FINGERPRINT_SUFFIX}")
     async with opened_bench(settings) as bench:
         made = await made_fingerprint(recipe, bench)
-    target = written(folder / f"{recipe.task}{FINGERPRINT_SUFFIX}", fingerprint_text(made))
+    written(target, fingerprint_text(made))
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
 
 
@@ -90,21 +91,49 @@ async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", see
     from groundup.episodes.equipment import opened_bench
     from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
 
+    target = free_for_us(folder / f"{recipe.task}{SUFFIX}")
     async with opened_bench(settings) as bench:
         made = await made_fresh(recipe, bench, seed)
-    target = written(folder / f"{recipe.task}{SUFFIX}", fresh_text(made))
+    written(target, fresh_text(made))
     functions, tests = len(made.functions()), len(made.tests)
     say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
 
 
-def written(target: Path, text: str) -> Path:
-    """Write the file *target*, making its folder, and return it. Raises `InfrastructureError`."""
+def free_for_us(target: Path) -> Path:
+    """Return *target*, before what takes minutes. Raises `UsageError` where somebody else's file lies there."""
+    from groundup.store.ownership import refuse_others
+
+    refuse_others(target)
+    return target
+
+
+def free_for_recipe(target: Path, task: str, draft: Path | None) -> None:
+    """Raise `UsageError` where somebody else's file is in the way of the recipe *target* made from *draft*."""
+    from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
+
+    if not _is_same(target, draft):
+        free_for_us(target)
+    free_for_us(target.with_name(f"{task}{FINGERPRINT_SUFFIX}"))
+
+
+def _is_same(target: Path, draft: Path | None) -> bool:
+    """Whether the *draft*, which somebody edited to go on with, is the file to write."""
+    return draft is not None and draft.resolve() == target.resolve()
+
+
+def written(target: Path, text: str, draft: Path | None = None) -> None:
+    """Write the file *target*, making its folder; it may be the *draft* that *text* was made from.
+
+    Raises `InfrastructureError`, and `UsageError` where somebody else's file lies there.
+    """
+    from groundup.store.ownership import digest_of_file, note_made, write_made
     from groundup.trees.writer import disk_errors
 
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    return target
+    if _is_same(target, draft) and target.is_file():
+        note_made(target, digest_of_file(target))
+    write_made(target, text.encode())
 
 
 def require_writable(folder: Path) -> None:

@@ -164,7 +164,7 @@ def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -
     """Print a run in its suite's own form: the document, or its table where the document goes to a file."""
     from groundup.api.reports import own_report
     from groundup.cli.console import say
-    from groundup.store.files import write_atomically
+    from groundup.store.ownership import write_made
     from groundup.trees.writer import disk_errors
 
     own = own_report(run, form, output=output)
@@ -175,7 +175,7 @@ def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -
         say(own.table)
         return
     with disk_errors(save.parent):
-        write_atomically(save, own.document)
+        write_made(save, own.document)
     sys.stdout.write(own.table + "\n")
 
 
@@ -291,7 +291,8 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
             raise UsageError(f"would remove {number}; say --yes")
         if not typer.confirm(f"Remove these {len(found)}?", err=True):
             return 0
-    remove_runs(found, settings)
+    for other in remove_runs(found, settings):
+        say(f"groundup: left {other}, which is not groundup's")
     say(f"groundup: removed {number}")
     return 0
 

@@ -15,11 +15,11 @@ import difflib
 import itertools
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from groundup.curation.instance_folders import ADVICE, InstanceFolder
 from groundup.curation.locating import locate
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
@@ -31,9 +31,8 @@ from groundup.languages import LANGUAGES
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language
 from groundup.settings import Settings
-from groundup.store.files import write_atomically
 from groundup.suites.base import Validation, open_suite
-from groundup.suites.dibench.dataset import Instance, InstanceMetadata, as_lines, read_instances
+from groundup.suites.dibench.dataset import Instance, InstanceMetadata
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.scratch import scratch_folder
 from groundup.workflows.matrix import flat, pinned
@@ -237,49 +236,49 @@ def _specifications(language: Language, job: TestJob) -> dict[str, str]:
 
 
 async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings) -> Made:
-    """Make the instance and add it to *folder*, in the place of an earlier one of the same id.
+    """Make the instance and add it to *folder*, in the place of an earlier one of the same id and commit.
 
-    An instance of another repository is never replaced. Raises `UsageError`, `TaskError` or `NetworkError`; then
-    *folder* is as it was.
+    An instance of another repository or commit is never replaced, nor one that was edited. Raises `UsageError`,
+    `TaskError` or `NetworkError`; then *folder* is as it was.
     """
-    subset = checked_name(folder.resolve().name)
-    lines = folder / f"{subset}.jsonl"
+    target = InstanceFolder(folder)
     with scratch_folder("curate") as work:
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
         job = chosen_job(wanted, original)
-        identity = wanted.name or _name_of(origin, wanted.repository)
-        place = folder / subset / wanted.language / checked_name(identity)
-        await _refuse_others(lines, place, wanted, origin, work, settings)
+        identity = checked_name(wanted.name or _name_of(origin, wanted.repository))
+        earlier = target.earlier(wanted.language, identity)
+        if earlier is not None:
+            await _refuse_others(earlier, target.lines, wanted, origin, work, settings)
+            target.refuse_edited(earlier)
         made = _made(original, work / "masked", wanted, job, identity, origin)
-        if place.exists():
-            shutil.move(place, work / "replaced")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(work / "masked", place)
-    _write(lines, made.instance)
+        target.put(made.instance, work / "masked", work)
     return made
 
 
 async def _refuse_others(
-    lines: Path, place: Path, wanted: InstanceRequest, origin: RepositoryOrigin, work: Path, settings: Settings
+    earlier: Instance,
+    lines: Path,
+    wanted: InstanceRequest,
+    origin: RepositoryOrigin,
+    work: Path,
+    settings: Settings,
 ) -> None:
-    """Raise `UsageError` when what lies at *place* was made of another repository."""
-    advice = "give this one another --name, or choose another --output"
-    known = (one for one in (read_instances(lines) if lines.exists() else ()) if one.language == wanted.language)
-    earlier = next((one for one in known if one.instance_id == place.name), None)
-    if earlier is None:
-        if place.exists():
-            raise UsageError(f"{place} is there and belongs to no instance; {advice}")
-        return
+    """Raise `UsageError` when *earlier* was made of another repository or commit."""
     there, here = earlier.metadata.full_name, origin.full_name
     if there is not None and here is not None:
         same = there.casefold() == here.casefold()
     else:  # a folder has no name that tells repositories apart; their commits do
         commit = earlier.metadata.commit_sha
         same = commit is not None and await has_commit(wanted.repository, commit, work, settings.git_mirror)
+    known = (earlier.metadata.commit_sha or "unknown")[:12]
     if not same:
-        origin_name = there or f"another repository (commit {(earlier.metadata.commit_sha or 'unknown')[:12]})"
-        raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {origin_name}; {advice}")
+        made_of = there or f"another repository (commit {known})"
+    elif earlier.metadata.commit_sha != origin.commit:
+        made_of = f"the commit {known}, not of {origin.commit[:12]}"
+    else:
+        return
+    raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {made_of}; {ADVICE}")
 
 
 def chosen_job(wanted: InstanceRequest, original: Path) -> TestJob:
@@ -311,14 +310,6 @@ def _name_of(origin: RepositoryOrigin, repository: str) -> str:
     if origin.full_name is not None:
         return origin.full_name.replace("/", "_")
     return Path(repository).resolve().name.removesuffix(".git")
-
-
-def _write(file: Path, instance: Instance) -> None:
-    """Put the line of *instance* into the JSONL file, sorted by language and id."""
-    kept = list(read_instances(file)) if file.exists() else []
-    key = (instance.language, instance.instance_id)
-    others = [one for one in kept if (one.language, one.instance_id) != key]
-    write_atomically(file, as_lines(sorted([*others, instance], key=lambda one: (one.language, one.instance_id))))
 
 
 async def validate(

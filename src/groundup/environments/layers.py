@@ -164,7 +164,7 @@ class LayerStore:
         before = time.time() - older_than_s
         records = sorted(self.root.glob("*/*/layer.json"))
         old = [record.parent for record in records if _asked_before(record, before)]
-        return [place for place in old if not self._is_held(place)]
+        return [place for place in old if _is_layer(place) and not self._is_held(place)]
 
     def remove(self, place: Path) -> bool:
         """Remove a layer with its log; return False when it is used after all."""
@@ -286,6 +286,15 @@ class LayerStore:
 
 def _lock_of(place: Path) -> Path:
     return place.with_name(f"{place.name}.lock")
+
+
+def _is_layer(place: Path) -> bool:
+    """Whether *place* holds what a store wrote there: a folder of that name may be anybody's."""
+    try:
+        kept = _KeptLayer.model_validate_json((place / "layer.json").read_bytes())
+    except (OSError, ValidationError):
+        return False
+    return (kept.kind, short(kept.digest)) == (place.parent.name, place.name)
 
 
 def _asked_before(record: Path, moment: float) -> bool:

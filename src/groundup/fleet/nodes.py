@@ -20,11 +20,13 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from groundup.configuration import environment, set_variable
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.names import is_loopback
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, distributed, security, with_new_keys
 from groundup.fleet.driver import MEMORY, SLOT
+from groundup.store.ownership import is_made, note_made, refuse_others
 from groundup.trees.scratch import remove_abandoned_folders, scratch_folder
 from groundup.trees.writer import disk_errors
 
@@ -181,8 +183,11 @@ async def serve_fleet(
 ) -> None:
     """Run a scheduler at *place* and *launches* until this is cancelled; what ends begins again.
 
-    The address and the keys are written to *address_file*, which only its owner can read.
+    The address and the keys are written to *address_file*, which only its owner can read. Raises `UsageError`
+    where somebody else's file lies there.
     """
+    if address_file is not None:
+        refuse_others(address_file)
     async with _scheduler(place) as address:
         if address_file is not None:
             _write_private(address_file, address.model_dump_json(indent=1).encode() + b"\n")
@@ -198,7 +203,7 @@ async def serve_fleet(
             raise errors.exceptions[0] from None
         finally:
             if address_file is not None:
-                address_file.unlink(missing_ok=True)
+                _take_away(address_file)
 
 
 def _write_private(path: Path, content: bytes) -> None:
@@ -208,7 +213,13 @@ def _write_private(path: Path, content: bytes) -> None:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+        note_made(path, digest_bytes(content))
         partial.replace(path)
+
+
+def _take_away(address_file: Path) -> None:
+    if is_made(address_file):  # another fleet may have written its own meanwhile
+        address_file.unlink(missing_ok=True)
 
 
 @asynccontextmanager

@@ -122,7 +122,8 @@ class TaskImages:
             held = held.with_environment(needs.environment, environment)
             mounts = environment.mounts
         name, packages = grading.grader.name, needs.packages
-        job = VerifierJob(suite=self.suite, task=task, grader=name, held=held, packages=packages)
+        # The image holds the one data set, without its name.
+        job = VerifierJob(suite=self.suite.partition("@")[0], task=task, grader=name, held=held, packages=packages)
         top.text(JOB, job.model_dump_json())
         top.text("/tests/test.sh", SCRIPT, 0o755)
         added = [self.add_groundup, *([add_installer] if packages else [])]

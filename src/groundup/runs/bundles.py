@@ -6,6 +6,7 @@ digest. It holds neither trajectories nor logs, so no conversation with a model 
 
 import hashlib
 import re
+import secrets
 import tarfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import digest_of_file, note_made, refuse_others
 from groundup.store.records import ConfigFile, LockFile, RunConfiguration
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest
@@ -108,6 +110,7 @@ class Bundle:
 
 def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
     """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
+    refuse_others(path)
     config, lines = run.config(), run.latest()
     owed = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
     if owed:
@@ -131,7 +134,9 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
             files={name: _sha256(file) for name, file in sorted(files.items())},
             submissions=tuple(sorted(trees)),
         )
-        _write(path, manifest, files, trees)
+        listed = room / MANIFEST
+        write_atomically(listed, manifest.model_dump_json(indent=1).encode() + b"\n")
+        _write(path, listed, files, trees)
     return manifest
 
 
@@ -162,20 +167,18 @@ def _last_names(value: JsonValue) -> JsonValue:
     return value if found is None else f"{found['kind'] or ''}{found['name']}"
 
 
-def _write(path: Path, manifest: BundleManifest, files: dict[str, Path], trees: dict[str, Path]) -> None:
-    partial = path.with_name(f"{path.name}.partial")
+def _write(path: Path, listed: Path, files: dict[str, Path], trees: dict[str, Path]) -> None:
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         with disk_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             with tarfile.open(partial, "w:gz", format=tarfile.PAX_FORMAT) as tar:
-                listed = partial.with_name(f"{partial.name}.{MANIFEST}")
-                write_atomically(listed, manifest.model_dump_json(indent=1).encode() + b"\n")
                 tar.add(listed, MANIFEST, filter=anonymous)
-                listed.unlink()
                 for name, file in sorted(files.items()):
                     tar.add(file, f"run/{name}", filter=anonymous)
                 for digest, tree in sorted(trees.items()):
                     tar.add(tree, f"submissions/{_name(digest)}", filter=anonymous)
+            note_made(path, digest_of_file(partial))
             partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -43,14 +43,18 @@ class OracleResult(Record):
         return f"{shown} {self.verdict.grader.name}{'' if self.current else ', outdated'}"
 
 
-def newest_oracles(suite: Suite, output: Path) -> dict[str, OracleResult]:
-    """Return the newest oracle verdict per task in the run folders of *output*; damaged ones say nothing."""
+def newest_oracles(suite: Suite, output: Path, data_set: str = "") -> dict[str, OracleResult]:
+    """Return the newest oracle verdict per task in the run folders of *output*; damaged ones say nothing.
+
+    *data_set* is the name of the suite's data, empty for the published one.
+    """
     newest: dict[str, tuple[VerdictLine, ConfigFile]] = {}
     for path in output.glob("*/config.json"):
         folder = RunFolder(path.parent)
         try:
             config = folder.config()
-            lines = folder.latest() if config.suite_name == suite.name and _is_oracle(config) else {}
+            same = (config.suite_name, config.configuration.suite.partition("@")[2]) == (suite.name, data_set)
+            lines = folder.latest() if same and _is_oracle(config) else {}
         except UsageError:
             continue
         for key, line in lines.items():

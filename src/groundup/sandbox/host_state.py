@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import py_compile
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -73,6 +74,8 @@ def clean_stale_state() -> int:
 def _abandoned() -> Iterator[Path]:
     """Yield the state folders that no program holds; each is held until the next is asked for."""
     for folder in sorted(temporary_root().iterdir()):
+        if not re.fullmatch(r"[0-9a-f]{8}", folder.name):
+            continue
         try:
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
         except OSError:

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import re
 import secrets
 import shutil
 import stat
@@ -226,6 +227,8 @@ def netcat_source() -> str:
 def _forget_old(folder: Path) -> None:
     """Remove views that no program can use any more, and what killed programs left."""
     for path in folder.iterdir():
+        if not re.fullmatch(r"[0-9a-f]{16}|\.[0-9a-f]{16}-[0-9a-f]{8}", path.name):
+            continue
         with contextlib.suppress(OSError):
             keep_s = _ROOM_S if path.name.startswith(".") else _KEEP_S
             if path.stat().st_mtime < time.time() - keep_s:

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -20,6 +21,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter
 from groundup.store.files import Journal, complete_lines, write_atomically
+from groundup.store.ownership import NOTES, is_made
 from groundup.store.records import (
     Begun,
     ConfigFile,
@@ -36,6 +38,9 @@ from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
 _NODES = "nodes.json"
+_RECORDS = ("config.json", "lock.json", "verdicts.jsonl", "report.json", "judgements.jsonl", _NODES)
+_OF_RUNS = frozenset({*_RECORDS, LOCK_NAME, NOTES, "attempts", "scratch"})
+"""Names of what runs, judges and reports write into a run's folder."""
 
 
 class Hold:
@@ -177,6 +182,16 @@ class RunFolder:
             return isinstance(json.loads(self.config_file.read_bytes()).get("planned"), dict)
         except (OSError, ValueError, AttributeError, RecursionError):
             return False
+
+    def others(self) -> list[Path]:
+        """Return what lies in the folder that neither a run writes nor groundup wrote into it otherwise."""
+        return [
+            entry
+            for entry in self.path.iterdir()
+            if entry.name not in _OF_RUNS
+            and not re.fullmatch(r"\..*\.(partial|gone)", entry.name)
+            and not is_made(entry)
+        ]
 
     def begun(self) -> tuple[AttemptKey, ...]:
         """Return the attempts that have a folder or a line, first indexes first."""

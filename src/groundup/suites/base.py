@@ -14,6 +14,7 @@ from pydantic import Field
 
 from groundup import catalog
 from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
 from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
@@ -22,7 +23,13 @@ from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.pulling import PublishedRelease, PublishedRepository
+from groundup.suites.pulling import (
+    PublishedRelease,
+    PublishedRepository,
+    data_folder,
+    data_sets,
+    with_data_set,
+)
 from groundup.trees.fingerprints import Fingerprint
 
 STATIC = "static"
@@ -357,10 +364,18 @@ class Suite(Extension):
 
 
 def open_suite(name: str, settings: Settings) -> Suite:
-    """Return the suite that the catalog knows by *name*. Raises `UsageError`, also for what is no suite."""
-    made = catalog.find("suite", name)(settings)
+    """Return the suite that the catalog knows by *name*, SUITE or SUITE@NAME with the data set of that name.
+
+    Raises `UsageError`, also for what is no suite.
+    """
+    suite, with_data = with_data_set(name, settings)
+    made = catalog.find("suite", suite)(with_data)
     if not isinstance(made, Suite):
         raise UsageError(
-            f"suite {name!r} makes a {type(made).__name__}, which must derive from groundup.suites.base.Suite"
+            f"suite {suite!r} makes a {type(made).__name__}, which must derive from groundup.suites.base.Suite"
+        )
+    if suite != name and data_folder(made.name, with_data) is None:
+        raise UsageError(
+            f"{unknown('data set', name, data_sets(settings))}; `groundup data pull {name} --from FOLDER` makes it"
         )
     return made

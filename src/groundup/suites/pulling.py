@@ -1,24 +1,31 @@
 """Bringing a benchmark's published data onto this machine: a commit of a repository, a release, or a folder.
 
 The data lands under `settings.data/<suite>`, whole or not at all, beside `origin.json`, which says where it came
-from. Nothing in the data is executed. Git's own configuration (proxies, `insteadOf` mirrors) applies.
+from. Further data sets have names and lie under `settings.data/@<name>/<suite>`: SUITE@NAME is the suite with one.
+Data of another origin is never replaced, and what was changed since it was pulled is kept. Nothing in the data is
+executed. Git's own configuration (proxies, `insteadOf` mirrors) applies.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import NamedTuple
 
 from pydantic import Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, UsageError
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.environments.git import GitRepository
 from groundup.registries.cache import FetchCache
 from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
+from groundup.store.ownership import digest_of_entry
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.removal import remove_tree
@@ -75,18 +82,28 @@ class DataOrigin(Record):
     files: int
 
 
+class Pulled(NamedTuple):
+    """Data that was put in place."""
+
+    origin: DataOrigin
+    kept: Path | None
+    """Where earlier data lies that had been changed since it was pulled; None: there was none."""
+
+
 Check = Callable[[Path], str]
 """Reads a folder as the suite will, and returns the data's version; raises `UsageError`."""
 
 
 async def pull(
     suite: str, published: PublishedRepository, settings: Settings, check: Check | None = None
-) -> DataOrigin:
+) -> Pulled:
     """Fetch *published* and put its folder in place of the suite's data, once *check* has read it.
 
-    Raises `NetworkError` when the repository cannot be fetched, `UsageError` when it lacks the commit or folder.
+    Raises `NetworkError` when the repository cannot be fetched, `UsageError` when it lacks the commit or the
+    folder, or when data of another origin is in place.
     """
     _parent(settings)
+    _refuse_others(suite, published.address, settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
         repository = GitRepository(work / "repository")
@@ -99,20 +116,21 @@ async def pull(
             raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
         wanted.rename(work / "data")
         origin = _origin(work / "data", published.address, commit, check)
-        _put_in_place(suite, work / "data", origin, settings)
-        return origin
+        return _put_in_place(suite, work / "data", origin, settings)
     finally:
         remove_tree(work)
 
 
 async def pull_release(
     suite: str, release: PublishedRelease, settings: Settings, check: Check | None = None
-) -> DataOrigin:
+) -> Pulled:
     """Fetch all files of *release*, unpack its archives, and put them in place of the suite's data.
 
-    Raises `NetworkError` for a file that cannot be fetched or does not have the hash that is known of it.
+    Raises `NetworkError` for a file that cannot be fetched or does not have the hash that is known of it, and
+    `UsageError` where data of another origin is in place.
     """
     _parent(settings)
+    _refuse_others(suite, release.address, settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
         data = work / "data"
@@ -120,8 +138,7 @@ async def pull_release(
         await _download(release, data, FetchCache(settings.cache_dir / "registry"))
         unpack_archives(data)
         origin = _origin(data, release.address, None, check)
-        _put_in_place(suite, data, origin, settings)
-        return origin
+        return _put_in_place(suite, data, origin, settings)
     finally:
         remove_tree(work)
 
@@ -158,7 +175,7 @@ async def _download(release: PublishedRelease, data: Path, cache: FetchCache) ->
 
 def take_folder(
     suite: str, folder: Path, settings: Settings, check: Check | None = None, *, unpack: bool = False
-) -> DataOrigin:
+) -> Pulled:
     """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it.
 
     With *unpack*, archives in it are unpacked, and *folder* may itself be one.
@@ -175,8 +192,7 @@ def take_folder(
         if git.exists():
             remove_tree(git)
         origin = _origin(work / "data", str(folder.absolute()), None, check)
-        _put_in_place(suite, work / "data", origin, settings)
-        return origin
+        return _put_in_place(suite, work / "data", origin, settings)
     finally:
         remove_tree(work)
 
@@ -192,6 +208,23 @@ def origin_of(suite: str, settings: Settings) -> DataOrigin | None:
         raise UsageError(
             f"{path} cannot be read; fetch the data again with `groundup data pull {suite}`"
         ) from error
+
+
+def data_sets(settings: Settings) -> list[str]:
+    """Return the names of the further data sets, of whatever suite, as SUITE@NAME."""
+    places = [origin.parent for origin in settings.data.glob(f"@*/*/{ORIGIN_FILE}")]
+    return sorted(f"{place.name}{place.parent.name}" for place in places)
+
+
+def with_data_set(name: str, settings: Settings) -> tuple[str, Settings]:
+    """Return the suite that SUITE or SUITE@NAME means, and the settings by which it finds that data.
+
+    Raises `UsageError` for what is no name.
+    """
+    suite, at, chosen = name.partition("@")
+    if not at:
+        return name, settings
+    return suite, settings.model_copy(update={"data_dir": settings.data / f"@{checked_name(chosen)}"})
 
 
 def data_folder(suite: str, settings: Settings) -> Path | None:
@@ -243,16 +276,52 @@ def _origin(data: Path, source: str, commit: str | None, check: Check | None) ->
     return DataOrigin(source=source, commit=commit, version=version, digest=digest, files=files)
 
 
-def _put_in_place(suite: str, data: Path, origin: DataOrigin, settings: Settings) -> None:
-    fresh = data.parent / "fresh"
+def _put_in_place(suite: str, data: Path, origin: DataOrigin, settings: Settings) -> Pulled:
+    fresh, target = data.parent / "fresh", settings.data / suite
     fresh.mkdir()
     data.rename(fresh / "data")
     (fresh / ORIGIN_FILE).write_text(origin.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    target = settings.data / suite
-    if (target / "data").is_dir() and tree_digest(target / "data").digest == origin.digest:
+    present = digest_of_entry(target / "data")
+    if present == origin.digest and (target / ORIGIN_FILE).is_file():
         shutil.copyfile(fresh / ORIGIN_FILE, data.parent / "origin")
         (data.parent / "origin").replace(target / ORIGIN_FILE)
-        return  # the same data, which a run may be reading
-    if target.exists():
-        target.rename(data.parent / "replaced")  # removed with the work folder
-    shutil.move(fresh, target)
+        return Pulled(origin, None)  # the same data, which a run may be reading
+    kept = None
+    _refuse_others(suite, origin.source, settings)
+    if os.path.lexists(target):
+        kept = None if _as_pulled(target, present) else _free_place(target)
+        target.rename(kept or data.parent / "replaced")  # which is removed with the work folder
+    fresh.rename(target)
+    return Pulled(origin, kept)
+
+
+def _refuse_others(suite: str, source: str, settings: Settings) -> None:
+    """Raise `UsageError` where something lies at the place of the data that did not come from *source*."""
+    target = settings.data / suite
+    if not os.path.lexists(target):
+        return
+    if not (target / ORIGIN_FILE).is_file():
+        raise UsageError(f"{target} was not made by `groundup data pull`; move it away, or set GROUNDUP_DATA_DIR")
+    try:
+        origin = origin_of(suite, settings)
+    except UsageError:  # damaged: it is kept
+        return
+    if origin is not None and origin.source != source:
+        raise UsageError(
+            f"{target} holds data from {origin.source}, which data from {source} does not replace; pull it as "
+            f"{suite}@NAME, under any name, and use {suite}@NAME for the suite then; or remove that folder"
+        )
+
+
+def _as_pulled(target: Path, digest: str | None) -> bool:
+    """Whether *target*, whose data has *digest*, is as a pull made it, with nothing added or changed."""
+    try:
+        origin = DataOrigin.model_validate_json((target / ORIGIN_FILE).read_bytes())
+    except (OSError, ValidationError):
+        return False
+    return origin.digest == digest and {entry.name for entry in target.iterdir()} == {"data", ORIGIN_FILE}
+
+
+def _free_place(target: Path) -> Path:
+    places = (target.with_name(f"{target.name}-changed-{number}") for number in count(1))
+    return next(place for place in places if not os.path.lexists(place))

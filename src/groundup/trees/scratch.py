@@ -7,6 +7,7 @@ sure.
 import contextlib
 import fcntl
 import os
+import re
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +16,9 @@ from pathlib import Path
 from groundup.domain.errors import MachineError
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread
+
+_NAME = re.compile(r"[a-z-]+-[a-z0-9_]{8}")
+"""What `_made` calls its folders."""
 
 
 def temporary_root() -> Path:
@@ -54,6 +58,8 @@ async def async_scratch_folder(purpose: str) -> AsyncIterator[Path]:
 def abandoned_folders() -> Iterator[Path]:
     """Yield the folders of processes that were killed; each is held until the next is asked for."""
     for path in sorted(_root().iterdir()):
+        if not _NAME.fullmatch(path.name):
+            continue
         try:
             lock = _locked(path)
         except OSError:  # a living process has it, or it is gone

@@ -70,6 +70,14 @@ class GridRow(Record):
     cells: tuple[tuple[float | None, float | None] | None, ...]
 
 
+def _put_aside(path: Path) -> None:
+    """Give a damaged index, or whatever it is, another name; where that is taken, it stays."""
+    aside = path.with_name(f"{path.name}.damaged")
+    if not os.path.lexists(aside):
+        with suppress(OSError):
+            path.rename(aside)
+
+
 class RunIndex:
     """The index of one folder of runs. Safe to use from several threads."""
 
@@ -80,7 +88,7 @@ class RunIndex:
 
     def _opened(self) -> sqlite3.Connection:
         """Open the index; in memory where the folder cannot be written, and anew where its form is another."""
-        path: str | Path = self.folder / NAME
+        path = self.folder / NAME
         for place in (path, path, ":memory:"):
             with suppress(sqlite3.Error), ExitStack() as failed:
                 connection = failed.enter_context(closing(sqlite3.connect(place, check_same_thread=False)))
@@ -89,8 +97,7 @@ class RunIndex:
                 connection.executescript(f"{_QUICKLY} PRAGMA user_version={_FORMAT}; {_SCHEMA}")
                 failed.pop_all()
                 return connection
-            with suppress(OSError):
-                Path(path).unlink(missing_ok=True)
+            _put_aside(path)
         raise UsageError(f"no index can be made for {self.folder}")
 
     def close(self) -> None:

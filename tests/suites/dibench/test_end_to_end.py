@@ -335,7 +335,7 @@ async def test_a_release_is_fetched_and_checked(tmp_path: Path) -> None:
         names = sorted(path.name for path in downloads.iterdir())
         files = tuple(PublishedFile(address=f"{address}/{name}") for name in names)
         release = PublishedRelease(address=address, files=files, licence="MIT")
-        origin = await pull_release("toy", release, settings)
+        origin = (await pull_release("toy", release, settings)).origin
         assert (settings.data / "toy/data/dibench-regular-rust/rust/two_beta/Cargo.toml").is_file()
         assert origin.files > 5
         wrong = release.model_copy(update={"files": (files[0].model_copy(update={"sha256": "0" * 64}),)})

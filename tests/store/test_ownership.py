@@ -1,0 +1,111 @@
+"""`store.ownership`: groundup replaces what it wrote, as long as nobody changed it, and nothing else."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import UsageError
+from groundup.store.ownership import NOTES, copy_made, is_made, note_made, refuse_others, was_made, write_made
+from groundup.trees.digest import tree_digest
+
+
+def test_what_was_written_can_be_written_again(tmp_path: Path) -> None:
+    """A report that is saved twice is the newer one."""
+    path = tmp_path / "report.html"
+    for content in (b"old", b"new", b"old"):
+        write_made(path, content)
+        assert path.read_bytes() == content
+        assert is_made(path)
+
+
+def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None:
+    """A user's file of that name, and our own with a user's edit in it, are refused with the name."""
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    with pytest.raises(UsageError, match=r"report.html is there, and groundup did not write it"):
+        write_made(path, b"ours")
+    assert path.read_text() == "mine"
+    path.unlink()
+    write_made(path, b"ours")
+    path.write_text("ours, and my notes")
+    with pytest.raises(UsageError, match="changed since"):
+        copy_made(Path(__file__), path)
+    assert path.read_text() == "ours, and my notes"
+
+
+def test_the_same_content_is_nobody_s_loss_and_not_ours(tmp_path: Path) -> None:
+    """A user's file that happens to be equal is left alone, and does not become groundup's."""
+    path = tmp_path / "empty.csv"
+    path.touch()
+    write_made(path, b"")
+    assert not is_made(path)
+
+
+@pytest.mark.parametrize("make", ["link", "dangling", "folder", "fifo"])
+def test_what_is_no_file_is_somebody_s(tmp_path: Path, make: str) -> None:
+    """A link, even one to nothing, a folder or a pipe is not replaced."""
+    path, other = tmp_path / "report.html", tmp_path / "other"
+    if make == "link":
+        write_made(other, b"a")
+        path.symlink_to(other)
+    elif make == "dangling":
+        path.symlink_to("nowhere")
+    elif make == "folder":
+        path.mkdir()
+    else:
+        os.mkfifo(path)
+    mode = path.lstat().st_mode
+    with pytest.raises(UsageError, match="is there"):
+        write_made(path, b"ours")
+    assert path.lstat().st_mode == mode
+
+
+def test_folders_are_known_by_their_trees(tmp_path: Path) -> None:
+    """A folder is groundup's until anything in it is added, changed or removed."""
+    folder = tmp_path / "masked"
+    folder.mkdir()
+    (folder / "setup.py").write_text("x")
+    assert not is_made(folder)
+    note_made(folder, tree_digest(folder).digest)
+    refuse_others(folder)
+    (folder / "notes").touch()
+    with pytest.raises(UsageError):
+        refuse_others(folder)
+    assert was_made(folder)
+
+
+def test_notes_of_somebody_else_s_are_neither_trusted_nor_changed(tmp_path: Path) -> None:
+    """A user may have a file of that name; without its first line nothing in it says what groundup wrote."""
+    (tmp_path / NOTES).write_text("remember the milk\n")
+    write_made(tmp_path / "a", b"a")
+    assert (tmp_path / NOTES).read_text() == "remember the milk\n"
+    with pytest.raises(UsageError):
+        write_made(tmp_path / "a", b"b")
+
+
+def test_notes_that_cannot_be_kept_or_are_torn_cost_only_a_question(tmp_path: Path) -> None:
+    """The file is written all the same; without a note the next writing is refused."""
+    (tmp_path / NOTES).mkdir()
+    write_made(tmp_path / "a", b"a")
+    with pytest.raises(UsageError):
+        write_made(tmp_path / "a", b"b")
+    (tmp_path / NOTES).rmdir()
+    (tmp_path / "a").unlink()
+    write_made(tmp_path / "a", b"a")
+    with (tmp_path / NOTES).open("ab") as notes:
+        notes.write(b'{"name": "b", "dig')
+    assert is_made(tmp_path / "a")
+    assert not was_made(tmp_path / "b")
+
+
+def test_many_may_write_into_one_folder_at_once(tmp_path: Path) -> None:
+    """Every note arrives whole."""
+    paths = [tmp_path / f"{number}.svg" for number in range(40)]
+    threads = [threading.Thread(target=write_made, args=(path, path.name.encode())) for path in paths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(map(is_made, paths))
