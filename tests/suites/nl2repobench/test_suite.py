@@ -7,6 +7,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
+from groundup.episodes.loading import find_grader
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
@@ -112,3 +113,11 @@ async def test_references_are_the_original_and_nothing(tmp_path: Path, kind: str
     await suite.reference(suite.tasks()[0], "oracle" if kind == "oracle" else "nop", destination, bench)
 
     assert tree_digest(destination).files == files
+
+
+def test_what_the_golden_trace_graded_is_graded_again_by_the_full_check(tmp_path: Path) -> None:
+    """Earlier runs name a grader that is gone; `regrade` takes the one that looks as closely."""
+    suite = create(Settings(cache_dir=tmp_path))
+
+    assert find_grader(suite, "trace").name == "full"
+    assert sorted(suite.graders()) == ["full", "official", "strict"]
