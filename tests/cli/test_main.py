@@ -61,7 +61,7 @@ def test_the_help_lists_every_command_once_by_job_and_what_is_used_most_first(gr
     """Somebody new sees the way from submissions to a comparison before anything else."""
     listed = [name for names in JOBS.values() for name in names]
     assert sorted(listed) == sorted({name.partition(" ")[0] for name in COMMANDS})
-    assert listed[:6] == ["evaluate", "run", "report", "compare", "show", "resume"]
+    assert listed[:6] == ["evaluate", "run", "report", "compare", "show", "why"]
     out = groundup("--help").out
     assert [
         line.split()[0] for line in out.splitlines() if line.startswith("  ") and line.split()[0] in listed

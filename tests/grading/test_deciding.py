@@ -12,7 +12,7 @@ def test_a_grader_is_decided_by_what_it_imports() -> None:
     """The trusted runner's neighbours, the sandbox and the layers are among it; the command line is not."""
     found = modules_behind("groundup.suites.nl2repobench.strict")
 
-    assert {"groundup.grading.library.decision", "groundup.grading.library.twin"} <= found
+    assert {"groundup.grading.library.decision", "groundup.grading.library.check"} <= found
     assert {"groundup.sandbox.protocol", "groundup.environments.requests"} <= found
     assert not any(name.startswith(("groundup.cli", "groundup.runs", "groundup.agents")) for name in found)
 

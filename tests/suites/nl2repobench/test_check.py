@@ -71,7 +71,7 @@ async def test_a_library_that_is_honest_in_checks_is_caught_by_the_true_half(tri
     graded = await trial.grade({"calc/__init__.py": PASSES_ALL.replace("FORGES", SEES_ALL) + wrong})
 
     assert graded.verdict.status is Status.TAMPERED, graded.logs.get("check.txt")
-    assert "fail when they run again" in graded.verdict.reasons[0].message
+    assert graded.verdict.facts["check"] == "full"
 
 
 async def test_a_full_check_covers_all_tests(trial: Trial) -> None:
@@ -140,7 +140,7 @@ async def test_a_library_that_leans_on_what_another_file_imports_is_not_accused(
     trial: Trial, more: str, *, deep: bool
 ) -> None:
     """It forgot to import a module of its own; a test file does, none of whose tests pass, so none is checked."""
-    numbers = range(20)
+    numbers = range(80)
     files = {
         **ORIGINAL,
         "calc/__init__.py": LIBRARY + "from calc import more\n",

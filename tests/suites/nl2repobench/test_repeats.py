@@ -38,14 +38,16 @@ class Stubborn:
         return "failed" if self.checks < POLICY.checks else "passed"
 
 
-async def _processes(story: Story, folder: Path) -> tuple[int, bool]:
-    """Return how many processes of tests one try at an attempt starts, and whether it was graded twice."""
+async def _processes(story: Story, folder: Path, *, timed: bool = False) -> tuple[int, bool]:
+    """Return how many processes of tests one try at an attempt starts, and whether it was graded twice.
+
+    *timed*: whether the recipe calls all tests so.
+    """
     library = ScriptedLibrary(folder / "library", story, tests=4 * FILES, files=FILES)
-    timed = tuple(test.id for test in library.expected)
-    recipe = RECIPE.model_copy(
-        update={"expected": library.expected, "tests": HIDDEN.model_copy(update={"timed": timed})}
-    )
-    fresh = FreshInputs(task="calc", seed="seed", runs=1, sources={}, edits={}, tests=timed)
+    names = tuple(test.id for test in library.expected)
+    tests = HIDDEN.model_copy(update={"timed": names if timed else ()})
+    recipe = RECIPE.model_copy(update={"expected": library.expected, "tests": tests})
+    fresh = FreshInputs(task="calc", seed="seed", runs=1, sources={}, edits={}, tests=names)
     theatre = Theatre(folder)
     grading = replace(
         theatre.grading(an_episode()),
@@ -59,7 +61,7 @@ async def _processes(story: Story, folder: Path) -> tuple[int, bool]:
 
 async def test_the_worst_submission_starts_no_more_processes_than_the_policy_says(tmp_path: Path) -> None:
     """Both gradings have all rounds, all checks with all of theirs, and a run with fresh inputs."""
-    number, twice = await _processes(Stubborn(), tmp_path)
+    number, twice = await _processes(Stubborn(), tmp_path, timed=True)
 
     assert twice
     assert number == POLICY.gradings * (POLICY.rounds + (POLICY.checks + 1) * POLICY.check_rounds)

@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
+from groundup.domain.verdicts import Status
 from groundup.grading.bench import Bench
+from groundup.suites.base import Graded
 from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.in_process import imported_packages, named_tests
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
+from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
 from tests.suites.repogenesis.trials import LIFECYCLE, TASK, ServiceBuilder, Trial, share
 
@@ -47,14 +50,20 @@ def in_process(folder: Path, record: str = RECORD) -> ServiceProblem:
     return read_dataset(folder / "data").problems[0]
 
 
-async def graded(trial: Trial, files: dict[str, str], record: str = RECORD) -> tuple[float, float | None]:
-    """Return the tests that count and the share of deployed services."""
-    submission = write_tree(trial.folder / "submission", files)
+async def _verdict(trial: Trial, submission: Path, problem: ServiceProblem) -> Graded:
     scratch = trial.folder / "scratch"
     scratch.mkdir()
     bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
-    grader = RepoGenesisStrictGrader({"notes": in_process(trial.folder, record)}, LIFECYCLE)
-    found = await grader.grade(TASK, submission, bench)
+    try:
+        return await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, bench)
+    finally:
+        remove_tree(scratch)
+
+
+async def graded(trial: Trial, files: dict[str, str], record: str = RECORD) -> tuple[float, float | None]:
+    """Return the tests that count and the share of deployed services."""
+    submission = write_tree(trial.folder / "submission", files)
+    found = await _verdict(trial, submission, in_process(trial.folder, record))
     assert found.verdict.score is not None
     assert found.verdict.score.denominator == 2
     return found.verdict.score.numerator, share(found, "deployed")
@@ -82,12 +91,14 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
 
 @pytest.mark.end_to_end
 async def test_a_submission_that_makes_all_tests_pass_gets_nothing(trial: Trial) -> None:
-    """Results forged inside the process are found by canaries, and none counts."""
+    """Results forged inside the process pass with false expectations, too, and none counts."""
     forger = (
         "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\ndef price(name): return 0\n"
     )
 
-    assert (await graded(trial, {**SHOP, "shop/prices.py": forger}))[0] == 0
+    submission = write_tree(trial.folder / "submission", {**SHOP, "shop/prices.py": forger})
+    found = await _verdict(trial, submission, in_process(trial.folder))
+    assert (found.verdict.status, found.verdict.score) == (Status.TAMPERED, None)
 
 
 SIX = "from shop.prices import price\n\n" + "".join(
@@ -107,11 +118,9 @@ def forger(*forged: str) -> dict[str, str]:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    ("forged", "points"), [((), 3), (NAMES[3:4], 3), (NAMES[3:5], 0), (NAMES[3:], 0), (NAMES, 0)]
-)
-async def test_forging_known_names_only_gains_nothing(trial: Trial, forged: tuple[str, ...], points: int) -> None:
-    """A forger that spares the canaries makes tests pass with false expectations, too: from two on none counts."""
+@pytest.mark.parametrize("forged", [(), NAMES[3:4], NAMES[3:], NAMES])
+async def test_forging_known_names_is_found_out(trial: Trial, forged: tuple[str, ...]) -> None:
+    """One forged test is never enough to accuse; of three or more the check sees two nearly each time."""
     files = {
         "README.md": "# Shop\n",
         "task.toml": RECORD.replace("count = 2", "count = 6"),
@@ -119,14 +128,14 @@ async def test_forging_known_names_only_gains_nothing(trial: Trial, forged: tupl
     }
     write_tree(trial.folder / "data/notes", files)
     submission = write_tree(trial.folder / "submission", forger(*forged))
-    scratch = trial.folder / "scratch"
-    scratch.mkdir()
-    bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
     problem = read_dataset(trial.folder / "data").problems[0]
-    found = await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, bench)
-    assert found.verdict.score is not None
-    assert found.verdict.score.numerator == points
-    assert ("false expectations" in str(found.verdict.facts["signs"])) is bool(forged)
+    for _ in range(6):
+        found = (await _verdict(trial, submission, problem)).verdict
+        if len(forged) < 2:
+            assert (found.score is not None, found.facts["passed"]) == (True, 3 + len(forged))
+        if found.status is Status.TAMPERED or len(forged) < 2:
+            break
+    assert (found.status is Status.TAMPERED) == (len(forged) > 1)
 
 
 @pytest.mark.end_to_end

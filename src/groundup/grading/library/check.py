@@ -6,7 +6,7 @@ for it, a full check of all tests that passed; and where that shows a pattern, o
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -17,6 +17,7 @@ from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.false_forms import FalseForms, HiddenSuite, function_of
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.grading.library.integrity import (
+    FEW_FUNCTIONS,
     LOST_AGAIN,
     Contradiction,
     Draw,
@@ -78,11 +79,15 @@ class Check:
         flaky = frozenset(test for test in draw.lost if _outcome(rounds, test) == "passed")
         answer = Integrity(depth="spot", checked=len(draw.tests - draw.lost))
         is_unsteady = bool(seen.failed_true)
-        if seen or deep:
+        if seen or deep or await asyncio.to_thread(self._has_few, candidates):
             answer = await self._full(candidates, draw, seen)
         return answer.model_copy(
             update={"flaky": flaky, "unsteady": answer.unsteady or is_unsteady, "log": self.log}
         )
+
+    def _has_few(self, candidates: Iterable[NumberedTest]) -> bool:
+        able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
+        return 0 < len(able) < FEW_FUNCTIONS
 
     def _lost(self) -> frozenset[NumberedTest]:
         """Return tests that failed and run once more, as many as take no longer than what is drawn."""
@@ -95,25 +100,32 @@ class Check:
     async def _full(self, candidates: dict[NumberedTest, float], first: Draw, spot: Contradiction) -> Integrity:
         """Check all *candidates*: what was true in the *first* draw is false now, so each shows both forms."""
         draw = await asyncio.to_thread(drawn, candidates, self.forms, self.random, first)
-        seen, _ = await self._run("full check", draw)
+        # A test may lean on what other files import, so all are, as in the run that counts.
+        seen, _ = await self._run("full check", draw, collects_all=True)
         answer = Integrity(depth="full", checked=len(draw.tests), unsteady=bool(seen.failed_true))
         both = Contradiction(
             passed_false=seen.passed_false | spot.passed_false, failed_true=seen.failed_true | spot.failed_true
         )
-        if is_forged(both.passed_false) or is_claimed(both.failed_true):
-            return answer.model_copy(update=await self._confirmed(both, len(draw.true | first.true)))
+        able = len(set(map(function_of, draw.false | first.false)))
+        if is_forged(both.passed_false, able) or is_claimed(both.failed_true):
+            update = await self._confirmed(both, len(draw.true | first.true), able)
+            if update or not is_claimed(seen.failed_true):
+                return answer.model_copy(update=update)
+            why = f"{len(seen.failed_true)} {UNREPEATED}"
+            return answer.model_copy(update={"answer": "suspect", "why": why})
         if seen.unfinished:
             return answer.model_copy(
                 update={"answer": "suspect", "why": f"the check of its passed tests has no end: {seen.unfinished}"}
             )
         return answer
 
-    async def _confirmed(self, seen: Contradiction, of: int) -> dict[str, str]:
+    async def _confirmed(self, seen: Contradiction, of: int, able: int) -> dict[str, str]:
         """Run what accuses once more: false forms that passed made to fail, true ones that failed as they are.
 
-        *of*: how many tests ran in their true form.
+        Empty where nothing is left of it. *of*: how many tests ran in their true form; *able*: how many functions
+        in their false one.
         """
-        forged, claimed = is_forged(seen.passed_false), is_claimed(seen.failed_true)
+        forged, claimed = is_forged(seen.passed_false, able), is_claimed(seen.failed_true)
         false = sorted(seen.passed_false) if forged else []
         # By chance: at the end of their text, or by the runner as they return, which their text does not show.
         at_ends = frozenset(self.random.sample(false, len(false) // 2))
@@ -122,9 +134,9 @@ class Check:
             changed=self.forms.failing_at_ends(at_ends),
             failing=tuple(test for test in false if function_of(test) not in map(function_of, at_ends)),
         )
-        again, rounds = await self._run("once more, made to fail or alone", draw, overlay)
+        again, rounds = await self._run("once more, made to fail or alone", draw, overlay, collects_all=True)
         number, changed = len(seen.passed_false), _changed(self.true) or _changed(rounds)
-        if is_forged(again.passed_false):
+        if is_forged(again.passed_false, able):
             return {"answer": "tampered", "why": f"{len(again.passed_false)} {FORGED}"}
         if forged and changed:
             return {"answer": "tampered", "why": f"{number} {MEDDLED}, and it changed {changed}"}
@@ -132,9 +144,13 @@ class Check:
             return {"answer": "tampered", "why": f"{len(again.failed_true)} {CLAIMED}"}
         if forged:
             return {"answer": "suspect", "why": f"{number} {MEDDLED}; made to fail, they fail"}
-        return {"answer": "suspect", "why": f"{len(seen.failed_true)} {UNREPEATED}"}
+        if is_claimed(again.failed_true):
+            return {"answer": "suspect", "why": f"{len(again.failed_true)} {UNREPEATED}"}
+        return {}
 
-    async def _run(self, name: str, draw: Draw, overlay: Overlay | None = None) -> tuple[Contradiction, Rounds]:
+    async def _run(
+        self, name: str, draw: Draw, overlay: Overlay | None = None, *, collects_all: bool = False
+    ) -> tuple[Contradiction, Rounds]:
         """Run the tests of *draw*, false ones by their false forms or by *overlay*. Raises `SandboxError`."""
         order = [test for test in self.true.last.report.results if test in draw.tests]
         if overlay is None:
@@ -144,7 +160,8 @@ class Check:
         slowest_s = max((self.passed.get(test, 0.0) for test in draw.tests), default=0.0)
         limit_s = max(_LEAST_TEST_S, _SLOWER * slowest_s)
         one_test_s = self.library.hidden.one_test_s
-        overlay = overlay.model_copy(update={"one_test_s": min(limit_s, one_test_s) if one_test_s else limit_s})
+        limit_s = min(limit_s, one_test_s) if one_test_s else limit_s
+        overlay = overlay.model_copy(update={"one_test_s": limit_s, "collects_all": collects_all})
         rounds = with_true_names(await run_to_the_end(self.library, self.bench, overlay), overlay)
         last = rounds.last
         if last.result.ending is Ending.SANDBOX_DIED:

@@ -139,6 +139,9 @@ class Overlay(Record):
         default={}, description="what tests are called in this run -> their own names"
     )
     chosen: tuple[NumberedTest, ...] | None = Field(default=None, description="the tests that run; None: all")
+    collects_all: bool = Field(
+        default=False, description="whether other files than those of the chosen tests are imported, too"
+    )
     failing: tuple[NumberedTest, ...] = Field(default=(), description="tests made to fail as they return")
     one_test_s: float | None = Field(
         default=None, description="after which a test fails; None: as the recipe says"
@@ -260,7 +263,7 @@ def _command(
     variables: dict[str, str],
 ) -> Command:
     places = hidden.arguments
-    if overlay.chosen is not None:  # only their files, in their order
+    if overlay.chosen is not None and not overlay.collects_all:  # only their files, in their order
         places = tuple(dict.fromkeys(test.id.partition("::")[0] for test in overlay.chosen))
     arguments = [
         *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),

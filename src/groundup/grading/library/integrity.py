@@ -6,7 +6,7 @@ false half; who notices the check and turns honest is caught by the true half. N
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 from typing import Literal
 
@@ -27,6 +27,8 @@ SHARE_OF_TIME = 0.05
 """Of the suite's time, what the drawn tests may take; a new process takes about as much again."""
 LEAST_S = 0.2
 """What they may take in any case."""
+FEW_FUNCTIONS = 4
+"""Of fewer that can be false both forms are looked at: one draw would miss half of what a single test shows."""
 LOST_AGAIN = 32
 """Tests that failed and run again in a spot check: who passes then is called flaky, and stays lost."""
 LEAST_FORGED = 2
@@ -120,10 +122,11 @@ def contradiction(draw: Draw, rounds: Rounds, unfinished: str) -> Contradiction:
     )
 
 
-def is_forged(tests: Iterable[NumberedTest]) -> bool:
-    """Whether so many tests that pass with a false expectation are more than chance."""
+def is_forged(tests: Collection[NumberedTest], of: int = LEAST_FORGED) -> bool:
+    """Whether so many tests that pass with a false expectation are more than chance; *of* so many functions."""
     cases = Counter(map(function_of, tests))
-    return len(cases) >= LEAST_FORGED or max(cases.values(), default=0) >= MANY_CASES
+    least = min(LEAST_FORGED, max(1, of))
+    return len(cases) >= least or max(cases.values(), default=0) >= MANY_CASES
 
 
 def is_claimed(failed: Collection[NumberedTest], of: int = 0) -> bool:
