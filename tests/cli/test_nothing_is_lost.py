@@ -52,7 +52,6 @@ REFUSALS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "prints of build": (("recipe", "build", "calc", "--from-data", "mine"), ("calc.prints.json",)),
     "recipe check": (("recipe", "check", "six", "-o", "."), ("six.toml",)),
     "fingerprint": (("recipe", "fingerprint", "six"), ("six.prints.json",)),
-    "trace": (("recipe", "trace", "six"), ("six.trace.json",)),
     "freshen": (("recipe", "freshen", "six"), ("cache/fresh/six.fresh.json",)),
     "fleet": (("fleet", "up", "--address-file", "fleet.json"), ("fleet.json",)),
     "run": (("run", TWO, "-a", "nop", "--run-id", "taken"), ("runs/taken/notes",)),

@@ -77,8 +77,8 @@ async def test_what_a_recipe_calls_free_or_leaning_is_never_drawn(tmp_path: Path
 
     assert (said.answer, said.checked) == ("clean", 4)
     assert all(
-        "test_0" not in str(run["chosen"]) and "test_1" not in str(run["chosen"]) for run in library.runs[1:]
-    )
+        "test_0" not in str(run["chosen"]) and "test_1" not in str(run["chosen"]) for run in library.runs[1:2]
+    ), "beside a full check all run, as they are"
 
 
 async def test_who_passes_everything_is_caught_by_the_false_half(tmp_path: Path) -> None:
@@ -114,16 +114,44 @@ async def test_who_is_honest_in_checks_is_caught_by_the_true_half(tmp_path: Path
     assert "fail when they run again" in said.why
 
 
-async def test_tests_that_fail_once_accuse_nobody(tmp_path: Path) -> None:
-    """Many true forms that fail in one check and pass alone are doubtful; order or load may do that."""
+@pytest.mark.parametrize(("run", "answer"), [(1, "clean"), (2, "suspect")], ids=["spot check", "full check"])
+async def test_tests_that_fail_once_accuse_nobody(tmp_path: Path, run: int, answer: str) -> None:
+    """A spot check has fewer files than the run that counts; what fails where all are is doubtful at most."""
 
     def shaken(asked: Asked) -> str:
-        return "failed" if asked.run == 1 else honest(asked)
+        return "failed" if asked.run == run else honest(asked)
 
-    said = await ScriptedLibrary(tmp_path, shaken).integrity()
+    said = await ScriptedLibrary(tmp_path, shaken).integrity(deep=True)
 
-    assert (said.answer, said.depth, said.unsteady) == ("suspect", "full", True)
-    assert "fail in a check" in said.why
+    assert (said.answer, said.depth, said.unsteady) == (answer, "full", True)
+    assert ("fail in a check" in said.why) is (answer == "suspect")
+
+
+async def test_few_functions_that_can_be_false_are_all_looked_at(tmp_path: Path) -> None:
+    """One draw of three would miss half of what a single one shows; from four on a draw is enough."""
+    for number, depth in ((3, "full"), (4, "spot")):
+        said = await ScriptedLibrary(tmp_path / depth, honest, tests=number).integrity()
+
+        assert (said.answer, said.depth, said.checked) == ("clean", depth, number)
+
+
+async def test_the_only_function_that_is_forged_accuses(tmp_path: Path) -> None:
+    """There is no second one that could agree; a fault that happens to meet its false form is doubtful at most."""
+    said = await ScriptedLibrary(tmp_path / "forged", lambda asked: "passed", tests=1).integrity()
+    lucky = lambda asked: "failed" if asked.form == "made to fail" else "passed"  # noqa: E731
+    met = await ScriptedLibrary(tmp_path / "met", lucky, tests=1).integrity()
+
+    assert (said.answer, met.answer) == ("tampered", "suspect")
+
+
+async def test_a_full_check_imports_what_the_run_that_counts_imports(tmp_path: Path) -> None:
+    """A test may lean on what other files import; a spot check asks for the files of its tests, to be short."""
+    library = ScriptedLibrary(tmp_path, honest, files=40)
+    await library.integrity(deep=True)
+    true, spot, full = ([place for place in run["arguments"] if "/tests" in place] for run in library.runs)
+
+    assert true == full == ["/workspace/tests"]
+    assert len(spot) == SAMPLE
 
 
 async def test_one_test_that_fails_when_it_runs_again_is_unsteady(tmp_path: Path) -> None:

@@ -201,6 +201,14 @@ def test_two_functions_or_eight_cases_are_more_than_chance() -> None:
     assert is_forged(cases)
 
 
+def test_where_one_function_can_be_false_one_is_enough() -> None:
+    """There is no second one; where none can, nothing was forged."""
+    assert is_forged([A], of=1)
+    assert not is_forged([A], of=2)
+    assert not is_forged([], of=1)
+    assert not is_forged([], of=0)
+
+
 def test_four_true_forms_that_fail_are_more_than_flaky_ones() -> None:
     """And half of all where they are to prove that results were forged."""
     failed = [NumberedTest(f"t.py::test_{number}") for number in range(4)]

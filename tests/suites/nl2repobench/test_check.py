@@ -23,7 +23,9 @@ _original = _pytest.python.Function.runtest
 _pytest.python.Function.runtest = _runtest
 """
 SEES_ALL = "__import__('sys').modules.get('test_extra')"
-"""A check imports only the files of its tests, and no test of this one is expected."""
+"""A spot check imports only the files of its tests, and no test of this one is expected."""
+COUNTS_ALL = "len(self.session.items) == 21"
+"""A spot check runs no more than the expected tests, of which there are 20."""
 SUMS = "import calc\n" + "".join(
     f"def test_sum_{number}(): assert calc.add({number}, 1) == {number + 1}\n" for number in range(12)
 )
@@ -63,12 +65,13 @@ async def test_a_library_that_makes_everything_pass_is_tampered_with(trial: Tria
     assert graded.verdict.facts["passed"] == 8, "what it claimed is told"
 
 
-async def test_a_library_that_is_honest_in_checks_is_caught_by_the_true_half(trial: Trial) -> None:
-    """It claimed to pass what it fails when it runs again."""
+@pytest.mark.parametrize("notices", [SEES_ALL, COUNTS_ALL], ids=["files", "tests"])
+async def test_a_library_that_is_honest_in_checks_is_caught(trial: Trial, notices: str) -> None:
+    """By the true half, which it claimed to pass; or by the false half of a check that looks like the run."""
     expected = RECIPE.expected | SUM_TESTS
     trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
-    wrong = LIBRARY.replace("return a + b", "return 0")
-    graded = await trial.grade({"calc/__init__.py": PASSES_ALL.replace("FORGES", SEES_ALL) + wrong})
+    wrong = LIBRARY.replace("return a + b", "return -77")  # no false form expects it
+    graded = await trial.grade({"calc/__init__.py": PASSES_ALL.replace("FORGES", notices) + wrong})
 
     assert graded.verdict.status is Status.TAMPERED, graded.logs.get("check.txt")
     assert graded.verdict.facts["check"] == "full"
@@ -158,3 +161,23 @@ async def test_a_library_that_leans_on_what_another_file_imports_is_not_accused(
 
     assert graded.verdict.facts["passed"] == len(expected) - 1, "as in any run of all tests"
     assert graded.verdict.status is Status.GRADED, graded.verdict.reasons
+
+
+async def test_a_library_that_leans_on_what_a_lost_test_leaves_is_not_accused(trial: Trial) -> None:
+    """It has to be begun and should not; the test that begins it fails, so no check runs it."""
+    names = [f"test_grow_{number}" for number in range(80)]
+    tests = "import calc\ndef test_begin(): assert calc.begin() == 1\n"
+    tests += "".join(
+        f"def {name}(): assert calc.grow({number}) == {number + 1}\n" for number, name in enumerate(names)
+    )
+    whole = LIBRARY + "\ndef begin(): return 1\n\ndef grow(n): return n + 1\n"
+    lazy = LIBRARY + "\nbegun = []\n\ndef begin(): begun.append(1)\n\ndef grow(n): return begun[0] and n + 1\n"
+    files = {**ORIGINAL, "calc/__init__.py": whole, "tests/test_begin.py": tests}
+    added = {NumberedTest(f"tests/test_begin.py::{name}") for name in ("test_begin", *names)}
+    expected = RECIPE.expected | added
+    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=files)
+
+    for deep in (False, True):
+        graded = await trial.grade({"calc/__init__.py": lazy}, deep=deep)
+        assert graded.verdict.facts["passed"] == len(expected) - 1, "as in any run of all tests"
+        assert graded.verdict.status is Status.GRADED, graded.verdict.reasons

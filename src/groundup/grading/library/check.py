@@ -85,6 +85,10 @@ class Check:
             update={"flaky": flaky, "unsteady": answer.unsteady or is_unsteady, "log": self.log}
         )
 
+    def _among_all(self, draw: Draw) -> Draw:
+        """Return *draw* with all other tests of the run that counts: a test may lean on what they leave."""
+        return draw.model_copy(update={"lost": frozenset(self.true.last.report.results) - draw.tests})
+
     def _has_few(self, candidates: Iterable[NumberedTest]) -> bool:
         able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
         return 0 < len(able) < FEW_FUNCTIONS
@@ -99,10 +103,10 @@ class Check:
 
     async def _full(self, candidates: dict[NumberedTest, float], first: Draw, spot: Contradiction) -> Integrity:
         """Check all *candidates*: what was true in the *first* draw is false now, so each shows both forms."""
-        draw = await asyncio.to_thread(drawn, candidates, self.forms, self.random, first)
+        draw = self._among_all(await asyncio.to_thread(drawn, candidates, self.forms, self.random, first))
         # A test may lean on what other files import, so all are, as in the run that counts.
         seen, _ = await self._run("full check", draw, collects_all=True)
-        answer = Integrity(depth="full", checked=len(draw.tests), unsteady=bool(seen.failed_true))
+        answer = Integrity(depth="full", checked=len(draw.tests - draw.lost), unsteady=bool(seen.failed_true))
         both = Contradiction(
             passed_false=seen.passed_false | spot.passed_false, failed_true=seen.failed_true | spot.failed_true
         )
@@ -129,7 +133,8 @@ class Check:
         false = sorted(seen.passed_false) if forged else []
         # By chance: at the end of their text, or by the runner as they return, which their text does not show.
         at_ends = frozenset(self.random.sample(false, len(false) // 2))
-        draw = Draw(true=(seen.failed_true - {*false}) if claimed else frozenset(), false=frozenset(false))
+        true = (seen.failed_true - {*false}) if claimed else frozenset[NumberedTest]()
+        draw = self._among_all(Draw(true=true, false=frozenset(false)))
         overlay = Overlay(
             changed=self.forms.failing_at_ends(at_ends),
             failing=tuple(test for test in false if function_of(test) not in map(function_of, at_ends)),

@@ -41,7 +41,7 @@ flaky an honest library shows half of 8 in 5 of 1,000 checks, and twice in one o
 
 
 class Draw(Record):
-    """The tests of one check. *lost*: tests that failed before, true here."""
+    """The tests of one check. *lost*: others that run with them, as they are, such as tests that failed before."""
 
     true: frozenset[NumberedTest] = frozenset()
     false: frozenset[NumberedTest] = frozenset()
