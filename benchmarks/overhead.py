@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import sandbox
-
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.episodes.equipment import equipment
 from groundup.settings import Settings, load

@@ -56,10 +56,10 @@ NOT_RUN = {
         "warm *",
     ),
     "submissions of one's own": ("audit * --submissions *",),
+    "a data set of one's own": ("data pull *@* --from *", "run *@*"),
     "published data": (
         "data pull repogenesis --from FOLDER",
         "data pull dibench --from FOLDER",
-        "data pull dibench --from mini",
         "data convert *",
         "tasks dibench --statistics",
         "ablate *",
@@ -81,7 +81,7 @@ class StandIn(ToySuite):
         super().__init__(len(TASKS), written=True)
         self._tasks = [task.model_copy(update={"id": name}) for task, name in zip(self._tasks, TASKS, strict=True)]
         self._graders = {
-            name: ToyGrader(name, "1", None) for name in ("strict", "trace", "official", "execution", "static")
+            name: ToyGrader(name, "1", None) for name in ("strict", "full", "official", "execution", "static")
         }
 
     @override

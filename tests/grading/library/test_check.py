@@ -205,6 +205,17 @@ async def test_a_lost_test_that_passes_when_it_runs_again_is_flaky(tmp_path: Pat
     ]
 
 
+async def test_a_log_calls_lost_only_what_was_lost(tmp_path: Path) -> None:
+    """What passed and only runs beside a full check is no lost test for a person who reads."""
+    record = FalseRecord(runs=3, free=frozenset({named(0)}))
+    library = ScriptedLibrary(
+        tmp_path, lambda asked: "failed" if asked.name == "test_1" else honest(asked), tests=10
+    )
+    said = await library.integrity(record, deep=True)
+
+    assert {*re.findall(r"^  lost before +\w+ +(\S+)$", said.log, re.MULTILINE)} == {named(1).id}
+
+
 async def test_a_test_that_ended_the_process_is_not_checked(tmp_path: Path) -> None:
     """It counts as failed, and would end the check."""
     library = ScriptedLibrary(tmp_path, lambda asked: "ends" if asked.name == "test_0" else honest(asked), tests=6)

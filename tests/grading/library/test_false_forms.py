@@ -169,7 +169,7 @@ def _run(source: str) -> None:
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_falsified_test_fails(name: str) -> None:
-    """Whatever a test expects, its twin fails, with every seed, and can still be compiled."""
+    """Whatever a test expects, its false form fails, with every seed, and can still be compiled."""
     source = f"def test_it():\n    {BODIES[name]}\n"
     _run(source)
     suite = AllFalse({"test_it.py": source.encode()})
@@ -260,7 +260,7 @@ def test_what_builtins_make_of_literals_gets_another_literal(made: str) -> None:
 
 
 def test_it_is_decided_by_the_seed() -> None:
-    """The same seed gives the same twin, and another one another, so nothing can be learned beforehand."""
+    """The same seed gives the same form, and another one another, so nothing can be learned beforehand."""
     source = "\n".join(f"def test_{n}():\n    assert {n} == {n}\n    assert 'abc' == 'abc'" for n in range(20))
     suite = AllFalse({"test_it.py": source.encode()})
 
@@ -320,7 +320,7 @@ def test_usual_warnings_stand_in_for_each_other() -> None:
 
 
 def test_what_may_not_be_reached_does_not_stand_alone() -> None:
-    """Where every passing test reaches an expectation, that one is chosen; it is no chance that the twin fails."""
+    """Where every passing test reaches an expectation, that one is chosen; the false form fails by no chance."""
     source = "import os\ndef test_it():\n    if os.sep == 'x':\n        assert 5 == 5\n    assert 6 == 6\n"
     suite = AllFalse({"t.py": source.encode()})
 
@@ -358,7 +358,7 @@ def test_named_tests_fail_at_their_end() -> None:
     ],
 )
 def test_what_cannot_be_read_stays_as_it_is(source: bytes) -> None:
-    """A file that is not understood has no twin, and breaks nothing."""
+    """A file that is not understood has no false form, and breaks nothing."""
     assert AllFalse({"t.py": source}).falsified("seed") == {}
 
 

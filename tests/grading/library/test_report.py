@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import MAX_LINE_BYTES, RunnerReport, parse_report
+from groundup.grading.library.report import MAX_DETAIL, MAX_LINE_BYTES, RunnerReport, parse_report
 
 TOKEN = "f" * 32
 
@@ -79,6 +79,18 @@ def test_a_line_that_is_no_event_of_this_run_counts_for_nothing(data: bytes) -> 
     report = parse_report(data, TOKEN)
 
     assert report == RunnerReport(foreign=1)
+
+
+def test_a_traceback_comes_with_its_test_within_bounds() -> None:
+    """It comes from beside hostile code; a runner of before sent none."""
+    report = parse_report(
+        _test("a", "failed", detail="assert 1 == 2\ud800") + _test("b", detail="x" * 9000), TOKEN
+    )
+    report_before = parse_report(_test("a", "failed"), TOKEN)
+
+    assert report.results[NumberedTest("a")].detail == "assert 1 == 2\\ud800"
+    assert len(report.results[NumberedTest("b")].detail) == MAX_DETAIL
+    assert report_before.results[NumberedTest("a")].detail == ""
 
 
 @pytest.mark.parametrize("order", [("passed", "failed"), ("failed", "passed")])

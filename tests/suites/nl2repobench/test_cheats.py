@@ -148,7 +148,7 @@ async def test_a_tests_folder_that_is_a_link_gains_nothing(trial: Trial) -> None
 
 
 async def test_making_everything_pass_is_found_out(trial: Trial) -> None:
-    """A submission that patches pytest in its process lets our canaries pass too: tampered, without a score."""
+    """A submission that patches pytest in its process passes false tests, too: tampered, without a score."""
     patch = """
 import _pytest.runner
 def call(item, when, log=True, **kwargs):

@@ -91,7 +91,7 @@ async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) ->
     assert [(one.id, one.why) for one in frozen.excluded] == [(str(flaky), Why.FLAKY)]
 
 
-async def test_a_twin_that_interrupts_its_session_goes_on_in_another(trial: Trial) -> None:
+async def test_a_false_run_whose_session_is_interrupted_goes_on_in_another(trial: Trial) -> None:
     """A falsified test lets through the KeyboardInterrupt that it provokes; later tests run even so."""
     interrupts = """
 import calc, pytest

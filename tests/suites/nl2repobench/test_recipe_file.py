@@ -43,6 +43,18 @@ def test_a_written_recipe_reads_back(
     assert parse_recipe(recipe_text(recipe), "x.toml") == recipe
 
 
+def test_keys_of_removed_rules_are_passed_over() -> None:
+    """Recipes that were made before a score was a count can still be read; elsewhere such a key is a mistake."""
+    text = recipe_text(RECIPE)
+    before = text.replace("[twin]\n", "[twin]\nmixed = true\n")
+    before = before.replace("[tests]\n", '[tests]\ncanary_name = "test_x"\ncopied_canaries = false\n')
+
+    assert before.count("\n") == text.count("\n") + 3
+    assert parse_recipe(before, "x.toml") == RECIPE
+    with pytest.raises(TaskError, match=r"tests\.mixed"):
+        parse_recipe(text.replace("[tests]\n", "[tests]\nmixed = true\n"), "x.toml")
+
+
 def test_a_written_recipe_shows_one_test_per_line() -> None:
     """A diff of two recipes shows which tests came and went."""
     lines = recipe_text(RECIPE).splitlines()
