@@ -47,7 +47,7 @@ test-containers: setup
 	CONTAINERS=1 $(BIN)/python -m pytest -n 2 tests/sandbox/test_containers.py
 
 check: setup
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
