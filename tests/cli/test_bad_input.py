@@ -77,28 +77,45 @@ def prediction(groundup: Groundup, folder: Path) -> tuple[str, Ended]:
     return bad["reasons"][0]["message"], ended
 
 
+def unusable(groundup: Groundup, folder: Path) -> str:
+    """Evaluate *folder*, whose task-0001 is good; return why nothing ran. Without task-0000 it runs."""
+    ended = groundup("evaluate", TWO, "-p", folder, "--run-id", "r")
+    assert (ended.code, ended.out) == (2, "")
+    assert not Path("runs/r").exists()
+    assert groundup("evaluate", TWO, "-p", folder, "--exclude", "task-0000", "--fail-under", "1").code == 0
+    return ended.err
+
+
+def test_a_prediction_that_is_a_damaged_archive(groundup: Groundup, predict: Predict) -> None:
+    """Who packed it can pack it again: no zero for the model."""
+    folder = predict({"task-0001": "pass"})
+    (folder / "task-0000").mkdir()
+    (folder / "task-0000" / "submission.tar.gz").write_bytes(b"\x1f\x8b\x08 cut off")
+    assert "task-0000/submission.tar.gz: the archive cannot be unpacked" in unusable(groundup, folder)
+
+
 def test_a_prediction_that_is_a_file(groundup: Groundup, predict: Predict) -> None:
-    """Zero with a sentence; the others go on."""
+    """Nothing runs, and the sentence says what to do."""
     folder = predict({"task-0001": "pass"})
     (folder / "task-0000").write_text("print()")
-    assert "is a file; a prediction is a folder" in prediction(groundup, folder)[0]
+    assert "is a file; a prediction is a folder" in unusable(groundup, folder)
 
 
 @pytest.mark.parametrize(
     ("target", "says"), [("nowhere", "link to nothing"), ("/etc", "leads out"), ("task-0000", "circle")]
 )
 def test_a_prediction_that_is_a_bad_link(groundup: Groundup, predict: Predict, target: str, says: str) -> None:
-    """Dangling, escaping or circling: zero with a sentence, and nothing of the host is copied."""
+    """Dangling, escaping or circling: nothing runs, and nothing of the host is copied."""
     folder = predict({"task-0001": "pass"})
     (folder / "task-0000").symlink_to(target)
-    assert says in prediction(groundup, folder)[0]
+    assert says in unusable(groundup, folder)
 
 
 def test_a_prediction_that_is_a_device(groundup: Groundup, predict: Predict) -> None:
     """Nothing is opened that might never end (a fifo stands for devices, which only root can make)."""
     folder = predict({"task-0001": "pass"})
     os.mkfifo(folder / "task-0000")
-    assert "neither a folder nor a file" in prediction(groundup, folder)[0]
+    assert "neither a folder nor a file" in unusable(groundup, folder)
 
 
 def test_a_zip_bomb(groundup: Groundup, predict: Predict) -> None:

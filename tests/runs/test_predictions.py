@@ -6,7 +6,7 @@ import io
 import json
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -48,9 +48,23 @@ def opened(path: Path, task: str | None = None, limits: TreeLimits | None = None
     return open_predictions(Predictions(path=str(path), task=task, agent_name="a"), TASKS, limits)
 
 
+def digests(source: PredictionSource) -> Mapping[str, str]:
+    """Return the identity of all that *source* holds."""
+    every = [AttemptKey(task=task, index=index) for task in TASKS for index in range(1000)]
+    return source.identity([key for key in every if source.holds(key)])
+
+
 def keys(source: PredictionSource) -> list[str]:
     """Return the attempts that *source* holds."""
-    return list(source.identity())
+    return list(digests(source))
+
+
+def unusable(source: PredictionSource, key: str) -> str:
+    """Return why nothing runs with this prediction."""
+    task, _, index = key.partition("/")
+    with pytest.raises(UsageError) as caught:
+        source.identity([AttemptKey(task=task, index=int(index))])
+    return str(caught.value)
 
 
 def take(source: PredictionSource, key: str, destination: Path) -> Submission:
@@ -170,16 +184,16 @@ def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: bytes, says: st
 
 
 def test_a_path_in_a_line_stays_beside_its_file_unless_it_is_absolute(tmp_path: Path) -> None:
-    """A relative path with `..`, half a surrogate or a NUL is that attempt's fault only."""
+    """A relative path with `..`, half a surrogate or a NUL is named before anything runs."""
     fill(tmp_path, "outside/x", "p/a/x")
     paths = ["../outside", "\ud800", "a\0", "missing", "a"]
     lines = [json.dumps({"instance_id": "alpha", "path": path}) for path in paths]
     (tmp_path / "p" / "p.jsonl").write_text("\n".join(lines))
     source = opened(tmp_path / "p" / "p.jsonl")
-    assert "leads out" in refusal(source, "alpha/0", tmp_path / "0")
-    assert "no path" in refusal(source, "alpha/1", tmp_path / "1")
-    assert "no path" in refusal(source, "alpha/2", tmp_path / "2")
-    assert "nothing" in refusal(source, "alpha/3", tmp_path / "3")
+    assert "leads out" in unusable(source, "alpha/0")
+    assert "no path" in unusable(source, "alpha/1")
+    assert "no path" in unusable(source, "alpha/2")
+    assert "nothing" in unusable(source, "alpha/3")
     assert take(source, "alpha/4", tmp_path / "4").files == 1
 
 
@@ -226,8 +240,8 @@ def test_numbers_from_one_are_refused(tmp_path: Path) -> None:
         opened(fill(tmp_path / "p", "alpha/1/x", "alpha/2/x"))
 
 
-def test_each_bad_prediction_is_only_its_own_fault(tmp_path: Path) -> None:
-    """A file, a dangling, circling or escaping link, a fifo, two archives: one sentence each; the rest goes on."""
+def test_what_was_laid_out_badly_is_named_before_anything_runs(tmp_path: Path) -> None:
+    """A file, a dangling, circling or escaping link, a fifo, two archives: one sentence; others can be run."""
     root = fill(tmp_path / "p", "alpha/0/x", "gamma", "beta/3/submission.tar", "beta/3/submission.zip", "beta/4/x")
     fill(tmp_path, "secret/x")
     (root / "alpha" / "1").symlink_to("nowhere")
@@ -247,8 +261,9 @@ def test_each_bad_prediction_is_only_its_own_fault(tmp_path: Path) -> None:
         "gamma/0": "gamma is a file; a prediction is a folder gamma/",
     }
     for key, says in expected.items():
-        assert says in refusal(source, key, tmp_path / key.replace("/", "-"))
-        assert str(tmp_path) not in source.identity()[key]
+        assert says in unusable(source, key)
+    with pytest.raises(UsageError, match=r"alpha/1 is a link to nothing.*\(6 more cannot be used\)"):
+        digests(source)
     assert take(source, "alpha/4", tmp_path / "linked").files == 1
     assert take(source, "beta/4", tmp_path / "plain").files == 1
 
@@ -259,15 +274,28 @@ def test_a_tree_beyond_the_limits_is_the_submission_s_fault(tmp_path: Path) -> N
     with (root / "alpha" / "huge.log").open("wb") as file:
         file.truncate(5 * 1024**3)
     source = opened(root)
-    assert source.identity().keys() == {"alpha/0"}
+    assert digests(source).keys() == {"alpha/0"}
     assert "huge.log" in refusal(source, "alpha/0", tmp_path / "out")
 
 
-def test_a_broken_archive_is_the_submission_s_fault(tmp_path: Path) -> None:
-    """Garbage under the right name is one attempt's zero."""
-    assert "cannot be" in refusal(
-        opened(fill(tmp_path / "p", "alpha/submission.tar.gz")), "alpha/0", tmp_path / "o"
-    )
+@pytest.mark.parametrize("ending", [".tar.gz", ".tar", ".tar.xz", ".tar.zst", ".zip"])
+def test_an_archive_that_nobody_can_read_stops_the_run_before_it_starts(tmp_path: Path, ending: str) -> None:
+    """Who packed it can pack it again; a zero would blame the model for the operator's disk."""
+    fill(tmp_path / "p", f"alpha/submission{ending}", "beta/x")
+    assert f"alpha/submission{ending}: the archive" in unusable(opened(tmp_path / "p"), "alpha/0")
+    good = packed(gzip.compress, **{"x.py": "x" * 90_000})
+    (tmp_path / "p" / f"alpha/submission{ending}").write_bytes(good[: len(good) // 2])
+    assert "pack it again" in unusable(opened(tmp_path / "p"), "alpha/0")
+    assert opened(tmp_path / "p").identity([AttemptKey(task="beta")]).keys() == {"beta/0"}
+
+
+def test_an_archive_beyond_the_limits_is_the_submission_s_fault(tmp_path: Path) -> None:
+    """It can be read, so the operator can mend nothing."""
+    fill(tmp_path / "p", "alpha/submission.tar.gz")
+    (tmp_path / "p" / "alpha/submission.tar.gz").write_bytes(packed(gzip.compress, **{"x.py": "x" * 90_000}))
+    source = opened(tmp_path / "p", limits=TreeLimits(bytes=10_000))
+    assert digests(source).keys() == {"alpha/0"}
+    assert "10000" in refusal(source, "alpha/0", tmp_path / "out")
 
 
 def test_what_was_dropped_is_reported_up_to_twenty(tmp_path: Path) -> None:
@@ -284,19 +312,25 @@ def test_what_was_dropped_is_reported_up_to_twenty(tmp_path: Path) -> None:
 def test_a_changed_prediction_changes_its_identity_and_no_other(tmp_path: Path) -> None:
     """A resume can say which prediction changed."""
     root = fill(tmp_path / "p", "alpha/x", "beta/x")
-    before = opened(root).identity()
+    before = digests(opened(root))
     (root / "beta" / "x").write_text("other")
-    after = opened(root).identity()
+    after = digests(opened(root))
     assert before["alpha/0"] == after["alpha/0"]
     assert before["beta/0"] != after["beta/0"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_closed_folder_is_only_its_own_fault(tmp_path: Path) -> None:
-    """A prediction without permissions is named, and the others go on."""
-    root = fill(tmp_path / "p", "alpha/x", "beta/x")
-    (root / "alpha").chmod(0)
+@pytest.mark.parametrize("closed", ["alpha", "alpha/inner", "alpha/inner/x.py"])
+@pytest.mark.parametrize("mode", [0, 0o400])
+def test_what_may_not_be_read_is_named_before_anything_runs(tmp_path: Path, closed: str, mode: int) -> None:
+    """A folder or file without permissions would leave holes that look like the model's."""
+    root = fill(tmp_path / "p", "alpha/inner/x.py", "beta/x")
+    place = root / closed
+    if place.is_file() and mode:
+        pytest.skip("a file with mode 400 can be read")
+    usual = place.stat().st_mode
+    place.chmod(mode)
     try:
-        assert "permission" in refusal(opened(root), "alpha/0", tmp_path / "out")
+        assert "cannot be read" in unusable(opened(root), "alpha/0")
     finally:
-        (root / "alpha").chmod(0o700)
+        place.chmod(usual)

@@ -280,8 +280,6 @@ def _pinned(
     pinned = suite_pins(suite, grader)
     for task in tasks.values():
         pinned |= task_pins(suite, grader, task, is_read=isinstance(source, _READERS))
-    keys = set(map(str, planned.keys))
-    for name, digest in source.identity().items():
-        if name in keys or "/" not in name:  # what lies there for other attempts does not matter
-            pinned[f"submission {name}"] = digest
+    for name, digest in source.identity(frozenset(planned.keys)).items():
+        pinned[f"submission {name}"] = digest
     return pinned

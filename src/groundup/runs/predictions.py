@@ -1,8 +1,8 @@
 """Submissions that somebody already has: a folder of repositories, packed ones, or a JSONL file.
 
 Owns the layouts and the rules where one could be read in two ways; they are written down in docs/predictions.md.
-What is wrong with the whole is a `UsageError` at once; what is wrong with one prediction is that attempt's
-`SubmissionError`, and the others go on.
+What nobody can read, the whole or one prediction, is a `UsageError` before anything runs; what is wrong with a
+tree that can be read is that attempt's `SubmissionError`, and the others go on.
 """
 
 import hashlib
@@ -10,13 +10,13 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.names import printable, unknown
 from groundup.domain.records import plainly
@@ -25,7 +25,7 @@ from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
 from groundup.store.records import Predictions
 from groundup.suites.base import PATCH_FILE
-from groundup.trees.archives import extract_archive
+from groundup.trees.archives import DamagedArchiveError, extract_archive, refuse_damaged
 from groundup.trees.digest import tree_digest, untrusted_digest
 from groundup.trees.walking import open_regular, read_regular
 from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, copy_tree, in_thread, named_dropped
@@ -77,9 +77,19 @@ class PredictionSource:
         """Return the highest index, plus one."""
         return max(key.index for key in self._found) + 1
 
-    def identity(self) -> Mapping[str, str]:
-        """Return a digest for each prediction."""
-        return {str(key): self._digest(found) for key, found in sorted(self._found.items(), key=str)}
+    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
+        """Return a digest for each prediction. Raises `UsageError` with the first that nobody can read."""
+        digests: dict[str, str] = {}
+        wrong: list[str] = []
+        for key in sorted(self._found.keys() & attempts, key=str):
+            try:
+                digests[str(key)] = self._digest(self._found[key])
+            except UsageError as error:
+                wrong.append(f"{self._spec.path}: {error}")
+        if wrong:
+            more = f" ({len(wrong) - 1} more cannot be used)" if len(wrong) > 1 else ""
+            raise UsageError(wrong[0] + more)
+        return digests
 
     def holds(self, attempt: AttemptKey) -> bool:
         """Whether there is a prediction, usable or not."""
@@ -88,8 +98,6 @@ class PredictionSource:
     async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
         """Copy or unpack the prediction into *destination*."""
         found = self._found[attempt]
-        if found.place is None and found.patch is None:
-            raise SubmissionError(found.refusal or f"{found.name} cannot be used")
         taken = await in_thread(lambda: _take(found, destination, self._limits))
         digest = await in_thread(lambda: tree_digest(destination))
         return Submission(
@@ -110,10 +118,21 @@ class PredictionSource:
         if found.patch is not None:
             return digest_bytes(found.patch)
         if found.place is None:
-            return digest_of(found.refusal)
+            raise UsageError(found.refusal or "it cannot be used")
         if found.place.is_dir():
-            return untrusted_digest(found.place, self._limits)
-        return _file_digest(found.place)
+            try:
+                return untrusted_digest(found.place, self._limits)
+            except UsageError as error:
+                raise UsageError(f"{found.name}: {error}") from error
+        try:
+            if not _is_patch(found):
+                refuse_damaged(found.place, self._limits)
+            with open_regular(found.place) as file:
+                return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        except DamagedArchiveError as error:
+            raise UsageError(f"{found.name}: {error}") from error
+        except OSError as error:
+            raise UsageError(f"{found.name} cannot be read: {error.strerror}") from error
 
 
 def open_predictions(
@@ -252,7 +271,9 @@ def _resolved(root: Path, path: Path, name: str) -> FoundPrediction:
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         return FoundPrediction(name, refusal=f"{name} is neither a folder nor a file; a prediction is a folder")
     if not os.access(place, os.R_OK | (os.X_OK if stat.S_ISDIR(mode) else 0)):
-        return FoundPrediction(name, refusal=f"{name} cannot be read: permission denied")
+        return FoundPrediction(
+            name, refusal=f"{name} cannot be read: permission denied; change its mode, or take it away"
+        )
     return FoundPrediction(name, place)
 
 
@@ -373,11 +394,3 @@ def _patch_bytes(place: Path) -> bytes:
         return read_regular(place, _LINE_BYTES)
     except OSError as error:
         raise SubmissionError(f"{place.name} cannot be read: {error.strerror}") from error
-
-
-def _file_digest(path: Path) -> str:
-    try:
-        with open_regular(path) as file:
-            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}; mend that or take it away") from error

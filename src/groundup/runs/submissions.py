@@ -1,7 +1,7 @@
 """Where a run's submissions come from: what the user names, then the suite, an earlier run or an agent."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
@@ -33,11 +33,12 @@ class SubmissionOrigin(Protocol):
         """Return how many attempts per task it holds, at least 1: the default of `--attempts`."""
         ...
 
-    def identity(self) -> Mapping[str, str]:
-        """Return what decides its submissions, pinned in the run's configuration.
+    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
+        """Return what decides the submissions of *attempts*, pinned in the run's configuration.
 
         Short names to digests, one per attempt where submissions lie on disk, such as
-        `{"sqlparse/0": "sha256:..."}`: of an archive's bytes, of a tree. No absolute paths.
+        `{"sqlparse/0": "sha256:..."}`: of an archive's bytes, of a tree. No absolute paths. Raises `UsageError`
+        for what the user put there and nobody can read: nothing has run yet.
         """
         ...
 
@@ -74,7 +75,7 @@ class ReferenceSource:
         """Return 1."""
         return 1
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         """Return nothing."""
         return {}
 
@@ -108,9 +109,10 @@ class EarlierRunSource:
         """Return as many as the earlier run had."""
         return self._planned.attempts
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         """Return the digests of its submissions."""
-        return {str(key): line.submission or line.outcome for key, line in self._lines.items()}
+        lines = {key: line for key, line in self._lines.items() if key in attempts}
+        return {str(key): line.submission or line.outcome for key, line in lines.items()}
 
     def holds(self, attempt: AttemptKey) -> bool:
         """Whether the earlier run had a submission, or owes to look for one."""
@@ -157,7 +159,7 @@ class GeneratedSource:
         """Return 1."""
         return 1
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         """Return the digest of the agent with its settings."""
         agent = self.agent
         return {"agent": digest_of([agent.name, agent.version, agent.identity()])}
@@ -174,7 +176,7 @@ class ServedSource:
         """Return 1: how many there will be is not known."""
         return 1
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         """Return nothing: who they are is not known either."""
         return {}
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from groundup.domain.errors import InfrastructureError, SubmissionError
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import CHUNK, Parts, open_regular, read_chunks
 from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, disk_errors
 
@@ -28,6 +29,10 @@ _STEP = 1024 * 1024
 _IN = 64 * 1024
 _ZSTD_IN = 512
 _WINDOW_BYTES = 256 * 1024 * 1024
+
+
+class DamagedArchiveError(SubmissionError):
+    """An archive that nobody can read: cut off, encrypted, or none at all."""
 
 
 class _Decompressor(Protocol):
@@ -67,7 +72,7 @@ def spooled(packed: IO[bytes], plain: IO[bytes], limits: TreeLimits) -> None:
     except (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's, not the archive's: bz2 raises a bare OSError for bad data
-        raise SubmissionError(f"the archive cannot be unpacked: {error}; pack it again") from error
+        raise DamagedArchiveError(f"the archive cannot be unpacked: {error}; pack it again") from error
     plain.seek(0)
 
 
@@ -182,8 +187,8 @@ def extract_archive(
 ) -> TakenIn:
     """Unpack the archive at *path* into the absent or empty *destination*, without its first *strip_components*.
 
-    Of files with one name the last wins. Raises `SubmissionError` for what the archive is, `InfrastructureError`
-    for what the disk refuses.
+    Of files with one name the last wins. Raises `SubmissionError` for what the archive is (`DamagedArchiveError`
+    where nobody can read it), `InfrastructureError` for what the disk refuses.
     """
     limits = limits or TreeLimits()
     try:
@@ -197,8 +202,22 @@ def extract_archive(
             else:
                 _extract_tar(archive, writer, strip_components, destination.parent)
         except UNREADABLE as error:
-            raise SubmissionError(f"the archive {path.name} cannot be read: {error}; pack it again") from error
+            raise DamagedArchiveError(f"the archive {path.name} cannot be read: {error}; pack it again") from error
         return writer.finish()
+
+
+def refuse_damaged(path: Path, limits: TreeLimits) -> None:
+    """Raise `DamagedArchiveError` for an archive that nobody can read: it is unpacked once and thrown away.
+
+    One that can be read, and would be refused for what is in it, passes. Raises `InfrastructureError`, too.
+    """
+    with scratch_folder("archive") as place:
+        try:
+            extract_archive(path, place / "tree", limits)
+        except DamagedArchiveError:
+            raise
+        except SubmissionError:
+            return
 
 
 def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path) -> None:
@@ -214,7 +233,7 @@ def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path)
             # tarfile takes a damaged header for the end of the archive. After the true end there are only zeros.
             plain.seek(tar.offset)
             if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
-                raise SubmissionError("the archive is damaged in its middle; pack it again")
+                raise DamagedArchiveError("the archive is damaged in its middle; pack it again")
 
 
 class GuardedFile(io.RawIOBase):
@@ -227,7 +246,7 @@ class GuardedFile(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         """Read at most what a sane header needs."""
         if not 0 <= size <= _HEADER_BYTES:
-            raise SubmissionError("the archive has an impossible header; pack it again")
+            raise DamagedArchiveError("the archive has an impossible header; pack it again")
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
@@ -294,7 +313,7 @@ def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: T
         writer.folder(parts)
         return
     if member.flag_bits & 1:
-        raise SubmissionError("the archive is encrypted; pack it without a password")
+        raise DamagedArchiveError("the archive is encrypted; pack it without a password")
     writer.require(member.file_size, parts)
     refuse_bomb(member.file_size, member.compress_size, writer.limits)
     with zipped.open(member) as content:
@@ -321,7 +340,7 @@ def refuse_huge_directory(archive: IO[bytes], size: int) -> None:
     tail = archive.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) < at + 22:
-        raise SubmissionError("the archive is cut off: it has no directory; pack it again")
+        raise DamagedArchiveError("the archive is cut off: it has no directory; pack it again")
     claimed = int.from_bytes(tail[at + 12 : at + 16], "little")
     if claimed > _ZIP_DIRECTORY_BYTES:
         raise SubmissionError("the archive has a directory of more than 64 MiB; hand in fewer files")

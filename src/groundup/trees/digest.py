@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.digests import ALGORITHM
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
-from groundup.trees.writer import TreeLimits
+from groundup.trees.writer import TreeLimits, shown
 
 _MAX_DEPTH = 500  # deeper than any tree that was taken in
 
@@ -53,7 +53,7 @@ def untrusted_digest(path: Path, limits: TreeLimits) -> str:
     """Digest a tree that was not taken in yet, to notice whether it changes: `tree_digest` for tame ones.
 
     What cannot be taken in counts by its kind. Beyond *limits*, only what comes before counts: such a tree is
-    refused anyhow. Raises `InfrastructureError`.
+    refused anyhow. Raises `UsageError` for a file or folder that may not be read, and `InfrastructureError`.
     """
     lines: list[bytes] = []
     left = limits.bytes
@@ -65,7 +65,11 @@ def untrusted_digest(path: Path, limits: TreeLimits) -> str:
                 break
             try:
                 lines.append(_line(entry)[0])
-            except OSError:
+            except OSError as error:
+                if entry.kind in ("file", "unreadable"):
+                    raise UsageError(
+                        f"{shown(entry.parts)} cannot be read; change its mode, or take it away"
+                    ) from error
                 lines.append(os.fsencode("/".join(entry.parts)) + b"\0not taken: " + entry.kind.encode())
     return _digest(lines)
 

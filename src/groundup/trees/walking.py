@@ -90,7 +90,10 @@ def walk(root: int, max_depth: int, parts: Parts = ()) -> Iterator[TreeEntry]:
     for name in sorted(os.listdir(root), key=os.fsencode):
         try:
             found = os.stat(name, dir_fd=root, follow_symlinks=False)
-        except OSError:  # gone, or no permission to look
+        except FileNotFoundError:  # gone meanwhile
+            continue
+        except OSError:
+            yield TreeEntry((*parts, name), "unreadable", root, 0, executable=False)
             continue
         here = (*parts, name)
         kind = _KINDS.get(stat.S_IFMT(found.st_mode), "device")
