@@ -1,7 +1,17 @@
 """What the verdicts of an audit's runs say of a task."""
 
-from groundup.curation.audit import Audit, GradedAttempt, Readings, TaskAudit, TaskFacts, judged, page
+from groundup.curation.audit import (
+    Audit,
+    GradedAttempt,
+    Readings,
+    TaskAudit,
+    TaskFacts,
+    judged,
+    page,
+    read_hidden_tests,
+)
 from groundup.domain.verdicts import GraderIdentity, Score, Status, TestResult, Verdict
+from groundup.suites.base import HiddenCode
 
 
 def graded(outcomes: dict[str, str], *, status: Status = Status.GRADED) -> GradedAttempt:
@@ -94,3 +104,31 @@ def test_the_page_has_a_row_for_each_task_and_names_what_was_found() -> None:
     assert "| demo | invalid | 1/2 (1 of 2) | 1 | 0 | 1 | 3 | 0 of 2 | 0 | 1 |" in text
     assert "Flaky: `b`" in text
     assert "Pass without the submission's behaviour: `a`" in text
+
+
+def test_a_task_without_a_specification_is_not_valid() -> None:
+    """Which names are hidden is unknown then, and not none; nor is an unread part a good one."""
+    code = HiddenCode(files={"test_a.py": "def test_a(): assert lib.f()"}, packages=("lib",), specification=None)
+    readings = read_hidden_tests(code)
+    assert readings.hidden_names is None
+    found = judged(TaskFacts(task="demo", readings=readings), [ALL], {"nop": NONE}, worthless=("nop",))
+    assert (found.standing, found.why) == (
+        "not audited",
+        ("there is no specification to compare the tests with",),
+    )
+    assert "| - |" in page(Audit(suite="s", grader="strict", groundup="1", tasks=(found,)))
+    unread = TaskFacts(task="demo", unread=("the original is gone",))
+    assert judged(unread, [ALL], {"nop": NONE}, worthless=("nop",)).why == ("the original is gone",)
+
+
+def test_a_task_with_few_of_its_tests_is_doubtful() -> None:
+    """Where most tests were lost, such as for missing data, a score is of another library."""
+    facts = TaskFacts(task="demo", declared={"1": 9, "2": 5})
+    found = judged(facts, [ALL], {"nop": NONE}, worthless=("nop",))
+    assert (found.standing, found.why) == ("doubtful", ("2 of 5 tests are expected of a submission",))
+
+
+def test_a_task_without_an_oracle_says_so() -> None:
+    """Not audited, with the reason."""
+    assert audited().why == ("there is no oracle",)
+    assert audited(graded({}, status=Status.INFRASTRUCTURE)).why[0] == "the oracle has no verdict"

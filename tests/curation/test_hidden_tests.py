@@ -40,7 +40,7 @@ def test_tests_without_a_check_are_named() -> None:
     found = read_hidden_tests(HiddenCode(files={"tests/test_a.py": TESTS}, packages=("demo",), specification=None))
     assert found.tests == 5
     assert found.assert_nothing == ("tests/test_a.py::TestThings::test_smoke",)
-    assert found.hidden_names == ()
+    assert found.hidden_names is None
 
 
 def test_names_that_nobody_was_given_are_named() -> None:

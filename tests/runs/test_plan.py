@@ -72,6 +72,18 @@ def test_what_lacks_an_oracle_in_a_group_is_left_out(settings: Settings) -> None
         api.plan(changed(oracle(suite), tasks=("early",), exclude=("task-0001",)), settings)
 
 
+def test_what_cannot_be_graded_is_named_before_anything_runs(settings: Settings) -> None:
+    """No agent works, and no resume is advised, where no grading can come of it; in a group it is left out."""
+    nothing = changed(oracle("tests.runs.toy:create_lacking"), submissions=References(which="nop"))
+    both = ("task-0001", "task-0002")
+    with pytest.raises(UsageError, match="make one; or leave it out with `--exclude task-0002`"):
+        api.plan(changed(nothing, tasks=both), settings)
+    with pytest.raises(UsageError, match=r"task-0002 has no recipe; make one$"):
+        api.plan(changed(nothing, tasks=("task-0002",)), settings)
+    grouped = api.plan(changed(nothing, tasks=("late",)), settings)
+    assert (grouped.planned.tasks, grouped.left_out) == (("task-0001",), ("task-0002",))
+
+
 def test_missing_data_is_reported_with_the_way_to_get_it(settings: Settings) -> None:
     """Somebody who has not fetched the data learns the command that does."""
     with pytest.raises(UsageError, match="groundup data pull toy"):

@@ -254,8 +254,23 @@ def create_eight_written(settings: Settings) -> ToySuite:
     return ToySuite(8, journal=settings.cache_dir.parent / "gradings", written=True)
 
 
+class ChoosyGrader(ToyGrader):
+    """Cannot grade the last of three tasks."""
+
+    @override
+    def check(self, task: Task) -> None:
+        """Refuse it."""
+        if task.id == "task-0002":
+            raise TaskError("task-0002 has no recipe; make one")
+
+
 class LackingSuite(ToySuite):
     """One task of three has no oracle, one cannot be graded."""
+
+    @override
+    def graders(self) -> Mapping[str, ToyGrader]:
+        """Return one that says so."""
+        return {"strict": ChoosyGrader("strict", "1", None)}
 
     @override
     def gradable(self) -> tuple[str, ...]:
@@ -270,7 +285,7 @@ class LackingSuite(ToySuite):
     @override
     def groups(self) -> dict[str, tuple[str, ...]]:
         """Return the first two tasks as a group."""
-        return {"early": ("task-0000", "task-0001")}
+        return {"early": ("task-0000", "task-0001"), "late": ("task-0001", "task-0002")}
 
 
 def create_lacking(settings: Settings) -> LackingSuite:

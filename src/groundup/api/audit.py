@@ -84,12 +84,13 @@ def _chosen(suite: Suite, wanted: Sequence[str] | None) -> list[Task]:
     """Return the tasks to audit: those that are wanted, else all that can be graded and have an oracle."""
     every = {task.id: task for task in suite.tasks()}
     groups = suite.groups()
+    usual = set(suite.gradable()) & set(suite.referenced())
     if wanted is None:
-        return [every[name] for name in every if name in set(suite.gradable()) & set(suite.referenced())]
+        return [every[name] for name in every if name in usual]
     for name in wanted:
         if name not in every and name not in groups:
             raise UsageError(unknown("task", name, [*every, *groups]))
-    ids = {one for name in wanted for one in groups.get(name, (name,))}
+    ids = {one for name in wanted for one in (usual.intersection(groups[name]) if name in groups else (name,))}
     return [every[name] for name in sorted(ids)]
 
 
@@ -191,7 +192,7 @@ class _Work:
 
 
 async def _facts(auditor: Auditor, task: Task, tools: Equipment, scratch: Path) -> TaskFacts:
-    notes = []
+    unread = []
     readings = None
     answers: tuple[str, ...] = ()
     bench = tools.bench(scratch, None)
@@ -200,6 +201,6 @@ async def _facts(auditor: Auditor, task: Task, tools: Equipment, scratch: Path) 
         readings = None if code is None else await asyncio.to_thread(read_hidden_tests, code)
         answers = tuple(await auditor.answers(task, bench))
     except (TaskError, InfrastructureError) as error:
-        notes.append(f"not read: {error}")
+        unread.append(str(error))
     declared = dict(auditor.declared(task))
-    return TaskFacts(task=task.id, declared=declared, readings=readings, answers=answers, notes=tuple(notes))
+    return TaskFacts(task=task.id, declared=declared, readings=readings, answers=answers, unread=tuple(unread))

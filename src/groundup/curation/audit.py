@@ -34,8 +34,11 @@ class Readings(Record):
     """Test functions that were read."""
     assert_nothing: tuple[str, ...] = ()
     """`file::Class::function` of those without a visible check."""
-    hidden_names: tuple[str, ...] = ()
-    """Dotted names, or paths of addresses, that tests use and the specification does not mention."""
+    hidden_names: tuple[str, ...] | None = ()
+    """Dotted names, or paths of addresses, that tests use and the specification does not mention.
+
+    None: there is no specification at hand.
+    """
 
 
 def read_hidden_tests(code: HiddenCode) -> Readings:
@@ -43,14 +46,14 @@ def read_hidden_tests(code: HiddenCode) -> Readings:
     trees = {path: tree for path, text in code.files.items() if (tree := _parsed(path, text)) is not None}
     nothing = [name for path, tree in trees.items() for name in _asserting_nothing(path, tree)]
     count = sum(1 for tree in trees.values() for _ in _tests(tree))
-    names: list[str] = []
+    names: tuple[str, ...] | None = None
     if code.specification is not None:
         known = set(_WORD.findall(code.specification.lower()))
         used = {name for tree in trees.values() for name in _names_used(tree, code.packages)}
         if not code.packages:
             used = {path for text in code.files.values() for path in _PATH.findall(text)}
-        names = sorted(name for name in used if not _is_given(name, known))
-    return Readings(tests=count, assert_nothing=tuple(sorted(nothing)), hidden_names=tuple(names))
+        names = tuple(sorted(name for name in used if not _is_given(name, known)))
+    return Readings(tests=count, assert_nothing=tuple(sorted(nothing)), hidden_names=names)
 
 
 def _parsed(path: str, text: str) -> ast.Module | None:
@@ -182,14 +185,18 @@ class TaskFacts(Record):
     """What is known of a task without running it."""
 
     task: str
-    declared: dict[str, int] = Field(default={}, description="data version -> published count")
+    declared: dict[str, int] = Field(
+        default={}, description="data version -> published count; `collected` for tasks that were never published"
+    )
     readings: Readings | None = Field(default=None, description="None: there is nothing that can be read")
     answers: tuple[str, ...] = Field(default=(), description="files within reach that hold what is asked for")
-    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = Field(default=(), description="why a part could not be read, in sentences")
 
 
 DOUBTFUL_STUB = 0.5
 """Where names without behaviour pass this share or more, the tests measure next to nothing."""
+LEAST_SHARE = 0.5
+"""A task whose hidden tests are fewer than this share of those that it had measures something else."""
 _STUB = "stub"
 
 
@@ -230,7 +237,7 @@ def judged(
     reference = _reference(oracle)
     floors = {name: _floor(graded) for name, graded in others.items()}
     invalid, doubts = [], []
-    if reference.runs and reference.full < reference.runs:
+    if reference.full < sum(status != Status.INFRASTRUCTURE for status in reference.statuses):
         shown = f"{reference.numerator:g} of {reference.denominator:g}" if reference.denominator else "no score"
         invalid.append(f"the oracle has its full score in {reference.full} of {reference.runs} runs ({shown})")
     if reference.flaky:
@@ -245,14 +252,28 @@ def judged(
         (invalid if name in set(worthless) else doubts).append(what)
     if facts.answers:
         doubts.append(f"the answer is within reach: {_few(facts.answers)}")
-    ungraded = [
-        f"{name} has no verdict" for name, floor in floors.items() if floor.status == Status.INFRASTRUCTURE
-    ]
-    standing: Standing = "invalid" if invalid else "not audited" if ungraded else "doubtful" if doubts else "valid"
+    least = min(facts.declared.values(), default=0)
+    if reference.denominator is not None and reference.denominator < LEAST_SHARE * least:
+        doubts.append(f"{reference.denominator:g} of {least} tests are expected of a submission")
+    unknown = _unknown(facts, reference, floors)
+    standing: Standing = "invalid" if invalid else "not audited" if unknown else "doubtful" if doubts else "valid"
     if not _settled(reference):
         standing = "not audited"
-    why = (*invalid, *ungraded, *doubts)
+    why = (*invalid, *unknown, *doubts)
     return TaskAudit(task=facts.task, standing=standing, why=why, oracle=reference, floors=floors, facts=facts)
+
+
+def _unknown(facts: TaskFacts, reference: Reference, floors: Mapping[str, Floor]) -> list[str]:
+    """Return what an audit would have to know and does not, in sentences."""
+    missing = [] if reference.runs else ["there is no oracle"]
+    if Status.INFRASTRUCTURE.value in reference.statuses:
+        missing.append("the oracle has no verdict")
+    missing += [
+        f"{name} has no verdict" for name, floor in floors.items() if floor.status == Status.INFRASTRUCTURE
+    ]
+    if facts.readings is not None and facts.readings.hidden_names is None:
+        missing.append("there is no specification to compare the tests with")
+    return [*missing, *facts.unread]
 
 
 def _settled(reference: Reference) -> bool:
@@ -343,7 +364,7 @@ def _row(task: TaskAudit, others: Sequence[str]) -> list[str]:
         ),
         declared,
         "-" if readings is None else f"{len(readings.assert_nothing)} of {readings.tests}",
-        "-" if readings is None else str(len(readings.hidden_names)),
+        "-" if readings is None or readings.hidden_names is None else str(len(readings.hidden_names)),
         str(len(task.facts.answers)),
     ]
 
@@ -355,18 +376,17 @@ def _details(task: TaskAudit) -> list[str]:
         ("Flaky", task.oracle.flaky),
         ("Pass without the submission's behaviour", task.free),
         ("Assert nothing", readings.assert_nothing if readings else ()),
-        ("Names that the specification does not mention", readings.hidden_names if readings else ()),
+        ("Names that the specification does not mention", (readings and readings.hidden_names) or ()),
         ("Answers within reach", task.facts.answers),
-        ("Notes", task.facts.notes),
     ]
     found = [(title, names) for title, names in parts if names]
     if not found:
         return []
     lines = ["", f"## {task.task}"]
     for title, names in found:
-        shown = [f"`{name}`" if title not in ("", "Notes") else name for name in names[:_SHOWN]]
+        shown = [f"`{name}`" if title else name for name in names[:_SHOWN]]
         more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
-        joiner = "; " if title in ("", "Notes") else ", "
+        joiner = ", " if title else "; "
         lines += ["", f"{title + ': ' if title else ''}{joiner.join([*shown, *more])}"]
     return lines
 

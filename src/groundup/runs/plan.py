@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
@@ -138,6 +138,10 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
         lacking = _without_oracle(suite, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}
         left_out = tuple(sorted({*left_out, *lacking}))
+    if not isinstance(source, EarlierRunSource):  # what it holds was decided then
+        lacking = _without_grading(grader, configuration, tasks)
+        tasks = {name: task for name, task in tasks.items() if name not in lacking}
+        left_out = tuple(sorted({*left_out, *lacking}))
     planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
     return RunPlan(
         configuration=configuration,
@@ -207,6 +211,25 @@ def _without_oracle(suite: Suite, configuration: RunConfiguration, chosen: Colle
             "have one, or hand in a solution of your own with `groundup evaluate`"
         )
     return lacking
+
+
+def _without_grading(grader: Grader, configuration: RunConfiguration, chosen: Mapping[str, Task]) -> list[str]:
+    """Return which of the tasks *chosen* lack what *grader* takes.
+
+    Raises `UsageError` where the user named one itself, for no second try would find it, and when every task does.
+    """
+    lacking: dict[str, str] = {}
+    for name, task in chosen.items():
+        try:
+            grader.check(task)
+        except TaskError as error:
+            lacking[name] = str(error)
+    named = [name for name in lacking if name in (_named(configuration) or ())]
+    if named or len(lacking) == len(chosen):
+        name = named[0] if named else next(iter(lacking))
+        without = f"; or leave it out with `--exclude {name}`" if len(lacking) < len(chosen) else ""
+        raise UsageError(f"{lacking[name]}{without}")
+    return list(lacking)
 
 
 def _left_out(

@@ -70,6 +70,13 @@ class Grader(Extension):
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return the verdict of a submission that could not even be taken in: 0 over the task's denominator."""
 
+    def check(self, task: Task) -> None:
+        """Raise `TaskError` where this machine lacks what grading *task* takes, such as its hidden tests.
+
+        It is asked before a run starts, so it reads no more than the suite has read.
+        """
+        return
+
     def reservation_mb(self, task: Task) -> int:
         """Memory that grading one submission of *task* may need."""
         return task.limits.memory_mb

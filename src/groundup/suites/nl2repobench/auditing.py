@@ -184,8 +184,11 @@ class LibraryAuditor(Auditor):
 
     @override
     def declared(self, task: Task) -> Mapping[str, int]:
-        """Return the published counts."""
-        return self._recipes[task.id].declared
+        """Return the published counts, or how many tests a library of one's own has."""
+        recipe = self._recipes[task.id]
+        if recipe.declared or recipe.frozen is None or recipe.frozen.collected is None:
+            return recipe.declared
+        return {"collected": recipe.frozen.collected}
 
 
 def _like(fingerprint: Fingerprint, contents: Contents, prefix: str) -> list[str]:

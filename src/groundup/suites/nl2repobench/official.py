@@ -131,6 +131,12 @@ class NL2RepoOfficialGrader(Grader):
         limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
         return spec.model_copy(update={"limits": limits})
 
+    @override
+    def check(self, task: Task) -> None:
+        """Ask for a locked environment and for the published commands."""
+        self._recipe(task)
+        self._commands(task)
+
     def _recipe(self, task: Task) -> Recipe:
         recipe = self._recipes.get(task.id)
         if recipe is None or not recipe.environment.lock:

@@ -158,6 +158,11 @@ class NL2RepoStrictGrader(Grader):
             by_time=decision.timed_out,
         )
 
+    @override
+    def check(self, task: Task) -> None:
+        """Ask for a frozen recipe."""
+        self._recipe(task)
+
     def _identity(self, task: Task) -> GraderIdentity:
         return GraderIdentity(name=self.name, version=VERSION, data_version=task.data_version)
 

@@ -95,6 +95,11 @@ class Nl2RepoBench(Suite):
         return [name for name in self._names() if self._has_recipe(name)]
 
     @override
+    def referenced(self) -> Collection[str]:
+        """Return the tasks whose recipe names an original."""
+        return self._heads.keys()
+
+    @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders, imported here: who asks for the tasks alone waits for none."""
         from groundup.suites.nl2repobench.freshening import own_fresh

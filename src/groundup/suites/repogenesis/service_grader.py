@@ -68,6 +68,11 @@ class ServiceGrader(Grader):
         """Return the tools of tasks in Java; other layers are the submissions' own."""
         return java_tools(bench) if self._is_by_maven(task) else {}
 
+    @override
+    def check(self, task: Task) -> None:
+        """Ask for the hidden tests."""
+        self._problem(task).hidden_tests()
+
     def _is_by_maven(self, task: Task) -> bool:
         problem = self._problems.get(task.id)
         return problem is not None and problem.task.means.by_maven

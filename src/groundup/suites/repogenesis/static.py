@@ -61,6 +61,11 @@ class StaticGrader(Grader):
         """Return 0 of all endpoints."""
         return Graded(verdict=_verdict(self._problem(task), task.data_version, (), {}, (reason,)))
 
+    @override
+    def check(self, task: Task) -> None:
+        """Ask for the task's record."""
+        self._problem(task)
+
     def _problem(self, task: Task) -> ServiceProblem:
         try:
             return self._problems[task.id]
