@@ -1,7 +1,9 @@
 """`runs.api`: from predictions to a folder of verdicts; again, later, and with another grader."""
 
+import gzip
 import json
 import shutil
+import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -125,26 +127,25 @@ def test_a_passing_failure_is_retried(settings: Settings, predict: Predict, tmp_
     assert [line.verdict.status for line in lines if line.verdict] == [Status.INFRASTRUCTURE, Status.GRADED]
 
 
-@pytest.mark.parametrize(
-    ("make", "stage"),
-    [
-        (lambda folder: (folder / "task-0000").write_text("I am a file"), Stage.INTAKE),
-        (lambda folder: (folder / "task-0000").symlink_to("nowhere"), Stage.INTAKE),
-    ],
-)
-def test_what_cannot_be_taken_in_is_a_zero(
-    settings: Settings, predict: Predict, make: Callable[[Path], object], stage: Stage
-) -> None:
-    """A prediction that is no repository is graded 0 over the task's denominator, with one sentence why."""
+def bomb(folder: Path) -> None:
+    """Write an archive that unpacks to more than anybody needs."""
+    info = tarfile.TarInfo("zeros")
+    info.size = 1024**3
+    folder.mkdir(parents=True)
+    (folder / "submission.tar.gz").write_bytes(gzip.compress(info.tobuf() + bytes(72 * 1024**2)))
+
+
+def test_what_cannot_be_taken_in_is_a_zero(settings: Settings, predict: Predict) -> None:
+    """A tree beyond the limits is graded 0 over the task's denominator, with one sentence why."""
     predictions = predict({"task-0001": "pass"})
-    make(Path(predictions.path))
+    bomb(Path(predictions.path) / "task-0000")
     result = api.run(evaluation(predictions), QUICK, settings, run_id="one")
     assert result.exit_code == 0
     verdict = RunFolder(result.folder).latest()[FIRST].verdict
     assert verdict is not None
     assert verdict.score is not None
     assert (verdict.score.numerator, verdict.score.denominator) == (0, 2)
-    assert verdict.reasons[0].stage is stage
+    assert verdict.reasons[0].stage is Stage.INTAKE
 
 
 def test_a_fault_of_the_submission_in_grading_is_a_zero(settings: Settings, predict: Predict) -> None:
@@ -302,7 +303,7 @@ def test_an_unusable_cache_only_warns(settings: Settings, tmp_path: Path) -> Non
 def test_regrading_leaves_the_earlier_run_alone(settings: Settings, predict: Predict) -> None:
     """New verdicts of the same submissions stand in a run of their own; what was refused or missing stays so."""
     predictions = predict({"task-0000/0": "half", "task-0000/1": "pass"})
-    (Path(predictions.path) / "task-0001").write_text("I am a file")
+    bomb(Path(predictions.path) / "task-0001")
     folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
     again = api.regrade(folder, QUICK, settings, changes={"grader": "lax"})

@@ -136,13 +136,15 @@ async def test_a_view_is_composed_once(tmp_path: Path) -> None:
     """As long as the machine stays as it is; what is old is removed when a new one is made."""
     bubblewrap = find_bubblewrap()
     assert bubblewrap is not None
-    old = folder(tmp_path / "old")
+    old = folder(tmp_path / ("0" * 16))
+    other = folder(tmp_path / "no-view")
+    os.utime(other, (0, 0))
     os.utime(old, (0, 0))
     first = guest_system(tmp_path, write_etc, bubblewrap)
     made = (first.path / "usr/bin").stat().st_ctime_ns
     assert guest_system(tmp_path, write_etc, bubblewrap).path == first.path
     assert (first.path / "usr/bin").stat().st_ctime_ns == made
-    assert list(tmp_path.iterdir()) == [first.path]
+    assert {*tmp_path.iterdir()} == {first.path, other}
 
 
 def test_libraries_of_a_program() -> None:

@@ -1,6 +1,7 @@
 """DI-Bench through the command line: subjects, predictions, faults of the published code, reports."""
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,7 @@ def packed(source: Path, destination: Path) -> Path:
 def test_downloaded_archives_are_unpacked(groundup: Groundup, tmp_path: Path) -> None:
     """`--from` takes the release's files as they were downloaded."""
     downloads = packed(write_dataset(tmp_path / "plain"), tmp_path / "downloads")
+    shutil.rmtree(tmp_path / "cache/data/dibench")
     assert groundup("data", "pull", "dibench", "--from", downloads).code == 0
     assert "missing" not in groundup("tasks", "dibench").out
     assert groundup("run", "dibench", "-a", "oracle", "--fail-under", "1").code == 0
@@ -322,6 +324,7 @@ def test_the_older_schema_is_converted_only_when_asked(groundup: Groundup, tmp_p
         "data", "convert", "dibench", tmp_path / "old/old.jsonl", "-o", tmp_path / "new/regular.jsonl"
     )
     assert converted.code == 0, converted.err
+    shutil.rmtree(tmp_path / "cache/data/dibench")
     assert groundup("data", "pull", "dibench", "--from", tmp_path / "new").code == 0
 
 

@@ -34,6 +34,7 @@ def executing(groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Run `groundup` with the tiny executable instances pulled, and real sandboxes."""
     monkeypatch.setenv("GROUNDUP_SANDBOX", "bubblewrap")
     monkeypatch.setenv("GROUNDUP_BUILDER", "local")
+    shutil.rmtree(tmp_path / "cache/data/dibench")  # `groundup` pulled other data, which nothing replaces
     take_folder("dibench", write_tiny(tmp_path / "tiny"), Settings(cache_dir=tmp_path / "cache"), unpack=True)
     return groundup
 

@@ -172,7 +172,8 @@ class Check:
         if last.result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")
         why = why_unfinished(last.report, last.result)
-        self.log += log_of(f"{name}, seed {self.seed}", draw, lambda test: _outcome(rounds, test))
+        told = draw.model_copy(update={"lost": draw.lost & self.expected - self.passed.keys()})
+        self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(rounds, test))
         return contradiction(draw, rounds, "" if why is None else why.message), rounds
 
 
