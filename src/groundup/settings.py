@@ -46,6 +46,12 @@ class Settings(Record):
         description="what installers run by `official` graders may fetch from the package index: everything as "
         "published, all but the task's own library, or nothing",
     )
+    python: str | None = Field(
+        default=None,
+        pattern=r"^3\.\d+$",
+        description="interpreter for NL2RepoBench's tests in place of each recipe's own, such as 3.13, where no "
+        "other is at hand; verdicts say so, and are not those of the published environment",
+    )
     git_mirror: str | None = Field(
         default=None,
         description="where originals' Git repositories are fetched from before their own hosts: an address or "

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.cli.demo import LIBRARIES, free_ending, prepare
+from groundup.cli.demo import PYTHON, RIGHT, TASK, WRONG, free_ending, prepare
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.suite import create
 from tests.cli.conftest import Groundup
@@ -13,12 +13,20 @@ from tests.cli.conftest import Groundup
 SOURCES = Path(__file__).parents[2] / "src" / "groundup"
 
 
-def test_the_demo_s_libraries_have_recipes_for_the_interpreters_that_it_looks_for(tmp_path: Path) -> None:
-    """`groundup demo` chooses by what is on the machine, so it must not be wrong about what a recipe needs."""
+def test_the_demo_s_task_has_the_interpreter_that_it_looks_for(tmp_path: Path) -> None:
+    """`groundup demo` looks whether it is on the machine, so it must not be wrong about what the recipe needs."""
     tasks = {task.id: task for task in create(Settings(cache_dir=tmp_path)).tasks()}
-    for library in LIBRARIES:
-        assert tasks[library.task].metadata["python"] == library.python
-        assert library.right != library.wrong
+    assert tasks[TASK].metadata["python"] == PYTHON
+    assert RIGHT != WRONG
+
+
+def test_without_that_interpreter_another_stands_in(tmp_path: Path) -> None:
+    """The folder's settings say so, for every command in it; the recipe's own is noted beside each verdict."""
+    prepare(tmp_path / "demo", "3.13")
+    assert (tmp_path / "demo/groundup.toml").read_text().endswith('/cache"\npython = "3.13"\n')
+    suite = create(Settings(cache_dir=tmp_path, python="3.13"))
+    assert {task.metadata["python"] for task in suite.tasks()} == {"3.13"}
+    assert suite.needs(suite.tasks()[0]).python == "3.13"
 
 
 def test_a_demo_takes_only_a_folder_of_its_own(groundup: Groundup, tmp_path: Path) -> None:
@@ -40,18 +48,18 @@ def test_a_demo_takes_only_a_folder_of_its_own(groundup: Groundup, tmp_path: Pat
     older.mkdir()
     (older / "groundup.toml").write_text(f'[settings]\ncache_dir = "{older}/cache"\n')
     (older / "notes").touch()
-    prepare(older)
+    prepare(older, None)
 
 
 def test_a_second_demo_keeps_what_is_in_its_folder(tmp_path: Path) -> None:
     """Its settings may have been edited, and the tutorial's runs stay: a demo takes names that are free."""
     here = tmp_path / ".demo"
-    prepare(here)
+    prepare(here, None)
     assert "cache_dir" in (here / "groundup.toml").read_text()
     assert free_ending(here) == ""
     (here / "groundup.toml").write_text("[settings]\njobs = 1\n")
     (here / "runs" / "broken").mkdir(parents=True)
-    prepare(here)
+    prepare(here, None)
     assert (here / "groundup.toml").read_text() == "[settings]\njobs = 1\n"
     assert free_ending(here) == "-2"
     (here / "predictions-2").mkdir()

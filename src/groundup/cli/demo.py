@@ -4,13 +4,14 @@ Everything lies in one folder; a second run finds environments and verdicts ther
 nothing: it makes runs and predictions of its own beside those that are there.
 """
 
+import shlex
 import shutil
 import sys
 from contextlib import chdir
 from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,32 +25,12 @@ EXAMPLES: dict[str, Examples] = {
 }
 
 
-class Library(NamedTuple):
-    """A task of NL2RepoBench, and a small change that breaks one function of its reference."""
-
-    task: str
-    python: str
-    file: str
-    right: str
-    wrong: str
-
-
-LIBRARIES = (
-    Library(
-        task="sqlparse",
-        python="3.10",
-        file="sqlparse/__init__.py",
-        right="return [str(stmt).strip() for stmt in stack.run(sql, encoding)]",
-        wrong="return [str(stmt) for stmt in stack.run(sql, encoding)][:1]",
-    ),
-    Library(
-        task="justext",
-        python="3.11",
-        file="justext/core.py",
-        right="self._elements.pop()",
-        wrong="self._elements.pop(0)",
-    ),
-)
+TASK, PYTHON = "sqlparse", "3.10"
+"""A task of NL2RepoBench, and the interpreter of its recipe."""
+FILE = "sqlparse/__init__.py"
+RIGHT = "return [str(stmt).strip() for stmt in stack.run(sql, encoding)]"
+WRONG = "return [str(stmt) for stmt in stack.run(sql, encoding)][:1]"
+"""A small change that breaks one function of the library."""
 
 
 def demo(
@@ -59,20 +40,34 @@ def demo(
     import asyncio
 
     here = folder.absolute()
-    prepare(here)
+    python = asyncio.run(stand_in(here / "cache" / "interpreters"))
+    prepare(here, python)
+    if python is not None:
+        _tell(f"Python {PYTHON}, which the task asks for, is not on this machine: {python} stands in for it.")
     with chdir(here):
-        library = asyncio.run(_library(here / "cache" / "interpreters"))
-        return _judge(library, here, free_ending(here))
+        return _judge(here, free_ending(here))
 
 
-def prepare(here: Path) -> None:
-    """Make the demo's folder, or find that it is one. Raises `UsageError` for a folder of anything else."""
+async def stand_in(fetched: Path) -> str | None:
+    """Return the interpreter that runs groundup where the task's own is not on this machine."""
+    from groundup.environments.interpreters import present_interpreter
+
+    if await present_interpreter(PYTHON, fetched):
+        return None
+    return f"3.{sys.version_info.minor}"
+
+
+def prepare(here: Path, python: str | None) -> None:
+    """Make the demo's folder, whose settings say that *python* stands in; or find that it is one.
+
+    Raises `UsageError` for a folder of anything else.
+    """
     from groundup.domain.errors import UsageError
     from groundup.settings import CONFIG_FILE
     from groundup.store.ownership import was_made, write_made
     from groundup.trees.writer import disk_errors
 
-    config, text = here / CONFIG_FILE, f'[settings]\ncache_dir = "{here}/cache"\n'.encode()
+    config, text = here / CONFIG_FILE, f'[settings]\ncache_dir = "{here}/cache"\n'
     with disk_errors(here):
         if here.exists() and not here.is_dir():
             raise UsageError(f"{here} is no folder; name a new one with --folder")
@@ -80,12 +75,12 @@ def prepare(here: Path) -> None:
         if any(here.iterdir()) and not was_made(config) and not _is_older(config, text):
             raise UsageError(f"{here} holds files that are not of a demo; name a new folder with --folder")
     if not config.exists():  # what somebody changed in it stays
-        write_made(config, text)
+        write_made(config, (f'{text}python = "{python}"\n' if python else text).encode())
 
 
-def _is_older(config: Path, text: bytes) -> bool:
+def _is_older(config: Path, text: str) -> bool:
     """Whether a demo wrote it that did not note so."""
-    return config.is_file() and config.read_bytes() == text
+    return config.is_file() and config.read_text(encoding="utf-8", errors="replace") == text
 
 
 def free_ending(here: Path) -> str:
@@ -95,20 +90,20 @@ def free_ending(here: Path) -> str:
     return next(end for end in endings if not any((here / f"{name}{end}").exists() for name in names))
 
 
-def _judge(library: Library, here: Path, end: str) -> int:
+def _judge(here: Path, end: str) -> int:
     """Judge the reference and its broken variant; show both side by side. Their names have the ending *end*."""
     from groundup.api.reports import report
     from groundup.api.requests import evaluation, running
     from groundup.cli.console import Format, print_report
 
-    suite, task = "nl2repobench", library.task
+    suite, task = "nl2repobench", TASK
     reference, broken, predictions = f"reference{end}", f"broken{end}", f"predictions{end}"
     _tell(f"The library: {task}, judged by its own tests, which a submission does not see.")
     _tell(f"$ groundup run {suite} --agent oracle --tasks {task} --output runs --verbose --run-id {reference}")
     if code := _worked(running(suite, "oracle", tasks=task, output="runs", run_id=reference)):
         return code
-    _tell(f"A broken variant of it, made by changing one line of {library.file}:")
-    break_reference(library, here / "runs" / reference, here / predictions)
+    _tell(f"A broken variant of it, made by changing one line of {FILE}:")
+    break_reference(here / "runs" / reference, here / predictions)
     _tell(
         f"$ groundup evaluate {suite} --predictions {predictions} --agent-name saboteur --tasks {task} "
         f"--output runs --verbose --run-id {broken}"
@@ -143,21 +138,12 @@ def _worked(request: "NewRun") -> int:
     with shown_progress(Talk(verbose=True)) as progress:
         ended = finished(request.work, progress)
     if ended.exit_code:
-        say(f"groundup: {ended.owed} attempts have no verdict; finish with `groundup resume {ended.folder}`")
+        again = f"cd {shlex.quote(str(Path.cwd()))} && {_program()} resume {ended.folder}"
+        say(f"groundup: {ended.owed} attempts have no verdict; finish with `{again}`")
     return ended.exit_code
 
 
-async def _library(fetched: Path) -> Library:
-    """Return the first library whose interpreter is on this machine; uv fetches one only when there is none."""
-    from groundup.environments.interpreters import present_interpreter
-
-    for library in LIBRARIES:
-        if await present_interpreter(library.python, fetched):
-            return library
-    return LIBRARIES[0]
-
-
-def break_reference(library: Library, run: Path, predictions: Path) -> None:
+def break_reference(run: Path, predictions: Path) -> None:
     """Write the submission of the reference's *run*, one line changed, to *predictions*; show the change."""
     import difflib
 
@@ -166,14 +152,14 @@ def break_reference(library: Library, run: Path, predictions: Path) -> None:
     from groundup.store.folder import RunFolder
     from groundup.trees.writer import copy_tree
 
-    reference = RunFolder(run).attempt(AttemptKey(task=library.task))
-    broken = predictions / library.task
+    reference = RunFolder(run).attempt(AttemptKey(task=TASK))
+    broken = predictions / TASK
     copy_tree(reference.submission, broken)
-    before = (broken / library.file).read_text(encoding="utf-8")
-    after = before.replace(library.right, library.wrong)
+    before = (broken / FILE).read_text(encoding="utf-8")
+    after = before.replace(RIGHT, WRONG)
     if after == before:
-        raise TaskError(f"{library.file} does not hold {library.right!r}: the demo has to follow the recipe")
-    (broken / library.file).write_text(after, encoding="utf-8")
+        raise TaskError(f"{FILE} does not hold {RIGHT!r}: the demo has to follow the recipe")
+    (broken / FILE).write_text(after, encoding="utf-8")
     change = difflib.unified_diff(before.splitlines(), after.splitlines(), "reference", "broken", n=1, lineterm="")
     _tell("\n".join(f"    {line}" for line in change))
 

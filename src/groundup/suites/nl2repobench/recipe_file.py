@@ -155,9 +155,10 @@ class RecipeFolder(Mapping[str, Recipe]):
     To ask for one raises `TaskError` where its file holds no recipe, or that of another task.
     """
 
-    def __init__(self, folder: Traversable) -> None:
-        """Look which recipes there are."""
+    def __init__(self, folder: Traversable, python: str | None = None) -> None:
+        """Look which recipes there are. *python* stands in for the interpreter of each."""
         self._folder = folder
+        self._python = python
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(SUFFIX))
         self._recipes: dict[str, Recipe | None] = dict.fromkeys(name.removesuffix(SUFFIX) for name in names)
 
@@ -169,6 +170,9 @@ class RecipeFolder(Mapping[str, Recipe]):
             recipe = parse_recipe((self._folder / name).read_text(encoding="utf-8"), name)
             if recipe.task != task:
                 raise TaskError(f"{name}: holds the recipe of {recipe.task!r}; rename one of them")
+            if self._python is not None:
+                environment = recipe.environment.model_copy(update={"python": self._python})
+                recipe = recipe.model_copy(update={"environment": environment})
             self._recipes[task] = recipe
         return recipe
 
@@ -186,9 +190,9 @@ class RecipeFolder(Mapping[str, Recipe]):
 
 
 @cache
-def shipped_recipes() -> RecipeFolder:
-    """Return the recipes that come with groundup."""
-    return RecipeFolder(files("groundup.suites.nl2repobench") / "recipes")
+def shipped_recipes(python: str | None = None) -> RecipeFolder:
+    """Return the recipes that come with groundup, all with the interpreter *python* where it is given."""
+    return RecipeFolder(files("groundup.suites.nl2repobench") / "recipes", python)
 
 
 def shipped_beside(kind: type[Kept], task: str, suffix: str, *, what: str, remedy: str) -> Kept | None:
