@@ -84,7 +84,8 @@ class GraderIdentity(Record):
     name: str
     version: str
     data_version: str = "none"
-    environment: Literal["rebuilt", "image", "host", "none"] = "rebuilt"
+    environment: Literal["rebuilt", "stand-in", "image", "host", "none"] = "rebuilt"
+    """`stand-in`: rebuilt, with another interpreter than the task's."""
 
 
 class Verdict(Record):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
 from groundup.suites.nl2repobench.recipe import Excluded, Why
-from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text
+from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text, shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
@@ -83,3 +83,11 @@ def test_a_wrong_recipe_is_named_with_its_place(text: str, message: str) -> None
     with pytest.raises(TaskError, match=message) as caught:
         parse_recipe(text, "calc.toml")
     assert str(caught.value).startswith("calc.toml: ")
+
+
+def test_another_interpreter_stands_in_for_the_recipe_s_own() -> None:
+    """It is known as a stand-in, for its verdicts are not those of the published environment."""
+    recipe = shipped_recipes("3.13")["sqlparse"]
+    assert (recipe.environment.python, recipe.environment.has_stand_in) == ("3.13", True)
+    assert not shipped_recipes()["sqlparse"].environment.has_stand_in
+    assert not shipped_recipes("3.10")["sqlparse"].environment.has_stand_in

@@ -103,6 +103,11 @@ class RecipeEnvironment(Record):
     lock: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="`name==version` -> hashes")
     builders: dict[Pin, tuple[Hash, ...]] = Field(default={}, description="the same, of what builds sources")
 
+    @property
+    def has_stand_in(self) -> bool:
+        """Whether its interpreter is another than that of the frozen ids: the setting `python`."""
+        return self.python_micro is not None and not self.python_micro.startswith(f"{self.python}.")
+
     def request(self) -> PythonRequest:
         """Return what to ask of the environment builder."""
         return PythonRequest(

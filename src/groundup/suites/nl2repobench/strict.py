@@ -164,7 +164,13 @@ class NL2RepoStrictGrader(Grader):
         self._recipe(task)
 
     def _identity(self, task: Task) -> GraderIdentity:
-        return GraderIdentity(name=self.name, version=VERSION, data_version=task.data_version)
+        stands_in = self._recipe(task).environment.has_stand_in
+        return GraderIdentity(
+            name=self.name,
+            version=VERSION,
+            data_version=task.data_version,
+            environment="stand-in" if stands_in else "rebuilt",
+        )
 
     def _recipe(self, task: Task) -> Recipe:
         recipe = self._recipes.get(task.id)
