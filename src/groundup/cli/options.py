@@ -9,6 +9,7 @@ does.
 
 import functools
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -97,10 +98,15 @@ class StrictCommand(TyperCommand):
             for parameter in dict.fromkeys(order):
                 _check_written(parameter, values.get(parameter.name or ""), order.count(parameter))
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             error.message = _plain(error)
             raise
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name or "")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise typer.BadParameter("must be a finite number", ctx=ctx, param=parameter)
+        return left
 
 
 def _plain(error: typer.BadParameter) -> str:
