@@ -17,6 +17,7 @@ from groundup.cli.main import COMMANDS, JOBS, create_app, declared, main
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.patience import patient
 
+SOURCES = Path(__file__).parents[2] / "src"
 PATH_ALONE = re.compile(r" *(?:\w+: )?/\S+")
 HEAVY = (
     *("pydantic", "rich", "typer.rich_utils", "importlib.metadata", "asyncio", "numpy", "httpx"),
@@ -221,3 +222,24 @@ def test_tables_fit_eighty_columns(groundup: Groundup, monkeypatch: pytest.Monke
     assert widest() <= 80
     monkeypatch.delenv("COLUMNS")
     assert widest() <= 120
+
+
+@pytest.mark.parametrize(
+    "encoding", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+)
+def test_output_that_lacks_characters_has_others(encoding: dict[str, str], tmp_path: Path) -> None:
+    """Where a terminal knows no UTF-8, a table has plain lines, and JSON is complete."""
+    (tmp_path / "ünï" / "run").mkdir(parents=True)
+    (tmp_path / "ünï" / "run" / "config.json").write_text("{}")
+
+    def groundup(*arguments: str) -> str:
+        program = [sys.executable, "-m", "groundup", *arguments, "-o", "ünï"]
+        surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), **encoding}
+        done = subprocess.run(program, capture_output=True, check=False, cwd=tmp_path, env=surroundings)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode("ascii")
+
+    shown = groundup("runs")
+    assert "-----" in shown
+    assert "ü" not in shown
+    assert [one["run"] for one in json.loads(groundup("runs", "--json"))["runs"]] == ["run"]

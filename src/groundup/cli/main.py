@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from groundup.cli.console import forget_output, print_document, say
+from groundup.cli.console import forget_output, print_document, replace_what_cannot_be_written, say
 from groundup.cli.options import CommandPanel, Examples, Member, StrictCommand, command, group
 from groundup.domain.version import __version__
 
@@ -198,6 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
         given[:2] = reversed(given[:2])
+    replace_what_cannot_be_written()
     try:
         code, message = _ending(given)
         if message and "--json" in given:  # readers of JSON get their one document in any case
