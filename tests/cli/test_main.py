@@ -23,6 +23,15 @@ HEAVY = (
     *("pydantic", "rich", "typer.rich_utils", "importlib.metadata", "asyncio", "numpy", "httpx"),
     *("groundup.settings", "groundup.runs", "groundup.sandbox", "groundup.api.requests"),
 )
+RESUME = "; `groundup resume` finishes a run that had begun"
+INTERRUPTED = """
+import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            raise {error}
+sys.meta_path.insert(0, Interrupting())
+"""
 MODULES = """
 import sys
 before = len(sys.modules)
@@ -243,3 +252,18 @@ def test_output_that_lacks_characters_has_others(encoding: dict[str, str], tmp_p
     assert "-----" in shown
     assert "ü" not in shown
     assert [one["run"] for one in json.loads(groundup("runs", "--json"))["runs"]] == ["run"]
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "RuntimeError from KeyboardInterrupt()"])
+@pytest.mark.parametrize("module", ["typer", "groundup.cli.suites", "rich"])
+def test_ctrl_c_while_modules_load_is_a_line(module: str, error: str, tmp_path: Path) -> None:
+    """Who thinks better of it at once sees no traceback; a module that is interrupted stands for the moment.
+
+    Python 3.11 wraps what interrupts it while it makes a class.
+    """
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED.format(module=module, error=error))
+    surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path}:{SOURCES}"}
+    program = [sys.executable, "-m", "groundup", "suites"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path, env=surroundings)
+    assert done.returncode == 130
+    assert done.stderr in ("", *(f"groundup: interrupted{more}\n" for more in ("", RESUME)))

@@ -227,8 +227,7 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         unread = code == 2 and not isinstance(ending.__context__, typer.Exit)  # which a command ends with itself
         return code, "the command line was not understood; see standard error" if unread else None
     except KeyboardInterrupt:
-        say("groundup: interrupted; `groundup resume` finishes a run that had begun")
-        return 130, "interrupted"
+        return _interrupted()
     except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
         return _failed(2, str(error))
     except InfrastructureError as error:
@@ -240,8 +239,15 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
             return _bug(error, given)
         return _machine_fault(error)
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
+        if isinstance(error, RuntimeError) and isinstance(error.__cause__, KeyboardInterrupt):
+            return _interrupted()  # Python wraps it while it makes a class
         return _bug(error, given)
     return 0, None
+
+
+def _interrupted() -> tuple[int, str]:
+    say("groundup: interrupted; `groundup resume` finishes a run that had begun")
+    return 130, "interrupted"
 
 
 def _glanced(given: list[str]) -> bool:
