@@ -110,15 +110,25 @@ def test_the_version(groundup: Groundup) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["evalute"], ["run"], ["report"], ["run", TWO, "-a", "oracle", "--jobs", "0"]]
+    ("arguments", "says"),
+    [
+        (["evalute"], "No such command 'evalute'"),
+        (["run"], "name a suite and an agent"),
+        (["report"], "Missing argument"),
+        (["run", TWO, "-a", "oracle", "--jobs", "0"], "Invalid value for '--jobs'"),
+    ],
 )
-def test_a_command_line_that_is_not_understood_ends_with_2(groundup: Groundup, arguments: list[str]) -> None:
-    """Usage errors go to standard error; a reader of JSON still gets its one document."""
+def test_a_command_line_that_is_not_understood_ends_with_2(
+    groundup: Groundup, arguments: list[str], says: str
+) -> None:
+    """Usage errors go to standard error; a reader of JSON gets the sentence in its one document, too."""
     ended = groundup(*arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err
-    document = json.loads(groundup(*arguments, "--json").out)
-    assert document["exit_code"] == 2
+    assert says in ended.err
+    for asked in (("--json",), ("--format", "json"), ("--format=json",)):
+        document = json.loads(groundup(*arguments, *asked).out)
+        assert document["exit_code"] == 2
+        assert says in document["error"]
 
 
 def test_a_bug_ends_with_1_and_names_its_log(

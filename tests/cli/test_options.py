@@ -148,9 +148,7 @@ def test_a_number_without_end_is_refused(groundup: Groundup, arguments: tuple[st
 
 
 @pytest.mark.parametrize("value", ["inf", "nan"])
-def test_a_setting_without_end_is_refused(
-    groundup: Groundup, monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_a_setting_without_end_is_refused(groundup: Groundup, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """Settings and keyword arguments are numbers, too."""
     with pytest.raises(UsageError, match=r"timeout: must be a finite number"):
         evaluation(TWO, "predictions", timeout=float(value))
@@ -164,7 +162,7 @@ def test_a_setting_without_end_is_refused(
     ("text", "says"),
     [
         ('[settings]\njobs = "many"', "groundup.toml, setting jobs: must be a whole number"),
-        ('[settings]\njbos = 2', "groundup.toml, setting jbos: unknown setting 'jbos'; did you mean 'jobs'"),
+        ("[settings]\njbos = 2", "groundup.toml, setting jbos: unknown setting 'jbos'; did you mean 'jobs'"),
         ('[settings]\ncache_dir = ""', "groundup.toml, setting cache_dir is empty"),
         ("settings = 3", "groundup.toml: settings must be a table"),
     ],

@@ -9,6 +9,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -201,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     replace_what_cannot_be_written()
     try:
         code, message = _ending(given)
-        if message and "--json" in given:  # readers of JSON get their one document in any case
+        if message and _json_is_asked(given):  # readers of JSON get their one document in any case
             print_document({"error": message, "exit_code": code})
         sys.stdout.flush()
     except BrokenPipeError:  # such as `groundup report my-run | head`
@@ -224,8 +225,7 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         code = ending.code if isinstance(ending.code, int) else 0
-        unread = code == 2 and not isinstance(ending.__context__, typer.Exit)  # which a command ends with itself
-        return code, "the command line was not understood; see standard error" if unread else None
+        return code, _not_understood(ending.__context__) if code == 2 else None
     except KeyboardInterrupt:
         return _interrupted()
     except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
@@ -243,6 +243,18 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
             return _interrupted()  # Python wraps it while it makes a class
         return _bug(error, given)
     return 0, None
+
+
+def _json_is_asked(given: list[str]) -> bool:
+    return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
+
+
+def _not_understood(error: BaseException | None) -> str | None:
+    """Return what is wrong with a command line, as standard error has it; None where a command ended itself."""
+    if isinstance(error, typer.Exit):
+        return None
+    message = getattr(error, "format_message", None)  # of every error of click's
+    return str(message()) if message else "the command line was not understood; see standard error"
 
 
 def _interrupted() -> tuple[int, str]:
