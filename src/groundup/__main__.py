@@ -1,4 +1,4 @@
-"""`groundup` and `python -m groundup`: ^C ends them with a line from the first moment on, while modules load, too."""
+"""`groundup` and `python -m groundup`: ^C ends them with a line, while modules load, too."""
 
 import sys
 

@@ -64,6 +64,6 @@ def test_locate_takes_what_instance_takes(groundup: Groundup, tmp_path: Path) ->
     subprocess.run(["git", "clone", "-q", "--bare", str(root), str(bare)], check=True)
 
     assert "runs pytest" in groundup("curate", "locate", root).out
-    for arguments in ((root, "--commit", commit), (root / ".git",), (bare,), (f"file://{bare}",)):
-        ended = groundup("curate", "locate", *arguments)
+    for named in ((str(root), "--commit", commit), (str(root / ".git"),), (str(bare),), (f"file://{bare}",)):
+        ended = groundup("curate", "locate", *named)
         assert (ended.code, "runs cargo test" in ended.out) == (0, True), ended.err

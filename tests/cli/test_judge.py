@@ -150,7 +150,7 @@ def test_bad_input(
 
 
 def test_no_usable_judgement_is_no_success(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
-    """A script that goes on after 0 would go on with nothing: 2 before anybody was asked, 3 where nobody scored."""
+    """2 before anybody was asked, 3 where nobody scored: after 0 a script would go on with nothing."""
     nobody = groundup("judge", run)
     assert (nobody.code, "name a judge with -m" in nobody.err) == (2, True)
     assert json.loads(groundup("judge", run, "--json").out)["exit_code"] == 2

@@ -26,6 +26,14 @@ def test_tasks_given_several_times_add_up(groundup: Groundup) -> None:
     assert planned(groundup, *given, "--exclude", "task-0001", "--exclude", "task-0003") == ["task-0002"]
 
 
+def test_task_and_tasks_are_the_same(groundup: Groundup) -> None:
+    """Nobody has to remember which command takes which."""
+    assert planned(groundup, "--task", "task-0001", "--task=task-0002") == ["task-0001", "task-0002"]
+    for command in (("audit", TWO), ("curate", "validate", TWO), ("serve", TWO), ("judge", "absent")):
+        for flag in ("--task", "--tasks"):
+            assert "No such option" not in groundup(*command, flag, "task-9").err
+
+
 @pytest.mark.parametrize("flag", ["--tasks", "--exclude", "--grader", "--run-id", "--output", "--lang"])
 def test_an_empty_value_is_an_error(groundup: Groundup, flag: str) -> None:
     """A variable that was not set means neither the whole suite nor the current folder."""

@@ -5,7 +5,7 @@ import io
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -40,7 +40,7 @@ def print_document(document: "BaseModel | dict[str, object]") -> None:
     sys.stdout.write(text + "\n")
 
 
-def is_unicode(stream: IO[str]) -> bool:
+def is_unicode(stream: TextIO) -> bool:
     """Whether every character can be written to *stream*."""
     return (stream.encoding or "utf-8").lower().replace("-", "").startswith("utf")
 
@@ -53,7 +53,7 @@ def replace_what_cannot_be_written() -> None:
 
 
 _PLAINLY = "groundup.plainly"
-_DRAWN = {"─": "-", "│": "|", "├": "|", "┤": "|", "┼": "+", "█": "#", "·": "-", "–": "-", "→": ">"}
+_DRAWN = {"─": "-", "│": "|", "├": "|", "┤": "|", "┼": "+", "█": "#", "·": "-", "→": ">"}
 
 
 def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:

@@ -92,9 +92,9 @@ def locate(
     base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None,
     json: Json = False,
 ) -> int:
-    """Find the workflow file and the job that run the tests of REPOSITORY, and the leg of its matrix. Runs nothing.
+    """Find the workflow file and the job that run the tests of REPOSITORY, and the leg of its matrix.
 
-    A folder is read as it lies there, unless --commit is given.
+    Runs nothing. A folder is read as it lies there, unless --commit is given.
     """
     import asyncio
 

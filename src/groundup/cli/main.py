@@ -239,8 +239,6 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
             return _bug(error, given)
         return _machine_fault(error)
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
-        if isinstance(error, RuntimeError) and isinstance(error.__cause__, KeyboardInterrupt):
-            return _interrupted()  # Python wraps it while it makes a class
         return _bug(error, given)
     return 0, None
 
@@ -276,6 +274,8 @@ def _machine_fault(error: OSError) -> tuple[int, str]:
 
 
 def _bug(error: Exception, given: list[str]) -> tuple[int, str]:
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, KeyboardInterrupt):
+        return _interrupted()  # which Python 3.11 wraps while it makes a class
     message = f"a bug: {type(error).__name__}: {error}"
     return _failed(1, f"{message}; please report it with the log {_bug_log(given)}")
 
