@@ -35,6 +35,8 @@ def default_cache() -> Path:
 def gathered(known: Iterable[str], flags: Mapping[str, object], config: Path | None = None) -> dict[str, Any]:
     """Return what is set: all that the file *config* holds, *known* names of the environment, *flags* not None.
 
+    An empty variable sets nothing, as an unset one.
+
     Raises `UsageError` for a file that cannot be read.
     """
     values: dict[str, Any] = {}
@@ -42,11 +44,19 @@ def gathered(known: Iterable[str], flags: Mapping[str, object], config: Path | N
     if config is not None or path.is_file():
         values.update(_from_file(path))
     for name in known:
-        text = environment().get(PREFIX + name.upper())
-        if text is not None:
+        if text := environment().get(PREFIX + name.upper()):  # an empty path would be the current folder
             values[name] = text
     values.update({name: value for name, value in flags.items() if value is not None})
     return values
+
+
+def origin(name: str, flags: Mapping[str, object], config: Path | None = None) -> str:
+    """Return where the value of the setting *name* comes from, for a sentence that says what is wrong with it."""
+    if flags.get(name) is not None:
+        return f"setting {name}"
+    if environment().get(variable := PREFIX + name.upper()):
+        return f"the variable {variable}"
+    return f"{config or CONFIG_FILE}, setting {name}"
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -58,5 +68,10 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    table: dict[str, Any] = document.get("settings", {})
+    table = document.get("settings", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: settings must be a table; write [settings], and each setting on a line below")
+    for name, value in table.items():
+        if value == "":
+            raise UsageError(f"{path}, setting {name} is empty; give it a value or leave it out")
     return table

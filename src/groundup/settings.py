@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
-from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered
+from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered, origin
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
@@ -17,6 +17,8 @@ __all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
 
 class Settings(Record):
     """What a user can set once for all commands."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     cache_dir: Path = Field(default_factory=default_cache, description="layers, fetched packages, verdict cache")
     data_dir: Path | None = Field(default=None, description="pulled suite data; None: inside the cache")
@@ -86,12 +88,14 @@ class Settings(Record):
 def load(flags: Mapping[str, object] | None = None, config: Path | None = None) -> Settings:
     """Merge all sources; a flag that is None is not set. Raises `UsageError`."""
     known = Settings.model_fields
-    values = gathered(known, flags or {}, config)
+    flags = flags or {}
+    values = gathered(known, flags, config)
     for name in values:
         if name not in known:
-            raise UsageError(unknown("setting", name, known))
+            raise UsageError(f"{origin(name, flags, config)}: {unknown('setting', name, known)}")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"setting {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
+        name = str(first["loc"][0])
+        raise UsageError(f"{origin(name, flags, config)}: {plainly(first)}") from error

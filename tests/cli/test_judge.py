@@ -98,7 +98,7 @@ def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge:
     )
     never = scripted_judge("never", "Ten!", head='then = "repeat"')
     ended = groundup("judge", run, "-m", never, "--of", "readme")
-    assert ended.code == 0
+    assert ended.code == 0  # of the other judge there is an opinion
     assert "gives no scores: its answer is not in the form" in ended.err
     assert lines(tmp_path)[-1]["scores"] == {}
     assert "1 judgements to ask for, 0 there already" in groundup("judge", run, "-m", never, "--of", "readme").err
@@ -147,3 +147,16 @@ def test_bad_input(
     ended = groundup("judge", run, "-m", scripted_judge("one", said(8)), *arguments)
     assert ended.code == 2
     assert hint in ended.err
+
+
+def test_no_usable_judgement_is_no_success(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
+    """2 before anybody was asked, 3 where nobody scored: after 0 a script would go on with nothing."""
+    nobody = groundup("judge", run)
+    assert (nobody.code, "name a judge with -m" in nobody.err) == (2, True)
+    assert json.loads(groundup("judge", run, "--json").out)["exit_code"] == 2
+    never = scripted_judge("never", "Ten!", head='then = "repeat"')
+    ended = groundup("judge", run, "-m", never, "--json")
+    assert ended.code == 3
+    assert "no judge gave scores" in ended.err
+    assert len(json.loads(ended.out)["judged"]) == 4
+    assert groundup("judge", run).code == 3

@@ -17,11 +17,21 @@ from groundup.cli.main import COMMANDS, JOBS, create_app, declared, main
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.patience import patient
 
+SOURCES = Path(__file__).parents[2] / "src"
 PATH_ALONE = re.compile(r" *(?:\w+: )?/\S+")
 HEAVY = (
     *("pydantic", "rich", "typer.rich_utils", "importlib.metadata", "asyncio", "numpy", "httpx"),
     *("groundup.settings", "groundup.runs", "groundup.sandbox", "groundup.api.requests"),
 )
+RESUME = "; `groundup resume` finishes a run that had begun"
+INTERRUPTED = """
+import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            raise {error}
+sys.meta_path.insert(0, Interrupting())
+"""
 MODULES = """
 import sys
 before = len(sys.modules)
@@ -100,15 +110,25 @@ def test_the_version(groundup: Groundup) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["evalute"], ["run"], ["report"], ["run", TWO, "-a", "oracle", "--jobs", "0"]]
+    ("arguments", "says"),
+    [
+        (["evalute"], "No such command 'evalute'"),
+        (["run"], "name a suite and an agent"),
+        (["report"], "Missing argument"),
+        (["run", TWO, "-a", "oracle", "--jobs", "0"], "Invalid value for '--jobs'"),
+    ],
 )
-def test_a_command_line_that_is_not_understood_ends_with_2(groundup: Groundup, arguments: list[str]) -> None:
-    """Usage errors go to standard error; a reader of JSON still gets its one document."""
+def test_a_command_line_that_is_not_understood_ends_with_2(
+    groundup: Groundup, arguments: list[str], says: str
+) -> None:
+    """Usage errors go to standard error; a reader of JSON gets the sentence in its one document, too."""
     ended = groundup(*arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err
-    document = json.loads(groundup(*arguments, "--json").out)
-    assert document["exit_code"] == 2
+    assert says in ended.err
+    for asked in (("--json",), ("--format", "json"), ("--format=json",)):
+        document = json.loads(groundup(*arguments, *asked).out)
+        assert document["exit_code"] == 2
+        assert says in document["error"]
 
 
 def test_a_bug_ends_with_1_and_names_its_log(
@@ -221,3 +241,39 @@ def test_tables_fit_eighty_columns(groundup: Groundup, monkeypatch: pytest.Monke
     assert widest() <= 80
     monkeypatch.delenv("COLUMNS")
     assert widest() <= 120
+
+
+@pytest.mark.parametrize(
+    "encoding", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+)
+def test_output_that_lacks_characters_has_others(encoding: dict[str, str], tmp_path: Path) -> None:
+    """Where a terminal knows no UTF-8, a table has plain lines, and JSON is complete."""
+    (tmp_path / "ünï" / "run").mkdir(parents=True)
+    (tmp_path / "ünï" / "run" / "config.json").write_text("{}")
+
+    def groundup(*arguments: str) -> str:
+        program = [sys.executable, "-m", "groundup", *arguments, "-o", "ünï"]
+        surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), **encoding}
+        done = subprocess.run(program, capture_output=True, check=False, cwd=tmp_path, env=surroundings)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode("ascii")
+
+    shown = groundup("runs")
+    assert "-----" in shown
+    assert "ü" not in shown
+    assert [one["run"] for one in json.loads(groundup("runs", "--json"))["runs"]] == ["run"]
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "RuntimeError from KeyboardInterrupt()"])
+@pytest.mark.parametrize("module", ["typer", "groundup.cli.suites", "rich"])
+def test_ctrl_c_while_modules_load_is_a_line(module: str, error: str, tmp_path: Path) -> None:
+    """Who thinks better of it at once sees no traceback; a module that is interrupted stands for the moment.
+
+    Python 3.11 wraps what interrupts it while it makes a class.
+    """
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED.format(module=module, error=error))
+    surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path}:{SOURCES}"}
+    program = [sys.executable, "-m", "groundup", "suites"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path, env=surroundings)
+    assert done.returncode == 130
+    assert done.stderr in ("", *(f"groundup: interrupted{more}\n" for more in ("", RESUME)))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from groundup.api.requests import evaluation
+from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
-from tests.cli.conftest import TWENTY, Groundup
+from tests.cli.conftest import TWENTY, TWO, Groundup
 
 
 def planned(groundup: Groundup, *arguments: str) -> list[str]:
@@ -22,6 +24,14 @@ def test_tasks_given_several_times_add_up(groundup: Groundup) -> None:
     given = ("--tasks", "task-0001", "--tasks", "task-0002,task-0003", "--tasks", "task-0001")
     assert planned(groundup, *given) == ["task-0001", "task-0002", "task-0003"]
     assert planned(groundup, *given, "--exclude", "task-0001", "--exclude", "task-0003") == ["task-0002"]
+
+
+def test_task_and_tasks_are_the_same(groundup: Groundup) -> None:
+    """Nobody has to remember which command takes which."""
+    assert planned(groundup, "--task", "task-0001", "--task=task-0002") == ["task-0001", "task-0002"]
+    for command in (("audit", TWO), ("curate", "validate", TWO), ("serve", TWO), ("judge", "absent")):
+        for flag in ("--task", "--tasks"):
+            assert "No such option" not in groundup(*command, flag, "task-9").err
 
 
 @pytest.mark.parametrize("flag", ["--tasks", "--exclude", "--grader", "--run-id", "--output", "--lang"])
@@ -118,3 +128,75 @@ def test_a_value_of_the_wrong_kind_is_refused_in_plain_words(
     assert says in " ".join(ended.err.replace("│", " ").split())
     assert "Value error" not in ended.err
     assert "Input should" not in ended.err
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", TWO, "-a", "nop", "--timeout"),
+        ("run", TWO, "-a", "nop", "--jobs"),
+        ("run", TWO, "-a", "nop", "--max-cost"),
+        ("run", TWO, "-a", "nop", "--max-seconds"),
+        ("run", TWO, "-a", "nop", "--temperature"),
+        ("run", TWO, "-a", "nop", "--fail-under"),
+        ("serve", TWO, "--idle"),
+        ("compare", "one", "two", "--power"),
+        ("leaderboard", "verify", "bundle", "--timeout"),
+        ("leaderboard", "verify", "bundle", "--tolerance"),
+        ("export", "run", "rows", "--min-score"),
+    ],
+)
+def test_a_number_without_end_is_refused(groundup: Groundup, arguments: tuple[str, ...], value: str) -> None:
+    """No such number can be written into a run's records; it was called a bug."""
+    ended = groundup(*arguments, value)
+    assert ended.code == 2
+    assert "must be" in ended.err
+    assert f"Invalid value for '{arguments[-1]}'" in ended.err
+
+
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_setting_without_end_is_refused(groundup: Groundup, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """Settings and keyword arguments are numbers, too."""
+    with pytest.raises(UsageError, match=r"timeout: must be a finite number"):
+        evaluation(TWO, "predictions", timeout=float(value))
+    monkeypatch.setenv("GROUNDUP_RETRY_DELAY_S", value)
+    ended = groundup("runs")
+    assert ended.code == 2
+    assert "the variable GROUNDUP_RETRY_DELAY_S: must be" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[settings]\njobs = "many"', "groundup.toml, setting jobs: must be a whole number"),
+        ("[settings]\njbos = 2", "groundup.toml, setting jbos: unknown setting 'jbos'; did you mean 'jobs'"),
+        ('[settings]\ncache_dir = ""', "groundup.toml, setting cache_dir is empty"),
+        ("settings = 3", "groundup.toml: settings must be a table"),
+    ],
+)
+def test_a_wrong_setting_names_its_file(
+    groundup: Groundup, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    """Who did not write the file today still finds what to mend."""
+    monkeypatch.delenv("GROUNDUP_JOBS")
+    Path("groundup.toml").write_text(text)
+    ended = groundup("runs")
+    assert ended.code == 2
+    assert says in ended.err
+
+
+def test_a_wrong_setting_names_its_variable(groundup: Groundup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable is stronger than the file, so it is the one to blame."""
+    Path("groundup.toml").write_text("[settings]\njobs = 2\n")
+    monkeypatch.setenv("GROUNDUP_JOBS", "many")
+    assert "the variable GROUNDUP_JOBS: must be a whole number" in groundup("runs").err
+
+
+@pytest.mark.parametrize("name", ["CACHE_DIR", "DATA_DIR", "OUTPUT", "IMAGE", "JOBS", "GIT_MIRROR"])
+def test_an_empty_variable_sets_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """`GROUNDUP_CACHE_DIR= groundup ...` would have made the current folder the cache."""
+    monkeypatch.delenv(f"GROUNDUP_{name}", raising=False)
+    unset = load()
+    monkeypatch.setenv(f"GROUNDUP_{name}", "")
+    assert load() == unset

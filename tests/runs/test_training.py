@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from groundup.domain.errors import MachineError
+from groundup.domain.errors import MissingExtraError
 from groundup.models.asking.chat import FORM
 from groundup.runs.exporting import export
 from groundup.runs.training import ChosenEpisodes
@@ -92,7 +92,7 @@ async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None
     assert [step["source"] for step in document["steps"]] == ["user", "agent", "agent"]
     try:
         export(run, tmp_path / "parquet", "parquet", Settings(), ChosenEpisodes(min_score=0))
-    except MachineError as error:
+    except MissingExtraError as error:
         pytest.skip(str(error))
     parquet = pytest.importorskip("pyarrow.parquet")
     table = parquet.read_table(tmp_path / "parquet" / "served.parquet")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack, get_type_hints
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from groundup.api.flags import (
     AnyPath,
@@ -48,6 +48,8 @@ from groundup.suites.base import STATIC
 
 _OF_INTEGRITY = {"spot": "strict", "full": "full"}
 """The grader that goes so far."""
+_FINITE = ConfigDict(allow_inf_nan=False)
+"""A record with such a number could not be written as JSON."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
         if value is None:
             continue
         try:
-            found[name] = TypeAdapter(hints[name]).validate_python(value)
+            found[name] = TypeAdapter(hints[name], config=_FINITE).validate_python(value)
         except ValidationError as error:
             raise UsageError(f"{name}: {plainly(error.errors()[0])}") from error
         (flag,) = (one for one in hints[name].__metadata__ if isinstance(one, FlagHelp))

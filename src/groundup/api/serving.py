@@ -13,7 +13,7 @@ from groundup.api.flags import AnyPath, ServeFlags, names
 from groundup.api.reports import run_folder
 from groundup.api.requests import checked, settings_for
 from groundup.configuration import PREFIX, environment
-from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name, is_loopback
 from groundup.episodes.equipment import check_trust
@@ -29,9 +29,9 @@ _PORT = 8080
 
 
 def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[ServeFlags]) -> "ServeJob":
-    """Return what `serve` would do. Raises `UsageError`, and `MachineError` where the extra is not installed."""
+    """Return what `serve` would do. Raises `UsageError`, also where the extra is not installed."""
     if any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools")):
-        raise MachineError(
+        raise MissingExtraError(
             "serving needs Starlette, uvicorn and httptools; install them with pip install 'groundup[serve]'"
         )
     from groundup.serving.server import ServeJob
@@ -141,10 +141,10 @@ def view(
 
     *runs* are a folder of runs (default: that of *settings*), or runs of one folder: then the address is that of
     the one run, or of their comparison. Without a *token* only this machine is served. Raises `UsageError` for a
-    folder that is not there, and `MachineError` where the extra is not installed.
+    folder that is not there, and where the extra is not installed.
     """
     if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
-        raise MachineError("the viewer needs more packages; install them with pip install 'groundup[view]'")
+        raise MissingExtraError("the viewer needs more packages; install them with pip install 'groundup[view]'")
     import uvicorn
 
     from groundup.viewer.app import Viewer

@@ -1,9 +1,11 @@
 """Where words go: documents and tables to standard output, everything else to standard error."""
 
+import codecs
+import io
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,7 +35,31 @@ def print_document(document: "BaseModel | dict[str, object]") -> None:
     import json
 
     text = json.dumps(document, indent=1) if isinstance(document, dict) else document.model_dump_json(indent=1)
+    if not (text.isascii() or is_unicode(sys.stdout)):
+        text = json.dumps(json.loads(text), indent=1)
     sys.stdout.write(text + "\n")
+
+
+def is_unicode(stream: TextIO) -> bool:
+    """Whether every character can be written to *stream*."""
+    return (stream.encoding or "utf-8").lower().replace("-", "").startswith("utf")
+
+
+def replace_what_cannot_be_written() -> None:
+    """Let output in another encoding than UTF-8 have plain lines for drawn ones, and `?` for other characters."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not is_unicode(sys.stdout):
+        codecs.register_error(_PLAINLY, _in_plain_characters)
+        sys.stdout.reconfigure(errors=_PLAINLY)
+
+
+_PLAINLY = "groundup.plainly"
+_DRAWN = {"─": "-", "│": "|", "├": "|", "┤": "|", "┼": "+", "█": "#", "·": "-", "→": ">"}
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_DRAWN.get(one, "?") for one in error.object[error.start : error.end]), error.end
 
 
 def print_report(report: "ShownReport", wanted: Format) -> None:

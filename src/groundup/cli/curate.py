@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES: dict[str, Examples] = {
     "curate locate": (
         ("Which CI job runs the tests of this repository?", "groundup curate locate ."),
+        ("Of a public repository", "groundup curate locate github.com/un33k/python-slugify"),
         ("With a model's second opinion", "groundup curate locate . -m openai/gpt-5-mini"),
         ("For programs, with all candidates", "groundup curate locate . --json"),
     ),
@@ -49,6 +50,10 @@ EXAMPLES: dict[str, Examples] = {
 
 
 _SHOWN = 5
+_Repository = Annotated[
+    str, typer.Argument(metavar="REPOSITORY", help="A folder, a Git directory, an address, or host/owner/name.")
+]
+_Commit = Annotated[str | None, typer.Option(help="Which commit (default: HEAD).")]
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class JobChoice:
 class InstanceDetails:
     """What an instance is made of, and how it is called."""
 
-    commit: Annotated[str | None, typer.Option(help="Which commit (default: HEAD).")] = None
+    commit: _Commit = None
     name: Annotated[str | None, typer.Option(help="The instance's id (default: owner_name).")] = None
     kinds: Annotated[
         list[str] | None,
@@ -76,7 +81,8 @@ class InstanceDetails:
 
 
 def locate(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The root of a repository.")],
+    repository: _Repository,
+    commit: _Commit = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -86,17 +92,17 @@ def locate(
     base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None,
     json: Json = False,
 ) -> int:
-    """Find the workflow file and the job that run the tests of PATH, and the leg of its matrix. Runs nothing."""
+    """Find the workflow file and the job that run the tests of REPOSITORY, and the leg of its matrix.
+
+    Runs nothing. A folder is read as it lies there, unless --commit is given.
+    """
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.locating import located
-    from groundup.domain.errors import UsageError
-    from groundup.workflows.tree import FolderTree
+    from groundup.curation.instances import locate_in
+    from groundup.settings import load
 
-    if not path.is_dir():
-        raise UsageError(f"{path} is not a folder; name the root of a repository")
-    found = asyncio.run(located(FolderTree(path), model, base_url))
+    found = asyncio.run(locate_in(repository, commit, load(), model, base_url))
     for sentence in found.unread:
         say(f"groundup: {sentence}")
     if json:
@@ -141,10 +147,7 @@ def _why(candidate: "JobCandidate") -> str:
 
 
 def instance(
-    repository: Annotated[
-        str,
-        typer.Argument(metavar="REPOSITORY", help="A folder, a Git directory, an address, or host/owner/name."),
-    ],
+    repository: _Repository,
     choice: JobChoice,
     language: Annotated[
         str, typer.Option("--language", "-l", help="python, rust, javascript or csharp: whose build files.")

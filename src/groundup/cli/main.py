@@ -9,11 +9,12 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from groundup.cli.console import forget_output, print_document, say
+from groundup.cli.console import forget_output, print_document, replace_what_cannot_be_written, say
 from groundup.cli.options import CommandPanel, Examples, Member, StrictCommand, command, group
 from groundup.domain.version import __version__
 
@@ -198,9 +199,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
         given[:2] = reversed(given[:2])
+    replace_what_cannot_be_written()
     try:
         code, message = _ending(given)
-        if message and "--json" in given:  # readers of JSON get their one document in any case
+        if message and _json_is_asked(given):  # readers of JSON get their one document in any case
             print_document({"error": message, "exit_code": code})
         sys.stdout.flush()
     except BrokenPipeError:  # such as `groundup report my-run | head`
@@ -223,11 +225,9 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         code = ending.code if isinstance(ending.code, int) else 0
-        unread = code == 2 and not isinstance(ending.__context__, typer.Exit)  # which a command ends with itself
-        return code, "the command line was not understood; see standard error" if unread else None
+        return code, _not_understood(ending.__context__) if code == 2 else None
     except KeyboardInterrupt:
-        say("groundup: interrupted; `groundup resume` finishes a run that had begun")
-        return 130, "interrupted"
+        return _interrupted()
     except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
         return _failed(2, str(error))
     except InfrastructureError as error:
@@ -241,6 +241,23 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
         return _bug(error, given)
     return 0, None
+
+
+def _json_is_asked(given: list[str]) -> bool:
+    return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
+
+
+def _not_understood(error: BaseException | None) -> str | None:
+    """Return what is wrong with a command line, as standard error has it; None where a command ended itself."""
+    if isinstance(error, typer.Exit):
+        return None
+    message = getattr(error, "format_message", None)  # of every error of click's
+    return str(message()) if message else "the command line was not understood; see standard error"
+
+
+def _interrupted() -> tuple[int, str]:
+    say("groundup: interrupted; `groundup resume` finishes a run that had begun")
+    return 130, "interrupted"
 
 
 def _glanced(given: list[str]) -> bool:
@@ -257,6 +274,8 @@ def _machine_fault(error: OSError) -> tuple[int, str]:
 
 
 def _bug(error: Exception, given: list[str]) -> tuple[int, str]:
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, KeyboardInterrupt):
+        return _interrupted()  # which Python 3.11 wraps while it makes a class
     message = f"a bug: {type(error).__name__}: {error}"
     return _failed(1, f"{message}; please report it with the log {_bug_log(given)}")
 

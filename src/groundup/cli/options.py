@@ -9,8 +9,9 @@ does.
 
 import functools
 import inspect
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints, is_typeddict
@@ -92,15 +93,35 @@ class StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
         """Look at what was written before it is converted; then an empty path would be the current folder."""
+        args = _in_the_known_number(args, {option for one in self.params for option in one.opts})
         if args:
             values, _, order = self.make_parser(ctx).parse_args(args=list(args))
             for parameter in dict.fromkeys(order):
                 _check_written(parameter, values.get(parameter.name or ""), order.count(parameter))
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             error.message = _plain(error)
             raise
+        parameter: Any  # typer has a subclass of its own, and takes no other
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name or "")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise typer.BadParameter("must be a finite number", ctx=ctx, param=parameter)
+        return left
+
+
+_NUMBERS = {"--task": "--tasks", "--tasks": "--task"}
+
+
+def _in_the_known_number(args: list[str], known: Collection[str]) -> list[str]:
+    """Return *args* with `--tasks` for `--task`, or the other way round, where the command has only that one."""
+    written = []
+    for one in args:
+        name, equals, value = one.partition("=")
+        other = _NUMBERS.get(name)
+        written.append(f"{other}{equals}{value}" if other in known and name not in known else one)
+    return written
 
 
 def _plain(error: typer.BadParameter) -> str:

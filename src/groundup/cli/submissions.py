@@ -41,6 +41,10 @@ EXAMPLES: dict[str, Examples] = {
 }
 
 
+UNUSABLE = 3
+"""The exit code where judgements are missing that the same command may still bring."""
+
+
 class ExportForm(StrEnum):
     """What is written."""
 
@@ -119,6 +123,7 @@ def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = Fal
     """
     from groundup.api import judging
     from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
     from groundup.models.protocol import BudgetSpentError
 
     if dry_run:
@@ -130,8 +135,14 @@ def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = Fal
             judging.judge(run, progress=say, **flags)
         except BudgetSpentError as error:
             say(f"groundup: {error}; what was judged before is kept")
-            code = 3
-    _print(judging.opinions(run, output=flags.get("output")), run, json=json)
+            code = UNUSABLE
+    found = judging.opinions(run, output=flags.get("output"))
+    if not found and "model" not in flags:
+        raise UsageError(f"{run} has no judgements yet; name a judge with -m, such as `-m openai/gpt-4.1`")
+    _print(found, run, json=json)
+    if not any(one.overall.scores for one in found):
+        say("groundup: no judge gave scores that can be used; the same command asks again")
+        return UNUSABLE
     return code
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.curation.instance_folders import ADVICE, InstanceFolder
-from groundup.curation.locating import locate
+from groundup.curation.locating import Located, locate, located
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
@@ -72,6 +72,22 @@ async def check_out(
     return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found))
 
 
+async def locate_in(
+    repository: str, commit: str | None, settings: Settings, model: str | None = None, base_url: str | None = None
+) -> Located:
+    """Return which job of *repository* runs its tests, and what *model* says (`located`).
+
+    A folder is read as it lies there unless a *commit* is named. Raises what `check_out` raises.
+    """
+    folder = Path(repository).expanduser()
+    is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    if folder.is_dir() and not is_bare and commit is None:
+        return await located(FolderTree(folder), model, base_url)
+    with scratch_folder("locate") as work:
+        await check_out(repository, commit, work / "tree", work, settings.git_mirror)
+        return await located(FolderTree(work / "tree"), model, base_url)
+
+
 async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:
     """Whether *commit* is in the history of *repository*, which answered before."""
     address, _ = _address(repository, mirror)
@@ -88,7 +104,8 @@ def _address(repository: str, mirror: str | None) -> tuple[str, bool]:
     """Return where to fetch from, and whether that is a folder of this machine."""
     local = Path(repository).expanduser()
     is_local = local.is_dir()
-    if not is_local and "/" not in repository and ":" not in repository:
+    is_name = "/" not in repository and ":" not in repository
+    if not local.exists() and (is_name or repository.startswith(("/", "./", "../", "~"))):
         raise UsageError(f"{repository} is no folder here; name a folder, an address, or host/owner/name")
     return (str(local.resolve()) if is_local else address_of(repository, mirror)), is_local
 

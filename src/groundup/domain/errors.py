@@ -17,6 +17,10 @@ class UsageError(GroundupError):
     """Bad input or a bad request: the caller can mend it (exit code 2)."""
 
 
+class MissingExtraError(UsageError):
+    """What was asked for needs an extra that is not installed; the text has the command that installs it."""
+
+
 class TaskError(GroundupError):
     """A task, its recipe or its oracle is at fault; never the submission."""
 

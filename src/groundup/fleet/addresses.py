@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.records import Record, plainly
 from groundup.trees.walking import read_regular
 
@@ -19,11 +19,11 @@ _KEPT = timedelta(days=365)
 
 
 def distributed() -> Any:
-    """Return Dask's module, which is imported late. Raises `UsageError` where the extra is not installed."""
+    """Return Dask's module, which is imported late. Raises `MissingExtraError` where the extra is absent."""
     try:
         return importlib.import_module("distributed")
     except ModuleNotFoundError as error:
-        raise UsageError("fleets need Dask; install it with `pip install 'groundup[fleet]'`") from error
+        raise MissingExtraError("fleets need Dask; install it with `pip install 'groundup[fleet]'`") from error
 
 
 class FleetAddress(Record):

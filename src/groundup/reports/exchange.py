@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from xml.etree import ElementTree
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MissingExtraError
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report
@@ -36,11 +36,13 @@ def _cell(value: object) -> object:
 
 
 def as_parquet(rows: Sequence[Row]) -> bytes:
-    """Return *rows* as a Parquet file. Raises `UsageError` without pyarrow."""
+    """Return *rows* as a Parquet file. Raises `MissingExtraError` without pyarrow."""
     try:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise UsageError("--format parquet needs pyarrow: pip install 'groundup[parquet]'") from error
+        raise MissingExtraError(
+            "--format parquet needs pyarrow; install it with pip install 'groundup[parquet]'"
+        ) from error
     written = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), written)
     return written.getvalue()

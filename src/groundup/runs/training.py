@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 
 from groundup.agents.trajectories import Step, of_clients, paid_for, reply_of
 from groundup.domain.conversations import ChatReply
-from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.store.attempts import read_trajectory
@@ -188,7 +188,9 @@ def _write_parquet(rows: Sequence[Row], path: Path) -> None:
         import pyarrow as pa  # type: ignore[import-not-found] # an extra
         import pyarrow.parquet as pq  # type: ignore[import-not-found]
     except ImportError as error:
-        raise MachineError("Parquet needs pyarrow; install it with pip install 'groundup[parquet]'") from error
+        raise MissingExtraError(
+            "Parquet needs pyarrow; install it with pip install 'groundup[parquet]'"
+        ) from error
     if not rows:
         raise UsageError("no attempt has a conversation that fits; nothing was written")
     pq.write_table(pa.Table.from_pylist(list(rows), _parquet_schema(pa)), path)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from groundup.configuration import environment
-from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
+from groundup.domain.errors import MissingExtraError, NoSandboxesError, SandboxError, UsageError
 from groundup.sandbox.host_state import is_abandoned
 
 _T = TypeVar("_T")
@@ -116,11 +116,11 @@ class Engine:
 
     @classmethod
     def reach(cls, kind: EngineKind) -> "Engine":
-        """Connect. Raises `NoSandboxesError` with what to do."""
+        """Connect. Raises `NoSandboxesError` and `MissingExtraError` with what to do."""
         try:
             import docker
         except ImportError as error:
-            raise NoSandboxesError(
+            raise MissingExtraError(
                 f"`--sandbox {kind.name}` needs the client library of engines; "
                 "install it with `pip install 'groundup[containers]'`"
             ) from error
@@ -233,7 +233,7 @@ class Engine:
         """Yield the engines that answer on this machine."""
         for kind in (DOCKER, PODMAN):
             if _is_there(kind.address().removeprefix("unix://")):
-                with contextlib.suppress(NoSandboxesError):
+                with contextlib.suppress(NoSandboxesError, MissingExtraError):
                     yield cls.reach(kind)
 
     async def have(self, name: str, archive: Callable[[], bytes]) -> str:
