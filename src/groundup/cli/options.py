@@ -103,11 +103,11 @@ class StrictCommand(TyperCommand):
         except typer.BadParameter as error:
             error.message = _plain(error)
             raise
-        parameter: Any  # typer has a subclass of its own, and takes no other
-        for parameter in self.params:
-            value = ctx.params.get(parameter.name or "")
+        known: Any  # typer has a subclass of its own, and takes no other
+        for known in self.params:
+            value = ctx.params.get(known.name or "")
             if isinstance(value, float) and not math.isfinite(value):
-                raise typer.BadParameter("must be a finite number", ctx=ctx, param=parameter)
+                raise typer.BadParameter("must be a finite number", ctx=ctx, param=known)
         return left
 
 
