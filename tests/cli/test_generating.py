@@ -102,7 +102,7 @@ def test_a_file_of_runs_keeps_versions_as_they_are_written(tmp_path: Path) -> No
         (("-a", "loop", "-m", "scripted/x", "--base-url", "http://u:secret@h/v1"), "credentials"),
         (("-a", "loop", "-m", "scripted/x", "--hide-scores", "--end-at-submit"), "leave --hide-scores out"),
         (("-a", "oneshot", "-m", "scripted/x", "--max-cost", "0"), "--max-cost 0 is no limit to spend up to"),
-        (("-a", "oneshot", "-m", "scripted/x", "--max-cost", "nan"), "--max-cost nan is no limit"),
+        (("-a", "oneshot", "-m", "scripted/x", "--max-cost", "nan"), "must be a finite number"),
         (("-a", "oneshot", "-m", "scripted/x", "--max-attempt-cost", "0"), "--max-attempt-cost 0 is no limit"),
         (("-a", "oneshot", "-m", "scripted/x", "--model-option", "timeout_s=0"), "model setting timeout_s"),
         ((), "name a suite and an agent"),
