@@ -50,10 +50,11 @@ _UNPUBLISHED = "arxiv-mcp-server"
 
 def create(settings: Settings) -> "Nl2RepoBench":
     """Return the suite, with specifications where the published data is at hand."""
-    folder, heads = settings.cache_dir / "fresh", shipped_summaries()
+    recipes, heads = shipped_recipes(), shipped_summaries()
     if settings.python is not None:
+        recipes = shipped_recipes(settings.python)
         heads = {name: head._replace(python=settings.python) for name, head in heads.items()}
-    recipes = shipped_recipes(settings.python)
+    folder = settings.cache_dir / "fresh"
     return Nl2RepoBench(recipes, pulled(settings), settings.official_installs, folder, heads=heads)
 
 
