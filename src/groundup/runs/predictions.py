@@ -1,7 +1,7 @@
 """Submissions that somebody already has: a folder of repositories, packed ones, or a JSONL file.
 
 Owns the layouts and the rules where one could be read in two ways; they are written down in docs/predictions.md.
-What nobody can read, the whole or one prediction, is a `UsageError` before anything runs; what is wrong with a
+What is unreadable, the whole or one prediction, is a `UsageError` before anything runs; what is wrong with a
 tree that can be read is that attempt's `SubmissionError`, and the others go on.
 """
 
@@ -78,7 +78,7 @@ class PredictionSource:
         return max(key.index for key in self._found) + 1
 
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
-        """Return a digest for each prediction. Raises `UsageError` with the first that nobody can read."""
+        """Return a digest for each prediction. Raises `UsageError` with the first unreadable one."""
         digests: dict[str, str] = {}
         wrong: list[str] = []
         for key in sorted(self._found.keys() & attempts, key=str):
@@ -119,17 +119,14 @@ class PredictionSource:
             return digest_bytes(found.patch)
         if found.place is None:
             raise UsageError(found.refusal or "it cannot be used")
-        if found.place.is_dir():
-            try:
-                return untrusted_digest(found.place, self._limits)
-            except UsageError as error:
-                raise UsageError(f"{found.name}: {error}") from error
         try:
+            if found.place.is_dir():
+                return untrusted_digest(found.place, self._limits)
             if not _is_patch(found):
                 refuse_damaged(found.place, self._limits)
             with open_regular(found.place) as file:
                 return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-        except DamagedArchiveError as error:
+        except (UsageError, DamagedArchiveError) as error:
             raise UsageError(f"{found.name}: {error}") from error
         except OSError as error:
             raise UsageError(f"{found.name} cannot be read: {error.strerror}") from error
