@@ -38,7 +38,7 @@ class SubmissionOrigin(Protocol):
 
         Short names to digests, one per attempt where submissions lie on disk, such as
         `{"sqlparse/0": "sha256:..."}`: of an archive's bytes, of a tree. No absolute paths. Raises `UsageError`
-        for what the user put there and nobody can read: nothing has run yet.
+        for a submission of the user's that is unreadable: nothing has run yet.
         """
         ...
 

@@ -32,7 +32,7 @@ _WINDOW_BYTES = 256 * 1024 * 1024
 
 
 class DamagedArchiveError(SubmissionError):
-    """An archive that nobody can read: cut off, encrypted, or none at all."""
+    """An unreadable archive: cut off, encrypted, or none at all."""
 
 
 class _Decompressor(Protocol):
@@ -188,7 +188,7 @@ def extract_archive(
     """Unpack the archive at *path* into the absent or empty *destination*, without its first *strip_components*.
 
     Of files with one name the last wins. Raises `SubmissionError` for what the archive is (`DamagedArchiveError`
-    where nobody can read it), `InfrastructureError` for what the disk refuses.
+    where it is unreadable), `InfrastructureError` for what the disk refuses.
     """
     limits = limits or TreeLimits()
     try:
@@ -207,7 +207,7 @@ def extract_archive(
 
 
 def refuse_damaged(path: Path, limits: TreeLimits) -> None:
-    """Raise `DamagedArchiveError` for an archive that nobody can read: it is unpacked once and thrown away.
+    """Raise `DamagedArchiveError` for an unreadable archive: it is unpacked once and thrown away.
 
     One that can be read, and would be refused for what is in it, passes. Raises `InfrastructureError`, too.
     """
