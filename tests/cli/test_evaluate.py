@@ -76,6 +76,10 @@ def test_tasks_without_a_prediction_are_reported_apart_unless_left_out(
     assert whole["figures"][0]["score"] == {"value": 0.5, "numerator": 1, "denominator": 2}
     part = json.loads(groundup("evaluate", TWO, "-p", folder, "--tasks", "task-0001", "--json").out)["runs"][0]
     assert part["figures"][0]["score"] == {"value": 1, "numerator": 1, "denominator": 1}
+    part = json.loads(groundup("evaluate", TWO, "-p", folder, "--only-predicted", "--json").out)["runs"][0]
+    assert [row["task"] for row in part["attempts"]] == ["task-0001"]
+    ended = groundup("evaluate", TWO, "-p", folder, "--only-predicted", "--tasks", "task-0000")
+    assert (ended.code, "leave --only-predicted out" in ended.err) == (2, True)
     rest = json.loads(groundup("evaluate", TWO, "-p", folder, "--exclude", "task-0000", "--json").out)["runs"][0]
     assert rest["counts"]["planned"] == 1
 
@@ -178,3 +182,43 @@ def test_cleaning_asks_first(groundup: Groundup, tmp_path: Path, monkeypatch: py
     assert document["removed"]
     assert not (tmp_path / "runs" / "r").exists()
     assert groundup("clean", "--older-than", "soon").code == 2
+
+
+def test_one_prediction_of_two_is_said_first_and_the_other_is_one_line(
+    groundup: Groundup, predict: Predict
+) -> None:
+    """The score of what is there comes before the score over all, also with --quiet; nothing scrolls it away."""
+    folder = predict({"task-0001": "pass"})
+    said = "1 of 2 tasks was attempted: 100.0 %; over all 2: 50.0 %"
+    ended = groundup("evaluate", TWO, "-p", folder)
+    assert ended.out.splitlines()[1] == said
+    assert "task-0000" not in ended.err
+    assert "not attempted, counted as 0: task-0000; `evaluate --only-predicted`" in " ".join(ended.out.split())
+    assert groundup("evaluate", TWO, "-p", folder, "--quiet").out.endswith(f": {said}\n")
+
+
+def test_the_newest_run_is_called_latest(groundup: Groundup, predict: Predict) -> None:
+    """Nobody types a time stamp; a run that is called so comes first."""
+    folder = predict({"task-0001": "pass"})
+    assert groundup("report", "latest").code == 2
+    groundup("evaluate", TWO, "-p", folder, "--run-id", "one")
+    groundup("evaluate", TWO, "-p", folder, "--run-id", "another")
+    assert json.loads(groundup("report", "latest", "--json").out)["runs"][0]["run_id"] == "another"
+    groundup("evaluate", TWO, "-p", folder, "--run-id", "latest")
+    groundup("evaluate", TWO, "-p", folder, "--run-id", "newer")
+    assert json.loads(groundup("report", "latest", "--json").out)["runs"][0]["run_id"] == "latest"
+
+
+def test_evaluate_without_predictions_says_what_is_missing(groundup: Groundup, tmp_path: Path) -> None:
+    """A folder alone is a repository, whose task is the one of its name; no name is guessed."""
+    assert "such as `groundup evaluate nl2repobench -p predictions/`" in groundup("evaluate", "nl2repobench").err
+    assert "no such suite, folder or archive" in groundup("evaluate", "./missing").err
+    (tmp_path / "no-such-task").mkdir()
+    ended = groundup("evaluate", "no-such-task")
+    assert (ended.code, "no task is called 'no-such-task'" in ended.err) == (2, True)
+    (tmp_path / "jsonlines").mkdir()
+    ended = groundup("evaluate", "jsonlines", "--dry-run")
+    assert ended.code == 0
+    assert "jsonlines is graded as the task jsonlines of nl2repobench" in ended.err
+    ended = groundup("evaluate", "jsonlines", "--dry-run", "--task", "sqlparse")
+    assert "jsonlines is graded as the task sqlparse of nl2repobench" in ended.err

@@ -104,6 +104,13 @@ def test_every_example_is_understood(line: str) -> None:
     reached.make_context(reached.name, arguments)
 
 
+def test_help_and_version_are_commands_too(groundup: Groundup) -> None:
+    """As in git and cargo."""
+    assert groundup("help").out == groundup("--help").out
+    assert groundup("help", "data", "pull").out == groundup("data", "pull", "--help").out
+    assert groundup("version").out == groundup("--version").out
+
+
 def test_the_version(groundup: Groundup) -> None:
     """One line for bug reports."""
     assert groundup("--version") == (0, f"groundup {__version__}\n", "")

@@ -57,6 +57,7 @@ NOT_RUN = {
     ),
     "submissions of one's own": ("audit * --submissions *",),
     "a data set of one's own": ("data pull *@* --from *", "run *@*"),
+    "a task that one suite alone has (tests/cli/test_evaluate.py)": ("evaluate ~/sqlparse",),
     "published data": (
         "data pull repogenesis --from FOLDER",
         "data pull dibench --from FOLDER",

@@ -34,16 +34,17 @@ def printed(report: Report) -> str:
 
 
 ONE = """toy · r
+4 of 5 tasks were attempted: 58.3 %; over all 5: 43.8 %
 predictions with m; toy 1; sandbox bubblewrap
 graded by strict 3, data d1, environment rebuilt
 
- task     score           verdict          why
- alpha    75.0 % (3/4)    graded           test: some *failed* | \\x1b[31m
- beta     100.0 % (4/4)   solved
- cheat    -               tampered         test: it wrote its own results
- gamma    -               infrastructure   environment: no network
- unseen   -               not attempted
+ task    score           verdict          why
+ alpha   75.0 % (3/4)    graded           test: some *failed* | \\x1b[31m
+ beta    100.0 % (4/4)   solved
+ cheat   -               tampered         test: it wrote its own results
+ gamma   -               infrastructure   environment: no network
 
+not attempted, counted as 0: unseen; `evaluate --only-predicted` leaves such tasks out
 1 of 5 attempts have no verdict and are in no mean; resume the run
 verdicts with signs of tampering: 1; `groundup review r` shows them
 
@@ -136,7 +137,8 @@ def test_many_unattempted_tasks_are_one_line() -> None:
     """Two predictions for a suite of a hundred tasks are not buried, and the hundred are not forgotten."""
     words: dict[str, list[Word]] = {f"t{number:03}": ["not_attempted"] for number in range(100)}
     text = printed(report_of([run_of("r", {**words, "done": [(1, 1)]})]))
-    assert "100 more attempts were not made" in text
+    assert text.splitlines()[1] == "1 of 101 tasks was attempted: 100.0 %; over all 101: 1.0 %"
+    assert "t006, t007 and 92 more; `evaluate --only-predicted` leaves such tasks out" in text
     assert "t050" not in text
     assert "1.0 % (1/101 attempts)" in text
 

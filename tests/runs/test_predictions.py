@@ -209,6 +209,9 @@ def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None
     """Somebody who forgot `--task` learns of it."""
     with pytest.raises(UsageError, match="--task"):
         opened(fill(tmp_path / "p", "src/x", "setup.py"))
+    with pytest.raises(UsageError, match=r"holds pyproject.toml, so it is one repository; .* --task alpha"):
+        opened(fill(tmp_path / "alpha", "alpha/__init__.py", "pyproject.toml"))
+    assert keys(opened(fill(tmp_path / "both", "alpha/x", "beta/x", "pyproject.toml"))) == ["alpha/0", "beta/0"]
 
 
 @pytest.mark.parametrize("names", [[], ["README.md"], [".git/config"]])

@@ -183,7 +183,15 @@ class ProvenanceFlags(TypedDict, total=False):
     agent_name: Annotated[str | None, FlagHelp("Agent that made the predictions.", "Options")]
 
 
-class EvaluateFlags(ProvenanceFlags, RegradeFlags, total=False):
+class ImportFlags(RegradeFlags, total=False):
+    """What `import` takes."""
+
+    only_predicted: Annotated[
+        bool, FlagHelp("Leave out tasks without a prediction, which otherwise count 0.", WHICH)
+    ]
+
+
+class EvaluateFlags(ProvenanceFlags, ImportFlags, total=False):
     """What `evaluate` takes."""
 
 

@@ -138,6 +138,33 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
 
 
+def task_of(repository: Path, task: str | None = None, settings: Settings | None = None) -> tuple[str, str]:
+    """Return the suite and the task that a repository is for: *task*, or the one that has the folder's name.
+
+    Raises `UsageError` unless exactly one suite has it.
+    """
+    if not repository.exists():
+        raise UsageError(f"{repository}: no such suite, folder or archive; `groundup suites` lists the suites")
+    name = task or repository.resolve().name.removesuffix(".git")
+    found = []
+    for suite in catalog.names("suite"):
+        try:
+            known = [one.id for one in open_suite(suite, settings or load()).tasks()]
+        except GroundupError:  # without data it has no tasks
+            continue
+        found += [(suite, one) for one in known if one.lower().replace("_", "-") == name.lower().replace("_", "-")]
+    if len(found) == 1:
+        return found[0]
+    line = f"`groundup evaluate SUITE -p {repository} --task TASK`"
+    if not found:
+        raise UsageError(
+            f"no task is called {name!r}; say which one {repository} is for: {line}; `groundup suites` and "
+            "`groundup tasks SUITE` list them"
+        )
+    several = " and ".join(f"{one} of {suite}" for suite, one in found)
+    raise UsageError(f"{repository} may be for {several}; say for which: {line}")
+
+
 def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Summary]:
     """Return the name of *suite* and its data in numbers. Raises `UsageError` where it offers none."""
     chosen = open_suite(suite, settings or load())

@@ -180,15 +180,22 @@ def read_report(folders: Sequence[Path]) -> ShownReport:
     return ShownReport.of(exporting.read_report(folders, load()))
 
 
+LATEST = "latest"
+"""What a user may say for the run of the output folder that was begun last."""
+
+
 def run_folder(run: AnyPath, settings: Settings) -> Path:
-    """Return the folder of *run*: a path, or an id in the output folder. Raises `UsageError`."""
+    """Return the folder of *run*: a path, an id in the output folder, or `latest` there. Raises `UsageError`."""
     given, inside = Path(run), settings.output / run
     for folder in (given, inside):
         if (folder / "config.json").is_file():
             return folder
     if given.is_dir():
         raise UsageError(f"{run} is not a run folder: it has no config.json")
-    runs = [path.parent.name for path in settings.output.glob("*/config.json")]
+    configs = list(settings.output.glob("*/config.json"))
+    if str(run) == LATEST and configs:
+        return max(configs, key=lambda config: config.stat().st_mtime_ns).parent
+    runs = [path.parent.name for path in configs]
     looked = f"looked in {settings.output}; --output names another folder"
     raise UsageError(f"{unknown('run', str(run), runs)} ({looked})")
 

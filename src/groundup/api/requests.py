@@ -18,6 +18,7 @@ from groundup.api.flags import (
     EvaluateFlags,
     FlagHelp,
     GradingFlags,
+    ImportFlags,
     MakingFlags,
     RegradeFlags,
     ResumeFlags,
@@ -157,10 +158,10 @@ def importing(
     agent: str,
     model: str | None = None,
     settings: Settings | None = None,
-    **flags: Unpack[RegradeFlags],
+    **flags: Unpack[ImportFlags],
 ) -> NewRun:
     """Return the run that takes in and grades what *agent* made elsewhere. Raises `UsageError`."""
-    given: RegradeFlags = checked(RegradeFlags, flags)
+    given: ImportFlags = checked(ImportFlags, flags)
     submissions = Predictions(
         path=str(Path(source).absolute()), agent_name=agent, model_name=model, source="import"
     )
@@ -227,7 +228,7 @@ def money(flag: str, usd: float | None) -> float | None:
 
 
 def _new_run(
-    suite: str, submissions: SubmissionsFrom, given: RegradeFlags | RunFlags, base: Settings | None
+    suite: str, submissions: SubmissionsFrom, given: ImportFlags | RunFlags, base: Settings | None
 ) -> NewRun:
     settings = settings_for(given, base)
     configuration = RunConfiguration(
@@ -240,11 +241,21 @@ def _new_run(
         timeout_s=given.get("timeout"),
         sandbox=_sandbox(settings.sandbox, settings.image) or settings.sandbox,
     )
+    if given.get("only_predicted"):
+        configuration = configuration.model_copy(update={"tasks": _predicted(api.plan(configuration, settings))})
     limit = given.get("limit")
     if limit is not None:
         tasks = api.plan(configuration, settings).planned.tasks
         configuration = configuration.model_copy(update={"tasks": sampled(tasks, limit, given.get("seed") or 0)})
     return NewRun(configuration, _options(given, settings), settings, given.get("run_id"))
+
+
+def _predicted(plan: RunPlan) -> tuple[str, ...]:
+    """Return the tasks of *plan* that have a prediction. Raises `UsageError` where none has."""
+    found = {key.task for key in plan.planned.keys if plan.source.holds(key)}
+    if not found:
+        raise UsageError("none of the chosen tasks has a prediction; leave --only-predicted out or name others")
+    return tuple(sorted(found))
 
 
 def sampled(tasks: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:

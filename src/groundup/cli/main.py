@@ -199,6 +199,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
         given[:2] = reversed(given[:2])
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    elif given == ["version"]:
+        given = ["--version"]
     replace_what_cannot_be_written()
     try:
         code, message = _ending(given)

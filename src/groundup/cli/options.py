@@ -30,7 +30,9 @@ Suite = Annotated[
     str,
     typer.Argument(metavar="SUITE", help="A suite's name (see `groundup suites`) or `package.module:attribute`."),
 ]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or its id in the output folder.")]
+Run = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's folder, its id in the output folder, or `latest`.")
+]
 Output = Annotated[
     Path | None,
     typer.Option(

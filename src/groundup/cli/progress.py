@@ -116,7 +116,8 @@ def _ended(event: AttemptEnded) -> str:
 
 def _plain(write: Callable[[str], None], *, verbose: bool) -> Progress:
     def tell(event: Event) -> None:
-        if verbose or not isinstance(event, AttemptBegan):
+        unattempted = isinstance(event, AttemptEnded) and event.line.verdict is None
+        if verbose or not (unattempted or isinstance(event, AttemptBegan)):
             write(words(event))
 
     return tell

@@ -1,11 +1,12 @@
 """`groundup run`, `evaluate`, `import`, `resume` and `regrade`: the commands that make verdicts."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags
+from groundup.api.flags import EvaluateFlags, ImportFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags
 from groundup.cli.console import Format
 from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
@@ -41,6 +42,11 @@ EXAMPLES: dict[str, Examples] = {
     "evaluate": (
         ("A folder with one repository per task", "groundup evaluate nl2repobench -p predictions/"),
         ("One repository", "groundup evaluate nl2repobench -p ~/my-sqlparse --task sqlparse"),
+        ("One that is called as its task", "groundup evaluate ~/sqlparse"),
+        (
+            "A few predictions: measure only their tasks",
+            "groundup evaluate nl2repobench -p predictions/ --only-predicted",
+        ),
         ("In CI: exit with 4 below 90 %", "groundup evaluate nl2repobench -p out.jsonl --fail-under 0.9 --json"),
         (
             "Name who made them",
@@ -151,22 +157,39 @@ def _run_file(config: Path, flags: RunFlags, talk: Talk, *, dry_run: bool) -> in
 
 
 def evaluate(
-    suite: Suite,
-    predictions: Annotated[
-        Path,
-        typer.Option("--predictions", "-p", help="A folder, an archive or a JSONL file (docs/predictions.md)."),
+    suite: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE",
+            help="A suite's name (see `groundup suites`) or `package.module:attribute`; without -p, a repository "
+            "that is called as its task.",
+        ),
     ],
     flags: EvaluateFlags,
     talk: Talk,
+    predictions: Annotated[
+        Path | None,
+        typer.Option("--predictions", "-p", help="A folder, an archive or a JSONL file (docs/predictions.md)."),
+    ] = None,
     dry_run: DryRun = False,
 ) -> int:
     """Grade repositories that you already have.
 
     Predictions are folders `<task>/` or `<task>/<attempt>/`, archives `<task>/submission.tar.gz`, or a JSONL file.
-    Tasks without a prediction count as not attempted, unless --tasks leaves them out.
+    Tasks without a prediction count 0, unless --only-predicted or --tasks leaves them out.
     """
     from groundup.api.requests import evaluation
+    from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
 
+    if predictions is None:
+        from groundup.api.listings import task_of
+
+        if os.sep not in suite and not Path(suite).exists():
+            raise UsageError(f"name what to grade, such as `groundup evaluate {suite} -p predictions/`")
+        predictions = Path(suite)
+        suite, flags["task"] = task_of(predictions, flags.get("task"))
+        say(f"groundup: {predictions} is graded as the task {flags['task']} of {suite}")
     return new_run(evaluation(suite, predictions, **flags), talk, dry_run=dry_run)
 
 
@@ -176,7 +199,7 @@ def import_run(
         Path, typer.Option("--from", help="A folder with one repository per task, or a JSONL file of them.")
     ],
     agent: Annotated[str, typer.Option("--agent", "-a", help="What made the repositories, such as `cursor`.")],
-    flags: RegradeFlags,
+    flags: ImportFlags,
     talk: Talk,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model that it used.")] = None,
     dry_run: DryRun = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.tables import bar_lines, print_rows, wrapped
-from groundup.reports.views import View, comparison_views, paper_views, share, views_of
+from groundup.reports.views import View, comparison_views, coverage, paper_views, share, views_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -159,7 +159,8 @@ class ShownReport(Report):
 
     def headlines(self) -> list[str]:
         """Return a line with the score of each run."""
-        return [f"{run.run_id}: {run.headline.name} {share(run.headline.score)}" for run in self.runs]
+        scores = [(run, coverage(run) or f"{run.headline.name} {share(run.headline.score)}") for run in self.runs]
+        return [f"{run.run_id}: {score}" for run, score in scores]
 
     def __str__(self) -> str:
         from rich.console import Console

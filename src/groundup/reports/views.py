@@ -146,17 +146,41 @@ def amount(number: float) -> str:
 
 def _attempts(run: RunReport) -> View:
     shown = [row for row in run.attempts if row.standing != "not_attempted"]
-    missing = [row for row in run.attempts if row.standing == "not_attempted"]
-    if len(missing) <= UNATTEMPTED_SHOWN:
-        shown, missing = list(run.attempts), []
-    below = [f"{len(missing)} more attempts were not made"] if missing else []
+    missing = [_label(row, run.several) for row in run.attempts if row.standing == "not_attempted"]
+    below = [_not_attempted(missing)] if missing else []
+    part = coverage(run)
     return View(
         title=f"{run.suite} · {run.run_id}",
-        above=origin(run),
-        columns=("task", "score", "verdict", "why"),
+        above=origin(run) if part is None else (part, *origin(run)),
+        columns=("task", "score", "verdict", "why") if shown else (),
         rows=tuple((_label(row, run.several), share(row.score), _standing(row), _why(row)) for row in shown),
         below=(*below, *run.warnings, *_integrity(run)),
     )
+
+
+def coverage(run: RunReport) -> str | None:
+    """Say what the score of a run for part of its tasks is over these, and over all; None for a whole one."""
+    tasks = {row.task for row in run.attempts}
+    attempted = {row.task for row in run.attempts if row.standing not in ("not_attempted", "owed")}
+    if attempted == tasks or not run.counts.not_attempted:
+        return None
+    of_these = next(figure.score.value for figure in run.figures if figure.name == ATTEMPTED)
+    score = "" if of_these is None else f": {percent(of_these)}"
+    verb = "was" if len(attempted) == 1 else "were"
+    return (
+        f"{len(attempted)} of {len(tasks)} tasks {verb} attempted{score}; over all {len(tasks)}: {_over_all(run)}"
+    )
+
+
+def _over_all(run: RunReport) -> str:
+    value = run.headline.score.value
+    return "-" if value is None else percent(value)
+
+
+def _not_attempted(missing: Sequence[str]) -> str:
+    named = ", ".join(missing[:UNATTEMPTED_SHOWN])
+    more = f" and {len(missing) - UNATTEMPTED_SHOWN} more" if len(missing) > UNATTEMPTED_SHOWN else ""
+    return f"not attempted, counted as 0: {named}{more}; `evaluate --only-predicted` leaves such tasks out"
 
 
 def _integrity(run: RunReport) -> tuple[str, ...]:

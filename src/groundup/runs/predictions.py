@@ -5,6 +5,7 @@ What is unreadable, the whole or one prediction, is a `UsageError` before anythi
 tree that can be read is that attempt's `SubmissionError`, and the others go on.
 """
 
+import difflib
 import hashlib
 import json
 import os
@@ -32,6 +33,18 @@ from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, copy_tree, in
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 """Endings of packed submissions. What an archive is, its content says."""
+PROJECT_FILES = (
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements.txt",
+    "package.json",
+    "Cargo.toml",
+    "pom.xml",
+    "build.gradle",
+    "go.mod",
+)
+"""A folder that holds one of these is a repository rather than a folder of repositories."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
 _LINE_BYTES = 16 * 1024 * 1024
 _PATCHES = (".diff", ".patch")
@@ -151,6 +164,7 @@ def open_predictions(
         if spec.task is not None:
             found = dict(_of_one_task(path, spec.task, layout))
         elif path.is_dir():
+            _refuse_one_repository(path, tasks, layout)
             found = dict(_of_folder(path, tasks, layout))
         elif path.is_file():
             found = dict(_of_lines(path, tasks, spec.model_name, layout))
@@ -170,6 +184,23 @@ def model_named_in(path: Path) -> str | None:
     if not path.is_file() or path.name.endswith(ARCHIVES):
         return None
     return next((line.model_name_or_path for _, line in _lines(path) if line.model_name_or_path), None)
+
+
+def project_file(folder: Path) -> str | None:
+    """Return the file that tells that *folder* is one repository; None where it is not."""
+    return next((name for name in PROJECT_FILES if (folder / name).is_file()), None)
+
+
+def _refuse_one_repository(path: Path, tasks: Sequence[str], layout: PredictionLayout) -> None:
+    """Raise `UsageError` for one repository: a package in it may have the name of a task."""
+    telling = project_file(path)
+    inside = {entry.name for entry in path.iterdir() if entry.is_dir()}
+    named = inside.intersection(tasks)
+    if telling is None or len(named) > 1 or inside.intersection(layout.groups):
+        return
+    near = difflib.get_close_matches(path.resolve().name, tasks, n=1, cutoff=0.6) or sorted(named)
+    which = f", such as --task {near[0]}" if near else " with --task"
+    raise UsageError(f"{path} holds {telling}, so it is one repository; say which task it is for{which}")
 
 
 def _of_one_task(path: Path, task: str, layout: PredictionLayout) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
