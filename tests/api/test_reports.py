@@ -54,7 +54,7 @@ def test_a_report_is_what_the_command_line_prints_as_json(
     assert groundup.report(tmp_path / "saved.json", settings=settings) == report
     assert "task-0000" in report.markdown()
     assert "task-0000" in str(report)
-    assert report.headlines() == ["base: mean score 25.0 % (0.500/2)"]
+    assert report.headlines() == ["base: 1 of 2 tasks was attempted: 50.0 %; over all 2: 25.0 %"]
     assert "below --fail-under" in str(report.below(0.5))
     assert report.below(0.25) is None
 

@@ -1,5 +1,7 @@
 """What the newest oracle runs say of each task."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,3 +80,27 @@ class _Changed(ToySuite):
     def tasks(self) -> Sequence[Task]:
         """Return them."""
         return [task.model_copy(update={"data_version": "other"}) for task in super().tasks()]
+
+
+def test_a_failure_of_the_machine_hides_no_earlier_verdict(tmp_path: Path) -> None:
+    """It says nothing of the task; where there is no verdict at all it is shown."""
+    settings = _settings(tmp_path)
+    for run_id in ("good", "failing"):
+        api.run(oracle(TWO), RunOptions(), settings, run_id=run_id)
+    lines = settings.output / "failing" / "verdicts.jsonl"
+    failed: dict[str, object] = {
+        "status": "infrastructure",
+        "score": None,
+        "scores": {},
+        "reasons": [],
+        "cacheable": False,
+    }
+    documents = [json.loads(line) for line in lines.read_text().splitlines()]
+    written = [{**one, "verdict": {**one["verdict"], **failed}} for one in documents]
+    lines.write_text("".join(json.dumps(one) + "\n" for one in written))
+
+    suite: Suite = catalog.find("suite", TWO)(settings)
+    found = newest_oracles(suite, settings.output)
+    assert {(name, one.run) for name, one in found.items()} == {("task-0000", "good"), ("task-0001", "good")}
+    shutil.rmtree(settings.output / "good")
+    assert str(newest_oracles(suite, settings.output)["task-0001"]).startswith("infrastructure")

@@ -20,7 +20,8 @@ def tasks_at_a_glance(suite: str, output: Path | None) -> Glance | None:
     """Return the table of *suite*'s tasks; None where the suite itself has to be asked."""
     if suite not in catalog.BUILT_IN["listing"] or not _is_fresh(suite, output):
         return None
-    version, columns, rows = catalog.find("listing", suite)()
+    cache = gathered(("cache_dir",), {}).get("cache_dir") or default_cache()
+    version, columns, rows = catalog.find("listing", suite)(Path(cache))
     title = f"{suite} {version}: {len(rows)} tasks"
     return Glance(title, (*columns, "last oracle"), [(*row, "-") for row in rows])
 

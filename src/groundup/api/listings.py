@@ -13,6 +13,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.names import printable
 from groundup.domain.records import Record
+from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows, html
 from groundup.reports.summary import report_run
 from groundup.reports.views import View, share
@@ -63,6 +64,8 @@ class TaskListing(RecordList["TaskEntry"]):
         super().__init__(records, view)
         self.suite = suite.name
         self.version = suite.version
+        self.blocked = suite.blocked()
+        """Why tasks cannot be graded on any machine, by task."""
 
 
 class SuiteEntry(Record):
@@ -85,6 +88,8 @@ class TaskEntry(Record):
     digest: str
     limits: Limits
     metadata: dict[str, str | int | float | bool | None]
+    here: str | None = None
+    """`yes` where this machine can grade it, else what it lacks; None where the suite does not say."""
     last_oracle: OracleResult | None = None
 
 
@@ -122,6 +127,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     chosen = open_suite(suite, found)
     columns, rows = chosen.task_rows()
     oracles = newest_oracles(chosen, Path(output) if output else found.output, suite.partition("@")[2])
+    here = {row[0]: row[columns.index(HERE)] for row in rows} if HERE in columns else {}
     entries = [
         TaskEntry(
             id=task.id,
@@ -129,6 +135,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
             digest=task.digest,
             limits=task.limits,
             metadata=task.metadata,
+            here=here.get(task.id),
             last_oracle=oracles.get(task.id),
         )
         for task in chosen.tasks()

@@ -12,7 +12,7 @@ from groundup.registries.cache import FetchCache
 from groundup.registries.maven.client import maven_settings
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.uv import uv_program, uv_version
-from groundup.runs.gradable import Gradable, git_advice, gradable, python_advice
+from groundup.runs.gradable import Gradable, gradable
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
@@ -51,21 +51,20 @@ async def examine_machine_async(*, settings: Settings | None = None) -> MachineR
         if found:
             facts.append(Fact(name=name, status=FactStatus.GOOD, value=f"{found.version}, {found.executable}"))
         else:
-            facts.append(Fact(name=name, status=FactStatus.LIMITED, value="missing", advice=python_advice(minor)))
+            facts.append(Fact(name=name, status=FactStatus.LIMITED, value="missing"))
     version = "here" if host.has_git else "missing"
     facts.append(
         Fact(
             name="git",
             status=FactStatus.GOOD if host.has_git else FactStatus.LIMITED,
             value=version,
-            advice="" if host.has_git else "install it, such as Debian's git; originals in repositories need it",
         )
     )
     for name, reached in host.git_hosts.items():
         status, value = (
             (FactStatus.GOOD, "answers") if reached else (FactStatus.LIMITED, "cannot be reached by Git")
         )
-        facts.append(Fact(name=name, status=status, value=value, advice="" if reached else git_advice()))
+        facts.append(Fact(name=name, status=status, value=value))
     return MachineReport(facts=tuple(facts), suites=suites)
 
 

@@ -24,9 +24,7 @@ class Format(StrEnum):
 
 def say(text: str) -> None:
     """Print *text* for people, on standard error."""
-    from groundup.domain.names import printable
-
-    sys.stderr.write("\n".join(printable(line) for line in text.splitlines()) + "\n")
+    sys.stderr.write("\n".join(_printable(tuple(text.splitlines()))) + "\n")
     sys.stderr.flush()
 
 

@@ -51,11 +51,14 @@ def doctor(json: Json = False) -> int:
         rows = [(one.suite, str(one.tasks), str(one.online), str(one.offline)) for one in suites]
         print_table("\nTasks that can be graded here", ("suite", "tasks", "online", "offline"), rows)
         for one in suites:
-            for lack, count in one.lacks.items():
-                say(f"{one.suite}: {f'{count} tasks lack {lack}' if count else lack}")
-    online, total = (sum(one.online for one in suites), sum(one.tasks for one in suites))
-    able = f"groundup: this machine can grade submissions to {online} of {total} tasks"
-    say(able if found.ready else "groundup: not ready; see above")
+            for lack in one.lacks:
+                say(f"{one.suite}: {lack}")
+    able = ", ".join(f"{one.online} of {one.tasks} tasks of {one.suite}" for one in suites)
+    say(f"groundup: can be graded here: {able}" if found.ready else "groundup: not ready; see above")
+    lacks = [lack for one in suites for lack in one.lacks if lack.command]
+    if lacks and found.ready:
+        most = max(lacks, key=lambda lack: lack.tasks)
+        say(f"groundup: the shortest way to {most.tasks} more: `{most.command}`")
     return 0 if found.ready else 3
 
 

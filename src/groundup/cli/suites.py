@@ -8,6 +8,8 @@ import typer
 from groundup.cli.options import Examples, Json, Output, Suite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from groundup.api.listings import SuiteEntry
 
 EXAMPLES: dict[str, Examples] = {
@@ -48,7 +50,7 @@ def tasks(
     json: Json = False,
 ) -> int:
     """List the tasks of SUITE: what this machine has of each, and what its reference scored last."""
-    from groundup.cli.console import print_document, print_table
+    from groundup.cli.console import print_document, print_table, say
 
     if statistics:
         return _print_statistics(suite, json)
@@ -63,7 +65,10 @@ def tasks(
         print_document({"suite": found.suite, "version": found.version, "tasks": documents})
     else:
         columns = found.view.columns
-        print_table(found.view.title, columns, found.view.rows, spare=columns[-2:0:-1])
+        print_table(found.view.title, columns, found.view.rows, spare=columns[-2:1:-1])
+        for task, why in found.blocked.items():
+            say(f"{task} {why}")
+        _say_how_many(suite, columns, found.view.rows)
     return 0
 
 
@@ -75,8 +80,20 @@ def glanced(suite: str, output: Path | None = None) -> bool:
     glance = tasks_at_a_glance(suite, output)
     if glance is None:
         return False
-    print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:0:-1])
+    print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:1:-1])
+    _say_how_many(suite, glance.columns, glance.rows)
     return True
+
+
+def _say_how_many(suite: str, columns: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
+    """Say how many tasks this machine can grade, where the suite tells."""
+    from groundup.cli.console import say
+    from groundup.environments.at_hand import HERE, YES
+
+    if HERE in columns:
+        able = sum(row[columns.index(HERE)] == YES for row in rows)
+        more = "" if able == len(rows) else "; `groundup doctor` says what the others need"
+        say(f"groundup: {able} of {len(rows)} tasks of {suite} can be graded here, with what can be fetched{more}")
 
 
 def _print_statistics(suite: str, json: bool) -> int:

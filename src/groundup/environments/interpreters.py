@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
+from groundup.environments.at_hand import programs_of_pyenv, pyenv_roots
 from groundup.environments.requests import PYTHON_TARGET
 from groundup.registries.uv import uv_program
 from groundup.sandbox.programs import ProgramResult, run_program
@@ -128,24 +129,11 @@ def pyenv_folders(minor: str, variables: Mapping[str, str]) -> list[Path]:
     """Return where pyenv keeps programs of *minor*, newest first. Its shims answer for activated versions only."""
     found = {}
     for root in pyenv_roots(variables):
-        for folder in _programs_of_pyenv(root, minor):
+        for folder in programs_of_pyenv(root, minor):
             micro = folder.parent.name.rpartition(".")[2]
             if micro.isdigit():
                 found[folder] = int(micro)
     return sorted(found, key=lambda folder: found[folder], reverse=True)
-
-
-def _programs_of_pyenv(root: Path, minor: str) -> list[Path]:
-    try:
-        return list(root.glob(f"versions/{minor}.*/bin"))
-    except PermissionError:  # of another user, whose variables we have: as after `su`
-        return []
-
-
-def pyenv_roots(variables: Mapping[str, str]) -> list[Path]:
-    """Return where pyenv lies: where it says so, else beside its shims."""
-    shims = [Path(place).parent for place in variables.get("PATH", "").split(":") if Path(place).name == "shims"]
-    return [Path(variables["PYENV_ROOT"])] if variables.get("PYENV_ROOT") else shims
 
 
 def interpreter_mounts(interpreter: Interpreter, empty: Path) -> tuple[Mount, ...]:

@@ -3,9 +3,10 @@
 Looks at interpreters, programs, Git hosts and finished layers; builds and fetches nothing.
 """
 
+import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
+from groundup.environments.at_hand import FETCHED
 from groundup.environments.git import answers
 from groundup.environments.interpreters import Interpreter, present_interpreter
 from groundup.environments.layers import LayerStore, layer_store
@@ -46,6 +48,7 @@ class OracleResult(Record):
 def newest_oracles(suite: Suite, output: Path, data_set: str = "") -> dict[str, OracleResult]:
     """Return the newest oracle verdict per task in the run folders of *output*; damaged ones say nothing.
 
+    A failure of the infrastructure says nothing of a task, so it counts only where there is no verdict.
     *data_set* is the name of the suite's data, empty for the published one.
     """
     newest: dict[str, tuple[VerdictLine, ConfigFile]] = {}
@@ -59,10 +62,14 @@ def newest_oracles(suite: Suite, output: Path, data_set: str = "") -> dict[str, 
             continue
         for key, line in lines.items():
             known = newest.get(key.task)
-            if line.verdict is not None and (known is None or known[0].finished_at < line.finished_at):
+            if line.verdict is not None and (known is None or _weight(known[0]) < _weight(line)):
                 newest[key.task] = (line, config)
     tasks = {task.id: task for task in suite.tasks()} if newest else {}
     return {name: _result(suite, tasks[name], *newest[name]) for name in newest if name in tasks}
+
+
+def _weight(line: VerdictLine) -> tuple[bool, datetime]:
+    return line.settles, line.finished_at
 
 
 def _result(suite: Suite, task: Task, line: VerdictLine, config: ConfigFile) -> OracleResult:
@@ -78,6 +85,22 @@ def _is_oracle(config: ConfigFile) -> bool:
     return isinstance(submissions, References) and submissions.which == "oracle"
 
 
+class Lack(Record):
+    """Something that tasks need and this machine has not."""
+
+    what: str
+    tasks: int
+    """How many of a suite's tasks wait for it; 0 where that is not known."""
+    command: str = ""
+    """What brings it here; empty where there is more than one thing to do."""
+    advice: str
+    """How it comes here."""
+
+    def __str__(self) -> str:
+        lacking = f"{self.tasks} task{'s lack' if self.tasks > 1 else ' lacks'} {self.what}"
+        return f"{lacking if self.tasks else self.what}: {self.advice}"
+
+
 class Gradable(Record):
     """How a suite stands on this machine."""
 
@@ -87,8 +110,8 @@ class Gradable(Record):
     """Tasks that can be graded when packages can be fetched."""
     offline: int
     """Tasks for which everything is built already."""
-    lacks: dict[str, int] = {}
-    """What the others lack, with the way to mend it, and how many of them."""
+    lacks: tuple[Lack, ...] = ()
+    """What the others lack, each task once, what most of them lack first."""
 
 
 class Host(Record):
@@ -118,7 +141,7 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
 
 
 async def _host(settings: Settings, needs: list[Needs]) -> Host:
-    fetched = settings.cache_dir / "interpreters"
+    fetched = settings.cache_dir / FETCHED
     minors = sorted({one.python for one in needs if one.python}, key=lambda minor: int(minor.split(".")[1]))
     repositories = {
         one.source.repository.partition("/")[0]: one.source.repository
@@ -126,8 +149,9 @@ async def _host(settings: Settings, needs: list[Needs]) -> Host:
         if isinstance(one.source, GitSource)
     }
     has_git = shutil.which("git") is not None
+    found = await asyncio.gather(*(_interpreter(minor, fetched) for minor in minors))
     return Host(
-        interpreters={minor: await _interpreter(minor, fetched) for minor in minors},
+        interpreters=dict(zip(minors, found, strict=True)),
         git_hosts={
             name: has_git and await answers(repository, settings.git_mirror)
             for name, repository in repositories.items()
@@ -148,22 +172,51 @@ def _standing(
     name: str, suite: Suite | str, needs: Mapping[str, Needs], host: Host, store: LayerStore
 ) -> Gradable:
     if isinstance(suite, str):
-        return Gradable(suite=name, tasks=0, online=0, offline=0, lacks={suite: 0})
-    lacks: Counter[str] = Counter()
-    total = len(suite.tasks())
-    if total > len(needs):
-        lacks[f"a recipe or data; `groundup data pull {name}` brings data, `groundup tasks {name}` shows more"] = (
-            total - len(needs)
+        return Gradable(
+            suite=name, tasks=0, online=0, offline=0, lacks=(Lack(what="no tasks", tasks=0, advice=suite),)
         )
-    online = offline = 0
-    for one in needs.values():
-        built = _is_built(one, host, store)
-        lack = None if built else _lack(one, host, store)
-        offline += built
-        online += lack is None
-        if lack is not None:
-            lacks[lack] += 1
-    return Gradable(suite=name, tasks=total, online=online, offline=offline, lacks=dict(lacks))
+    total = len(suite.tasks())
+    built = [_is_built(one, host, store) for one in needs.values()]
+    waiting = [one for one, is_built in zip(needs.values(), built, strict=True) if not is_built]
+    lacks = [
+        lack
+        for lack in (*_undescribed(name, suite, total - len(needs)), *_lacks(waiting, host, store))
+        if lack.tasks
+    ]
+    online = total - sum(lack.tasks for lack in lacks)
+    return Gradable(
+        suite=name,
+        tasks=total,
+        online=online,
+        offline=sum(built),
+        lacks=tuple(sorted(lacks, key=lambda lack: lack.tasks, reverse=True)),
+    )
+
+
+def _undescribed(name: str, suite: Suite, count: int) -> Iterator[Lack]:
+    """Yield what tasks lack that the suite itself cannot grade."""
+    blocked = len(suite.blocked())
+    yield Lack(what="a recipe", tasks=blocked, advice=f"`groundup tasks {name}` says why each has none")
+    command = f"groundup data pull {name}"
+    yield Lack(what="data", tasks=count - blocked, command=command, advice=f"`{command}` brings it")
+
+
+def _lacks(waiting: Sequence[Needs], host: Host, store: LayerStore) -> Iterator[Lack]:
+    """Yield what *waiting* tasks lack, each in one."""
+    pythons: Counter[str] = Counter()
+    others: Counter[tuple[str, str]] = Counter()
+    for one in waiting:
+        if one.python and host.interpreters.get(one.python) is None:
+            pythons[one.python] += 1
+        elif lack := _other_lack(one, host, store):
+            others[lack] += 1
+    if pythons:
+        minors = sorted(pythons, key=lambda minor: int(minor.split(".")[1]))
+        named = ", ".join(f"{minor} ({pythons[minor]})" for minor in minors)
+        command = f"uv python install {' '.join(minors)}"
+        yield Lack(what=f"Python {named}", tasks=pythons.total(), command=command, advice=python_advice(command))
+    for (what, advice), count in others.items():
+        yield Lack(what=what, tasks=count, advice=advice)
 
 
 def _is_built(needs: Needs, host: Host, store: LayerStore) -> bool:
@@ -176,27 +229,25 @@ def _is_built(needs: Needs, host: Host, store: LayerStore) -> bool:
     return needs.source is None or present_source(needs.source, store) is not None
 
 
-def _lack(needs: Needs, host: Host, store: LayerStore) -> str | None:
-    """Return what a task lacks here, with two ways to mend it where there are."""
-    if needs.python and host.interpreters.get(needs.python) is None:
-        return f"Python {needs.python}; {python_advice(needs.python)}"
+def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] | None:
+    """Return what a task lacks here beside its interpreter, and how that comes here."""
     if needs.java and not host.has_java:
-        return "a JDK; install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
+        return "a JDK", "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
     if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
         name = needs.source.repository.partition("/")[0]
         if not host.has_git:
-            return "git; install it, such as Debian's git"
+            return "git", "install it, such as Debian's git"
         if not host.git_hosts.get(name):
-            return f"{name}, which Git cannot reach; {git_advice()}"
+            return f"{name}, which Git cannot reach", git_advice()
     return None
 
 
-def python_advice(minor: str) -> str:
-    """Return how a missing interpreter comes here."""
+def python_advice(command: str) -> str:
+    """Return how missing interpreters come here, by *command* or otherwise."""
     return (
-        f"install python{minor} by the system's packages or pyenv and put it on PATH, or let `uv python install "
-        f"{minor}` fetch it: from GitHub's releases, not from a package index; where those are out of reach, "
-        "UV_PYTHON_INSTALL_MIRROR names a copy of them (an https:// address, or file:// and a folder)"
+        f"`{command}` fetches them from GitHub's releases (UV_PYTHON_INSTALL_MIRROR "
+        "names a copy of these: an https:// address, or file:// and a folder), or install them by the system's "
+        "packages or pyenv and put them on PATH"
     )
 
 

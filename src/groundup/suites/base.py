@@ -19,6 +19,7 @@ from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
+from groundup.environments import at_hand
 from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxSpec
@@ -32,6 +33,8 @@ from groundup.suites.pulling import (
 )
 from groundup.trees.fingerprints import Fingerprint
 
+HERE, YES = at_hand.HERE, at_hand.YES
+"""The column of `task_rows` that says whether this machine can grade a task, and its value where it can."""
 STATIC = "static"
 """The grader that suites name so reads submissions and runs nothing."""
 PATCH_FILE = "patch.diff"
@@ -293,6 +296,10 @@ class Suite(Extension):
     def gradable(self) -> Collection[str]:
         """Return the ids of the tasks that can be graded with the data at hand; a run takes these by default."""
         return [task.id for task in self.tasks()]
+
+    def blocked(self) -> Mapping[str, str]:
+        """Return why tasks cannot be graded on any machine, by task, where the suite knows."""
+        return {}
 
     def referenced(self) -> Collection[str]:
         """Return the ids of the tasks that have an oracle; a run of the oracle takes these by default."""

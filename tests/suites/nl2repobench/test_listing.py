@@ -1,11 +1,14 @@
 """The table of tasks is the same whether recipes are read whole or only their heads."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import TaskError
+from groundup.environments.at_hand import python_at_hand
 from groundup.suites.nl2repobench import listing
+from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe_file import RecipeFolder, recipe_text, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
@@ -25,10 +28,30 @@ def test_the_head_of_a_recipe_says_what_the_whole_recipe_does(task: str) -> None
     assert listing.summarized(recipe_text(draft)) == draft.summary()
 
 
-def test_without_data_the_listing_is_the_suites_table() -> None:
+def test_without_data_the_listing_is_the_suites_table(tmp_path: Path) -> None:
     """What `groundup tasks` prints first does not change when a run or a setting makes it ask the suite."""
-    suite = Nl2RepoBench(shipped_recipes())
-    assert listing.shipped_rows() == (suite.version, *suite.task_rows())
+    suite = Nl2RepoBench(shipped_recipes(), cache_dir=tmp_path)
+    assert listing.shipped_rows(tmp_path) == (suite.version, *suite.task_rows())
+
+
+def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing interpreter is named; one that uv fetched is found; a task without a recipe has its reason."""
+    for name in ("PATH", "HOME", "UV_PYTHON_INSTALL_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.delenv("PYENV_ROOT", raising=False)
+    other = "3.7" if sys.version_info[:2] != (3, 7) else "3.8"
+    suite = Nl2RepoBench({}, cache_dir=tmp_path, heads={"a": listing.RecipeHead("a 1", other, 1, {}, 10)})
+    python_at_hand.cache_clear()
+    assert suite.task_rows()[1][0][:2] == ("a", f"no Python {other}")
+    (tmp_path / "interpreters" / f"cpython-{other}.9-linux").mkdir(parents=True)
+    python_at_hand.cache_clear()
+    assert suite.task_rows()[1][0][:2] == ("a", "yes")
+    python_at_hand.cache_clear()
+
+    task = PublishedTask(id="autorccar", specification="s", commands=("pytest",), test_files=(), declared=13)
+    blocked = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={})
+    assert blocked.task_rows()[1][0][:2] == ("autorccar", "no recipe")
+    assert "scripts without a test" in blocked.blocked()["autorccar"]
 
 
 def test_only_the_recipe_that_is_asked_for_is_read(tmp_path: Path) -> None:

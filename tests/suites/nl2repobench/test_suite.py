@@ -7,6 +7,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
+from groundup.environments.at_hand import python_at_hand
 from groundup.episodes.loading import find_grader
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
@@ -93,14 +94,14 @@ def test_rows_show_what_is_at_hand() -> None:
         "task": "calc",
         "band": "easy",
         "specification": "yes",
-        "recipe": "yes",
+        "here": "yes" if python_at_hand("3.11") else "no Python 3.11",
         "original": "calc-lab 1.2.3",
         "python": "3.11",
         "expected": "8",
         "declared": "7",
     }
     assert {name for name, value in bare.items() if value == "-"} == {"band", "original", "python", "expected"}
-    assert (bare["recipe"], bare["declared"]) == ("no", "3")
+    assert (bare["here"], bare["declared"]) == ("no recipe", "3")
 
 
 @pytest.mark.parametrize(("kind", "files"), [("oracle", len(ORIGINAL)), ("nop", 0)])

@@ -14,7 +14,9 @@ from groundup.grading.bench import Bench
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.base import (
+    HERE,
     PATCH_FILE,
+    YES,
     Ablation,
     Auditor,
     DataSource,
@@ -151,13 +153,13 @@ class DiBench(Suite):
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
         """Return a row per problem."""
         self.tasks()
-        columns = ("task", "language", "subset", "repository", "build files")
+        columns = ("task", HERE, "language", "subset", "build files")
         return columns, [
             (
                 problem.id,
+                YES if problem.repository.is_dir() else "no repository",
                 problem.instance.language,
                 problem.subset,
-                "at hand" if problem.repository.is_dir() else "missing",
                 ", ".join(problem.instance.build_files),
             )
             for problem in self._dataset.problems

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from groundup.environments.at_hand import FETCHED, YES, python_at_hand
+
 VERSION = "1"
 """Of the suite."""
 
-COLUMNS = ("task", "band", "recipe", "specification", "expected", "declared", "python", "original")
+COLUMNS = ("task", "here", "band", "specification", "expected", "declared", "python", "original")
 SUFFIX = ".toml"
 DEFAULT_DATA_VERSION = "781a1da"
 """Whose declared counts are shown while no data has been pulled."""
@@ -47,13 +49,13 @@ class RecipeHead(NamedTuple):
 
 
 def row(
-    name: str, summary: RecipeHead | None, declared: int | None, *, has_specification: bool
+    name: str, summary: RecipeHead | None, declared: int | None, cache_dir: Path | None, *, has_specification: bool
 ) -> tuple[str, ...]:
-    """Return the row of a task. "-": not known."""
+    """Return the row of a task. "-": not known. Interpreters that uv fetched lie in *cache_dir*."""
     return (
         name,
+        _here(summary, cache_dir),
         (summary.band if summary else None) or "-",
-        "yes" if summary and summary.is_frozen else "no",
         "yes" if has_specification else "no",
         str(summary.expected or "-") if summary else "-",
         str(declared or "-"),
@@ -62,13 +64,31 @@ def row(
     )
 
 
-def shipped_rows() -> tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]:
+def _here(summary: RecipeHead | None, cache_dir: Path | None) -> str:
+    """Return whether this machine can grade a task, or what it lacks."""
+    if summary is None or not summary.is_frozen:
+        return "no recipe"
+    fetched = None if cache_dir is None else cache_dir / FETCHED
+    return YES if python_at_hand(summary.python, fetched) else f"no Python {summary.python}"
+
+
+def shipped_rows(cache_dir: Path) -> tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]:
     """Return the suite's version, and the table's columns and rows as they are while no data has been pulled."""
     rows = [
-        row(name, summary, summary.declared.get(DEFAULT_DATA_VERSION), has_specification=False)
+        row(name, summary, summary.declared.get(DEFAULT_DATA_VERSION), cache_dir, has_specification=False)
         for name, summary in shipped_summaries().items()
     ]
     return VERSION, COLUMNS, rows
+
+
+def reasons_without_recipe(tasks: Sequence[str]) -> dict[str, str]:
+    """Return why *tasks* have no recipe, where that was decided."""
+    from groundup.suites.nl2repobench.maker.decisions import decisions
+
+    decided = decisions()
+    return {
+        name: f"has no recipe: {decided[name].blocked or 'not tried yet'}" for name in tasks if name in decided
+    }
 
 
 def shipped_summaries() -> dict[str, RecipeHead]:

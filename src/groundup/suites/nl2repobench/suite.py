@@ -21,6 +21,7 @@ from groundup.suites.nl2repobench.listing import (
     DEFAULT_DATA_VERSION,
     VERSION,
     RecipeHead,
+    reasons_without_recipe,
     row,
     shipped_summaries,
 )
@@ -54,8 +55,7 @@ def create(settings: Settings) -> "Nl2RepoBench":
     if settings.python is not None:
         recipes = shipped_recipes(settings.python)
         heads = {name: head._replace(python=settings.python) for name, head in heads.items()}
-    folder = settings.cache_dir / "fresh"
-    return Nl2RepoBench(recipes, pulled(settings), settings.official_installs, folder, heads=heads)
+    return Nl2RepoBench(recipes, pulled(settings), settings.official_installs, settings.cache_dir, heads=heads)
 
 
 class Nl2RepoBench(Suite):
@@ -71,15 +71,16 @@ class Nl2RepoBench(Suite):
         recipes: Mapping[str, Recipe],
         published: PublishedData | None = None,
         official_installs: "Installs" = "open",
-        fresh_folder: Path | None = None,
+        cache_dir: Path | None = None,
         *,
         heads: Mapping[str, RecipeHead] | None = None,
     ) -> None:
-        """Make the suite; *fresh_folder* is where this machine's own fresh inputs lie.
+        """Make the suite; in *cache_dir* lie this machine's own fresh inputs, and interpreters that uv fetched.
 
         *heads* are the summaries of *recipes*, where they can be had without reading them whole.
         """
-        self._fresh_folder = fresh_folder
+        self._fresh_folder = None if cache_dir is None else cache_dir / "fresh"
+        self._cache_dir = cache_dir
         self._recipes = recipes
         self._heads = {name: one.summary() for name, one in recipes.items()} if heads is None else heads
         self._official_installs: Installs = official_installs
@@ -95,6 +96,11 @@ class Nl2RepoBench(Suite):
     def gradable(self) -> Sequence[str]:
         """Return the tasks that have a frozen recipe."""
         return [name for name in self._names() if self._has_recipe(name)]
+
+    @override
+    def blocked(self) -> Mapping[str, str]:
+        """Return why tasks have no recipe, as it was decided."""
+        return reasons_without_recipe([name for name in self._names() if not self._has_recipe(name)])
 
     @override
     def referenced(self) -> Collection[str]:
@@ -182,7 +188,8 @@ class Nl2RepoBench(Suite):
     def _row(self, name: str) -> tuple[str, ...]:
         published = self._published.get(name)
         has_specification = published is not None and published.specification is not None
-        return row(name, self._heads.get(name), self._declared(name), has_specification=has_specification)
+        head, declared = self._heads.get(name), self._declared(name)
+        return row(name, head, declared, self._cache_dir, has_specification=has_specification)
 
     def _task(self, name: str) -> Task:
         head, published = self._heads.get(name), self._published.get(name)

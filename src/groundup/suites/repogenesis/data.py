@@ -22,8 +22,11 @@ from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.environments.at_hand import YES, python_at_hand
 from groundup.environments.requests import PythonRequest
+from groundup.environments.toolchains import jdks
 from groundup.grading.services.records import Lifecycle
+from groundup.settings import environment
 from groundup.suites.repogenesis.endpoints import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
 from groundup.trees.digest import tree_digest
@@ -180,3 +183,12 @@ def driver(name: str) -> bytes:
     text = (files("groundup.suites.repogenesis") / name).read_text()
     stopwatch = (files("groundup.sandbox") / "stopwatch.py").read_text()
     return text.replace(_STOPWATCH, stopwatch).encode()
+
+
+def whether_here(problem: ServiceProblem) -> str:
+    """Return whether this machine can grade a task, or what it lacks."""
+    if problem.folder is None:
+        return "no data"
+    if problem.task.means.by_maven and next(jdks(environment()), None) is None:
+        return "no JDK"
+    return YES if python_at_hand(PYTHON) else f"no Python {PYTHON}"

@@ -14,7 +14,7 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
-from groundup.suites.base import Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
+from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import (
     POM,
@@ -25,6 +25,7 @@ from groundup.suites.repogenesis.data import (
     lifecycle,
     read_dataset,
     test_environment,
+    whether_here,
 )
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
@@ -211,8 +212,8 @@ class RepoGenesis(Suite):
         """Return a row per task."""
         columns = (
             "task",
+            HERE,
             "language",
-            "data",
             "validity",
             "hidden tests",
             "endpoints",
@@ -261,8 +262,8 @@ def _row(problem: ServiceProblem) -> tuple[str, ...]:
     task: ServiceTask = problem.task
     return (
         task.id,
+        whether_here(problem),
         task.language,
-        "yes" if problem.folder is not None else "no",
         flag_kinds(task.flags),
         str(task.tests.count),
         str(len(task.endpoints)),
