@@ -247,6 +247,18 @@ def test_a_failed_test_has_what_its_log_says(client: TestClient) -> None:
     assert "call()" in client.get(f"/run/base/attempt/one/0?tab=logs&path=logs/trace.txt&start={start}").text
 
 
+def test_a_failed_test_shows_its_short_traceback_with_the_values(client: TestClient, runs: Path) -> None:
+    """What `groundup why` prints, as text, on both tabs; the place in the log stands below."""
+    said = RunFolder(runs / "base").attempt(AttemptKey(task="one"))
+    detail = "test_a.py:3: in test_b\n    assert f(1) == 2\nE   assert 1 == 2\x1b[31m<b>"
+    results = [one.model_copy(update={"detail": detail}) for one in said.tests()]
+    said.tests_file.write_text("".join(f"{one.model_dump_json()}\n" for one in results))
+    for tab in ("why", "tests"):
+        page = client.get(f"/run/base/attempt/one/0?tab={tab}").text
+        assert "<pre>test_a.py:3: in test_b\n    assert f(1) == 2\nE   assert 1 == 2&lt;b&gt;</pre>" in page
+        assert "path=logs/trace.txt&amp;start=" in page
+
+
 def test_two_submissions_are_compared_file_by_file(client: TestClient, runs: Path) -> None:
     """From the page of the attempt that lost points to the lines that the better one has."""
     better = RunFolder(runs / "other").attempt(AttemptKey(task="one"))

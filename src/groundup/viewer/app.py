@@ -100,7 +100,13 @@ class Viewer:
             loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
         self._templates.filters.update(
-            share=share, percent=percent, printable=printable, part=_part, own=_own, size=_size_words
+            share=share,
+            percent=percent,
+            plain=evidence.plain,
+            printable=printable,
+            part=_part,
+            own=_own,
+            size=_size_words,
         )
         self._templates.globals.update(between=between, version=__version__)
 

@@ -234,7 +234,7 @@ def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
     for end in sorted(ended, key=lambda end: _ORDER.index(end.stage)):
         groups.setdefault((end.stage, end.in_words), []).append(end.test)
     return [
-        reason(stage, f"{len(tests)} tests {what} and count as failed, first {tests[0]}")
+        reason(stage, f"{len(tests)} test{'s'[: len(tests) - 1]} {what}: lost, first {tests[0]}")
         for (stage, what), tests in groups.items()
     ]
 
