@@ -73,7 +73,7 @@ async def bomb(
             if result.ending is Ending.EXITED:
                 print(f"{kind} exited: {result.exit_code} {result.stderr[-200:]!r}")
             deadline = result.ending is Ending.TIMEOUT or kind in BY_DEADLINE
-            due = DEADLINE_S + result.starved_s if deadline else 0.0
+            due = DEADLINE_S + result.uncounted_s if deadline else 0.0
             return kind, time.monotonic() - began - due, result.ending
 
 

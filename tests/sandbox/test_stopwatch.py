@@ -97,6 +97,20 @@ def test_what_groundup_owes_does_not_count() -> None:
     assert stopwatch.passed_s() == pytest.approx(2.0)
     machine.run(10.0, 0.2, 0.0, owed=0.5)
     assert stopwatch.passed_s() == pytest.approx(7.0)
+    assert stopwatch.starved_s() == pytest.approx(0.0), "a machine that lay idle kept nothing from it"
+    assert stopwatch.uncounted_s() == pytest.approx(13.0)
+    assert stopwatch.asked_s() == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "starved"),
+    [(1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 2.0, 0.0), (0.5, 1.5, 0.5), (0.05, 1.95, 0.95)],
+    ids=["quiet", "one thread beside another", "waiting", "half of one", "load 40"],
+)
+def test_who_has_one_processor_is_not_starved(own: float, others: float, starved: float) -> None:
+    """Who may use two, and has one thread, lacks nothing when somebody else uses the other."""
+    stopwatch = watched(Machine(), (30.0, own, others), processors=2.0)
+    assert stopwatch.starved_s() == pytest.approx(starved * 30.0, abs=2.5)
 
 
 def test_no_one_waits_for_ever() -> None:
@@ -143,7 +157,9 @@ def test_it_never_runs_backwards_nor_faster_than_the_wall(
         added, passed_s = stopwatch.passed_s() - before, stopwatch.wall_s() - wall_s
         assert added <= passed_s + 1e-9
         assert added >= min(passed_s, own * passed_s / processors) - 1e-9
-    assert math.isclose(stopwatch.passed_s() + stopwatch.starved_s(), stopwatch.wall_s(), abs_tol=1e-6)
+    assert math.isclose(stopwatch.passed_s() + stopwatch.uncounted_s(), stopwatch.wall_s(), abs_tol=1e-6)
+    assert 0 <= stopwatch.starved_s() <= stopwatch.asked_s() + 1e-9
+    assert stopwatch.asked_s() <= stopwatch.wall_s() + 1e-9
 
 
 def test_processor_time_is_read_of_the_allowed_processors(tmp_path: Path) -> None:

@@ -136,10 +136,10 @@ class Debt:
 
 
 class Starvation:
-    """How long guests ran, and how much of it the machine kept them waiting."""
+    """How long guests ran, and how much of it the machine kept them waiting; what they were owed is in neither."""
 
     def __init__(self) -> None:
-        self.wall_s = 0.0
+        self.asked_s = 0.0
         self.starved_s = 0.0
         self.gave_up = False
         """Whether one was stopped before it had its time, because it had waited for processors for too long."""
@@ -147,13 +147,13 @@ class Starvation:
     @property
     def share(self) -> float:
         """The part of the time that the guests did not have."""
-        return self.starved_s / self.wall_s if self.wall_s else 0.0
+        return self.starved_s / self.asked_s if self.asked_s else 0.0
 
     def add(self, stopwatch: Stopwatch, limit_s: float | None = None) -> None:
         """Count what *stopwatch* has measured, of a guest that was stopped at *limit_s* where that is not None."""
         wall_s = stopwatch.wall_s()
-        self.gave_up |= limit_s is not None and wall_s - stopwatch.starved_s() < limit_s <= wall_s / PATIENCE
-        self.wall_s += wall_s
+        self.gave_up |= limit_s is not None and wall_s - stopwatch.uncounted_s() < limit_s <= wall_s / PATIENCE
+        self.asked_s += stopwatch.asked_s()
         self.starved_s += stopwatch.starved_s()
 
 

@@ -170,7 +170,7 @@ class SupervisedSandbox(Closing):
             report=captures[2].value() if len(captures) > 2 else b"",
             truncated=any(capture.truncated for capture in captures),
             duration_s=stopwatch.wall_s(),
-            starved_s=stopwatch.starved_s(),
+            uncounted_s=stopwatch.uncounted_s(),
         )
 
     async def start(self, command: Command) -> "SupervisedService":

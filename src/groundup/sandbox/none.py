@@ -162,7 +162,7 @@ class HostFolder(Closing):
             report=streams[2].value() if len(streams) > 2 else b"",
             truncated=any(stream.truncated for stream in streams),
             duration_s=stopwatch.wall_s(),
-            starved_s=stopwatch.starved_s(),
+            uncounted_s=stopwatch.uncounted_s(),
         )
 
     async def start(self, command: Command) -> "HostService":

@@ -100,12 +100,15 @@ class CommandResult(Record):
     report: bytes = b""
     truncated: bool = False
     duration_s: float
-    starved_s: float = Field(default=0.0, description="of the duration, what the machine kept from it")
+    uncounted_s: float = Field(
+        default=0.0,
+        description="of the duration, what the machine kept from it, or groundup, which owed an answer",
+    )
 
     @property
     def counted_s(self) -> float:
         """What counts against limits."""
-        return self.duration_s - self.starved_s
+        return self.duration_s - self.uncounted_s
 
     @property
     def ok(self) -> bool:

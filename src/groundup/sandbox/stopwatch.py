@@ -7,6 +7,7 @@ reading of /proc; who waits for what is elsewhere. Needs the standard library on
 programs inside sandboxes.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -44,7 +45,7 @@ class Stopwatch:
         self._quota = quota
         self._processors = min(processors, quota or processors)
         self._last = self._start = self._busy = read()
-        self._passed_s = 0.0
+        self._passed_s = self._starved_s = self._asked_s = 0.0
         self.is_idle = False
         """Whether the guest had done next to nothing for a while when it was looked at last."""
 
@@ -52,7 +53,7 @@ class Stopwatch:
         """Return the seconds that the guest had."""
         now = self._read()
         if now.moment_s > self._last.moment_s:
-            self._passed_s += self._counted(self._last, now)
+            self._count(self._last, now)
             self._last = now
         return self._passed_s
 
@@ -60,9 +61,17 @@ class Stopwatch:
         """Return the seconds on the wall, until the last look."""
         return self._last.moment_s - self._start.moment_s
 
-    def starved_s(self) -> float:
+    def uncounted_s(self) -> float:
         """Return the seconds, until the last look, that the guest did not have."""
         return max(0.0, self.wall_s() - self._passed_s)
+
+    def starved_s(self) -> float:
+        """Return the seconds, until the last look, in which the guest wanted one processor and got none."""
+        return self._starved_s
+
+    def asked_s(self) -> float:
+        """Return the seconds, until the last look, in which groundup owed the guest no answer."""
+        return self._asked_s
 
     def left_s(self, limit_s: float) -> float:
         """Return how long *limit_s* surely lasts from now; not positive when it is over."""
@@ -73,21 +82,26 @@ class Stopwatch:
         while (left_s := self.left_s(passed_s)) > 0:
             time.sleep(min(left_s, PERIOD_S))
 
-    def _counted(self, past: Reading, now: Reading) -> float:
+    def _count(self, past: Reading, now: Reading) -> None:
+        """Add up what lies between two readings."""
         elapsed = now.moment_s - past.moment_s
+        asked = elapsed - min(elapsed, max(0.0, now.owed_s - past.owed_s))
         own = max(0.0, (now.own_s or 0.0) - (past.own_s or 0.0))
         self.is_idle = self._does_nothing(now)
-        if past.idle_s is None or now.idle_s is None or self.is_idle:
-            share = 1.0
-        else:
+        free = math.inf
+        if past.idle_s is not None and now.idle_s is not None and not self.is_idle:
             # What the guest could have had: what lay idle, and what it used itself; at most what others left of
             # the quota.
             free = max(0.0, now.idle_s - past.idle_s) + own
             if self._quota is not None:
                 free = min(free, self._quota * elapsed - (now.metered_s - past.metered_s) + own)
-            share = min(1.0, max(0.0, free) / (self._processors * elapsed))
-        owed = min(elapsed, max(0.0, now.owed_s - past.owed_s))
-        return min(elapsed, max(own / self._processors, share * (elapsed - owed)))
+        free = max(0.0, free) / elapsed
+        share = min(1.0, free / self._processors)
+        self._passed_s += min(elapsed, max(own / self._processors, share * asked))
+        # Its clock waits for all processors that it may use, since a late verdict is better than a wrong one. That
+        # it was starved is said only where it had not even one: nobody knows whether it could use a second.
+        self._starved_s += (1.0 - min(1.0, free / min(1.0, self._processors))) * asked
+        self._asked_s += asked
 
     def _does_nothing(self, now: Reading) -> bool:
         """Whether the guest has long done next to nothing: who is starved still gets a little, and takes it."""

@@ -58,6 +58,24 @@ def test_originals_pass_and_masked_ones_fail(executing: Groundup, tmp_path: Path
     assert found.tries[1].failure == "missing dependency in test"
 
 
+@pytest.mark.parametrize("first", ["pass", "import time; time.sleep(3)", "sum(range(60_000_000))"])
+def test_an_original_that_fails_is_told_so_rather_than_that_the_machine_was_busy(
+    executing: Groundup, tmp_path: Path, first: str
+) -> None:
+    """Whether the test waits or computes: the time in which act waits for a step is nobody's starvation."""
+    tests = f"import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        {first}\n"
+    files = {**PYTHON.masked, "tests/test_app.py": f"{tests}        self.assertEqual(1, 2)\n"}
+    data = write_tiny(tmp_path / "failing", {"tiny-python": PYTHON._replace(masked=files)})
+    shutil.rmtree(tmp_path / "cache/data/dibench")
+    take_folder("dibench", data, Settings(cache_dir=tmp_path / "cache"), unpack=True)
+    ended = executing("curate", "validate", "dibench", "--tasks", "tiny-python", "-k", "1", "--json")
+    (found,) = ended.document["tasks"]
+    assert (found["standing"], "the original fails" in found["why"]) == ("invalid", True), found
+    assert "1 != 2" in found["why"]
+    ended = executing("run", "dibench", "-a", "oracle", "--grader", "execution", "--json")
+    assert (ended.code, verdict(ended, tmp_path)["score"]["value"]) == (0, 0)
+
+
 def test_what_is_known_is_not_tried_again(executing: Groundup) -> None:
     """A valid instance is a member of the group `valid`, and found again only when asked for."""
     arguments = ("curate", "validate", "dibench", "--tasks", "tiny-python", "-k", "1", "--json")

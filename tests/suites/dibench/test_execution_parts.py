@@ -324,6 +324,8 @@ async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_pa
         ("oracle", "timeout", 10.0, "not executed"),
         ("nop", "timeout", 10.0, "not executed"),
         ("oracle", "failing tests", 10.0, "invalid"),
+        ("oracle", "failing tests", 4.6, "invalid"),
+        ("oracle", "timeout", 4.6, "infrastructure"),
         ("oracle", "missing dependency in test", 0.0, "invalid"),
     ],
 )

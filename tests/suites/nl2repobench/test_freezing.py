@@ -40,16 +40,16 @@ def _bench(trial: Trial, files: dict[str, str]) -> Bench:
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "starved_s", "quiet"),
+    ("duration_s", "uncounted_s", "quiet"),
     [(100.0, 0.0, 100.0), (900.0, 850.0, 100.0), (120.0, 30.0, 120.0)],
     ids=["quiet", "one thread among many", "hardly busy"],
 )
 def test_neighbours_do_not_lengthen_the_limits_of_a_recipe(
-    duration_s: float, starved_s: float, quiet: float
+    duration_s: float, uncounted_s: float, quiet: float
 ) -> None:
     """The time recorded of a run is at most what it took, without what neighbours took of two processors."""
     result = CommandResult(
-        exit_code=0, ending=Ending.EXITED, stdout=b"", stderr=b"", duration_s=duration_s, starved_s=starved_s
+        exit_code=0, ending=Ending.EXITED, stdout=b"", stderr=b"", duration_s=duration_s, uncounted_s=uncounted_s
     )
 
     assert quiet_s(result, 2) == quiet

@@ -18,6 +18,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind
+from groundup.grading.last_words import speaks_of_time
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.settings import Settings
 from groundup.suites.base import Grader, Validation, Validator
@@ -32,7 +33,9 @@ _OF_TIME = frozenset({
 })  # fmt: skip
 """Failures that an original has where time is short; a missing package is missing however long one waits."""
 _BUSY = 0.15
-"""From which part of the time on a machine that kept it from a job may have decided how the job ended."""
+"""From which part of the time on a machine that kept it from a job may have decided that the job was late."""
+_HEAVY = 2 / 3
+"""The same for a job that failed at something that does not speak of time."""
 Reference = Callable[[Task, str, Path, Bench], Awaitable[None]]
 """Writes a subject's submission, as `Suite.reference` does."""
 TryOnce = Callable[[Which, int], Awaitable[Verdict]]
@@ -201,9 +204,9 @@ def _decided_by_time(last: TryRecord) -> tuple[Standing, str] | None:
     if not timed_out and (last.subject != "oracle" or last.failure not in _OF_TIME):
         return None
     whose = "the original" if last.subject == "oracle" else "the masked repository"
-    if last.starved >= _BUSY:
+    if last.starved >= (_BUSY if timed_out or speaks_of_time(last.reason) else _HEAVY):
         kept = f"the machine was busy and kept {last.starved:.0%} of the time from {whose}"
-        return "infrastructure", f"{kept}; try again when it is quiet: {last.reason}"
+        return "infrastructure", f"{last.reason}; {kept}: try again when it is quiet"
     if timed_out:
         return "not executed", f"{whose} takes longer than ci_timeout_s; raise it and use --again: {last.reason}"
     return None
