@@ -1,5 +1,6 @@
 """Pulling published data."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -44,6 +45,32 @@ async def test_only_the_data_folder_of_the_named_commit_arrives(
     stored = (settings.data / "toy" / "origin.json").read_text()
     assert DataOrigin.model_validate_json(stored) == origin
     assert sorted(path.name for path in settings.data.iterdir()) == ["toy"]
+
+
+@pytest.mark.parametrize("form", ["pattern", "base", "bare"])
+async def test_a_mirror_is_asked_first(
+    repository: PublishedRepository, settings: Settings, tmp_path: Path, form: str
+) -> None:
+    """The setting `git_mirror` holds here as for recipes; the origin stays the publisher's."""
+    published = repository.model_copy(update={"address": "https://host.invalid/owner/name"})
+    place = tmp_path / "mirror" / ("owner+name" if form == "pattern" else "host.invalid/owner/name")
+    place.parent.mkdir(parents=True)
+    if form == "bare":
+        shutil.copytree(Path(repository.address, ".git"), place)
+    else:
+        shutil.copytree(repository.address, place)
+    pattern = "{owner}+{name}" if form == "pattern" else ""
+    mirrored = settings.model_copy(update={"git_mirror": str(tmp_path / "mirror" / pattern)})
+    origin = (await pull("toy", published, mirrored)).origin
+    assert (origin.source, origin.commit) == (published.address, repository.commit)
+
+
+async def test_the_publisher_is_asked_where_the_mirror_has_nothing(
+    repository: PublishedRepository, settings: Settings, tmp_path: Path
+) -> None:
+    """A mirror that lacks one repository hinders nothing."""
+    mirrored = settings.model_copy(update={"git_mirror": str(tmp_path / "nothing")})
+    assert (await pull("toy", repository, mirrored)).origin.files == 1
 
 
 async def test_a_second_pull_replaces_the_first(repository: PublishedRepository, settings: Settings) -> None:

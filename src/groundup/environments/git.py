@@ -91,7 +91,7 @@ class GitRepository:
                 return
         raise kind("; ".join(refused))
 
-    async def fetch_commit(self, address: str, commit: str) -> None:
+    async def fetch_commit(self, address: str, commit: str, advice: str = _ADVICE) -> None:
         """Fetch one commit; servers that do not hand out single ones are asked for everything.
 
         Raises `NetworkError`, or `TaskError` when the repository answers and has no such commit.
@@ -101,7 +101,7 @@ class GitRepository:
             return
         one = await self.run("fetch", "--quiet", "--depth=1", "--no-tags", address, commit)
         if not one.ok:
-            await self.fetch_all(address)
+            await self.fetch_all(address, advice)
         if not (await self.run("cat-file", "-e", f"{commit}^{{commit}}")).ok:
             raise TaskError(f"{address} has no commit {commit}; mend the recipe")
 
@@ -158,8 +158,9 @@ class GitRepository:
         work: Path,
         limits: TreeLimits | None = None,
         without: Iterable[str] = (),
+        folder: str = ".",
     ) -> None:
-        """Write the tree of *commit*, *without* some paths, into the new folder *destination*, byte for byte."""
+        """Write *folder* of *commit*, *without* some paths, into the new folder *destination*, byte for byte."""
         (self._folder / "info").mkdir(exist_ok=True)
         (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
         archive = work / "commit.tar"
@@ -170,7 +171,7 @@ class GitRepository:
             str(archive),
             commit,
             "--",
-            ".",
+            folder,
             *(f":(exclude,top,literal){path}" for path in without),
         )
         if not printed.ok:

@@ -3,7 +3,7 @@
 The data lands under `settings.data/<suite>`, whole or not at all, beside `origin.json`, which says where it came
 from. Further data sets have names and lie under `settings.data/@<name>/<suite>`: SUITE@NAME is the suite with one.
 Data of another origin is never replaced, and what was changed since it was pulled is kept. Nothing in the data is
-executed. Git's own configuration (proxies, `insteadOf` mirrors) applies.
+executed. The setting `git_mirror` and Git's own configuration (proxies, `insteadOf` mirrors) apply.
 """
 
 import os
@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from pydantic import Field, ValidationError
 
-from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, UsageError
+from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.environments.git import GitRepository
+from groundup.environments.git import GitRepository, addresses_of
 from groundup.registries.cache import FetchCache
 from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
@@ -33,7 +33,10 @@ from groundup.trees.writer import TreeLimits, copy_tree
 
 ORIGIN_FILE = "origin.json"
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
-_ADVICE = "clone it elsewhere and use --from FOLDER, or point Git at a mirror with url.<base>.insteadOf"
+_ADVICE = (
+    "clone it elsewhere and use --from FOLDER, or name a mirror (setting git_mirror, or Git's own "
+    "url.<base>.insteadOf)"
+)
 _LIMITS = TreeLimits(files=500_000, bytes=20 * 1024**3, ratio=1000)
 
 
@@ -108,13 +111,11 @@ async def pull(
     try:
         repository = GitRepository(work / "repository")
         await repository.create()
-        commit = await _fetch(published, repository)
-        whole = work / "whole"
-        await repository.export(commit, whole, work, _LIMITS)
-        wanted = whole / published.folder
-        if not wanted.is_dir():
+        commit = await _fetch(published, repository, settings.git_mirror)
+        if not (await repository.run("cat-file", "-e", f"{commit}:{published.folder}/")).ok:
             raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
-        wanted.rename(work / "data")
+        await repository.export(commit, work / "whole", work, _LIMITS, folder=published.folder)
+        (work / "whole" / published.folder).rename(work / "data")
         origin = _origin(work / "data", published.address, commit, check)
         return _put_in_place(suite, work / "data", origin, settings)
     finally:
@@ -242,19 +243,21 @@ def _parent(settings: Settings) -> None:
         ) from error
 
 
-async def _fetch(published: PublishedRepository, repository: GitRepository) -> str:
-    """Fetch the one commit and return its full name.
-
-    Servers that do not hand out single commits, or that are given a short name, are asked for everything.
-    """
-    address, commit = published.address, published.commit
-    one = await repository.run("fetch", "--quiet", "--depth=1", "--no-tags", address, commit)
-    if not one.ok:
-        await repository.fetch_all(address, _ADVICE)
-    found = await repository.resolve("FETCH_HEAD" if one.ok else commit)
-    if found is None:
-        raise UsageError(f"{address} has no commit {commit}; name another with --commit")
-    return found
+async def _fetch(published: PublishedRepository, repository: GitRepository, mirror: str | None) -> str:
+    """Fetch the one commit, from the *mirror* if that has it, and return its full name."""
+    refused: list[Exception] = []
+    for address in addresses_of(published.address.removeprefix("https://"), mirror):
+        try:
+            await repository.fetch_commit(address, published.commit, _ADVICE)
+        except (NetworkError, TaskError) as error:
+            refused.append(error)
+        else:
+            found = await repository.resolve(published.commit)
+            assert found is not None
+            return found
+    if isinstance(refused[-1], NetworkError):
+        raise refused[-1]
+    raise UsageError(f"{published.address} has no commit {published.commit}; name another with --commit")
 
 
 def _copy(folder: Path, data: Path) -> None:
