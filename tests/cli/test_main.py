@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from groundup import __version__
-from groundup.cli.main import COMMANDS, JOBS, create_app, declared, main
+from groundup.cli.main import COMMANDS, FIRST, GATHERED, JOBS, create_app, declared, main
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.patience import patient
 
@@ -67,16 +67,41 @@ def test_a_list_of_tasks_imports_no_grader_and_no_settings(tmp_path: Path) -> No
     assert count < 240  # 188 when this was written
 
 
-def test_the_help_lists_every_command_once_by_job_and_what_is_used_most_first(groundup: Groundup) -> None:
-    """Somebody new sees the way from submissions to a comparison before anything else."""
+def listed_in(out: str) -> list[str]:
+    """Return the commands that a help describes."""
+    described = [line.split()[0] for line in out.splitlines() if re.match(r"  [a-z]+ {2,}\S", line)]
+    return [name for name in described if name in {*GATHERED, *(one.partition(" ")[0] for one in COMMANDS)}]
+
+
+def test_the_first_screen_lists_a_dozen_and_names_the_others(groundup: Groundup) -> None:
+    """Somebody new sees the way from a demo to a comparison on one screen, and that there is more."""
+    out = groundup("--help").out
+    assert listed_in(out) == [name for names in FIRST.values() for name in names]
+    assert len(listed_in(out)) <= 13
+    assert len(out.splitlines()) <= 54
+    for name in COMMANDS:
+        assert re.search(rf"\b{name.partition(' ')[0]}\b", out)
+    assert "groundup help all" in out
+
+
+def test_the_whole_help_lists_every_command_once_by_job(groundup: Groundup) -> None:
+    """Each has its line below the job that it does."""
     listed = [name for names in JOBS.values() for name in names]
     assert sorted(listed) == sorted({name.partition(" ")[0] for name in COMMANDS})
-    assert listed[:6] == ["evaluate", "run", "report", "compare", "show", "why"]
-    out = groundup("--help").out
-    assert [
-        line.split()[0] for line in out.splitlines() if line.startswith("  ") and line.split()[0] in listed
-    ] == listed
+    out = groundup("help", "all").out
+    assert [name for name in listed_in(out) if name not in GATHERED] == listed
     assert all(f"{job}:" in out for job in JOBS)
+
+
+@pytest.mark.parametrize("name", [name for names in GATHERED.values() for name in names])
+def test_what_is_gathered_in_a_group_works_by_itself_too(groundup: Groundup, name: str) -> None:
+    """Lines that people know, and that pages show, stay right."""
+    (place,) = (one for one, names in GATHERED.items() if name in names)
+    ended = groundup(place, name, "--help")
+    assert ended.code == 0
+    alone = groundup(name, "--help").out.replace(f" {name}", f" {place} {name}", 1)
+    assert ended.out.split() == alone.split()
+    assert name in groundup(place, "--help").out
 
 
 def test_a_command_that_does_not_exist_is_answered_with_what_is_like_it(groundup: Groundup) -> None:

@@ -27,6 +27,8 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 def descend(arguments: list[str]) -> tuple[Any, list[str]]:
     """Return the command that *arguments* name, and what is left of them."""
     found: Any = create_app()
+    if arguments[:1] == ["help"]:  # `main` takes it as --help of what follows
+        arguments = [] if arguments[1:] == ["all"] else arguments[1:]
     while hasattr(found, "commands") and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
         inner = found.get_command(typer.Context(found), name)

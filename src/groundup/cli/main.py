@@ -95,8 +95,21 @@ GROUPS = {
     "image": "Make container images of what this machine has.",
     "leaderboard": "Pack runs so that others can check them, and rank them on a page.",
     "recipe": "Make and check recipes, which hold what strict grading needs.",
+    "task": "Make tasks and check them: curate, recipe, audit, image.",
+    "machine": "Prepare machines: doctor, warm, fleet, clean.",
 }
 """What each group of commands is about."""
+
+GATHERED = {"task": ("curate", "recipe", "audit", "image"), "machine": ("doctor", "warm", "fleet", "clean")}
+"""Groups of what is seldom needed; `groundup audit` works like `groundup task audit`."""
+
+FIRST = {
+    "Begin": ("demo", "suites", "tasks", "data"),
+    "Measure": ("evaluate", "run", "resume"),
+    "Understand": ("report", "why", "compare", "view"),
+    "Groups": ("task", "machine"),
+}
+"""What `groundup --help` lists: enough for somebody new."""
 
 JOBS = {
     "Measure": (
@@ -118,7 +131,7 @@ JOBS = {
     "Dependencies of a repository": ("infer", "registry"),
     "Machines": ("doctor", "fleet", "warm", "image", "init", "demo", "docs", "clean"),
 }
-"""Every command and group by what somebody wants to do, as the help lists them."""
+"""Every command and group by what somebody wants to do, as `groundup help all` lists them."""
 
 ABOUT = """Measure software built from the ground up.
 
@@ -135,8 +148,8 @@ READER_LEFT = 141
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
-def create_app() -> CommandPanel:
-    """Return the command line."""
+def create_app(*, whole: bool = False) -> CommandPanel:
+    """Return the command line; its help lists what is used most, or the *whole*."""
     app = typer.Typer(
         cls=CommandPanel,
         help=ABOUT,
@@ -146,17 +159,23 @@ def create_app() -> CommandPanel:
         context_settings=_HELP,
     )
     app.callback()(_callback)
-    members = {
-        name: _command(name) if name in COMMANDS else _group(name) for names in JOBS.values() for name in names
-    }
-    return group(app, members, JOBS)
+    every = [*(name for names in JOBS.values() for name in names), *GATHERED]
+    members = {name: _member(name) for name in every}
+    if whole:
+        return group(app, members, {**JOBS, "Groups of them": tuple(GATHERED)})
+    return group(app, members, FIRST, [name for names in GATHERED.values() for name in names])
+
+
+def _member(name: str) -> Member:
+    return _command(name) if name in COMMANDS else _group(name)
 
 
 def _group(name: str) -> Member:
     def build() -> CommandPanel:
         app = typer.Typer(name=name, cls=CommandPanel, help=GROUPS[name], context_settings=_HELP)
         prefix = f"{name} "
-        members = {known.removeprefix(prefix): _command(known) for known in COMMANDS if known.startswith(prefix)}
+        members = {one: _member(one) for one in GATHERED.get(name, ())}
+        members |= {known.removeprefix(prefix): _command(known) for known in COMMANDS if known.startswith(prefix)}
         return group(app, members, {"Commands": tuple(members)})
 
     return Member(GROUPS[name], build)
@@ -223,7 +242,9 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
     from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
 
     try:
-        if not _glanced(given):
+        if given == ["all", "--help"]:
+            create_app(whole=True)(args=["--help"], prog_name="groundup")
+        elif not _glanced(given):
             create_app()(args=given, prog_name="groundup")
     except SystemExit as ending:
         if isinstance(ending.__context__, BrokenPipeError):

@@ -244,6 +244,8 @@ class CommandPanel(TyperGroup):
 
     members: Mapping[str, Member]
     jobs: Mapping[str, tuple[str, ...]]
+    gathered: frozenset[str]
+    """Members that a group among them has, too, whose help lists them."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer's own
         """Show the help where no command is given."""
@@ -253,8 +255,9 @@ class CommandPanel(TyperGroup):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer's own
-        """Return the names in the order of the help."""
-        return [name for names in self.jobs.values() for name in names]
+        """Return the names in the order of the help, then the others, which shells complete, too."""
+        listed = [name for names in self.jobs.values() for name in names]
+        return [*listed, *(name for name in self.members if name not in listed)]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]  # typer's own
         """Return a command; a name that is unknown is answered with what is like it, so all are built for it."""
@@ -273,10 +276,19 @@ class CommandPanel(TyperGroup):
         for job, names in self.jobs.items():
             with formatter.section(job):
                 formatter.write_dl([(name.ljust(widest), self.members[name].summary) for name in names])
+        listed = {name for names in self.jobs.values() for name in names}
+        if others := self.members.keys() - listed - self.gathered:
+            with formatter.section("More, which `groundup help all` describes"):
+                formatter.write_text(", ".join(sorted(others)))
 
 
-def group(app: typer.Typer, members: Mapping[str, Member], jobs: Mapping[str, tuple[str, ...]]) -> CommandPanel:
+def group(
+    app: typer.Typer,
+    members: Mapping[str, Member],
+    jobs: Mapping[str, tuple[str, ...]],
+    gathered: Collection[str] = frozenset(),
+) -> CommandPanel:
     """Return *app* with *members*; its class must be `Group`."""
     made: Any = typer.main.get_command(app) if app.registered_callback else typer.main.get_group(app)
-    made.members, made.jobs = members, jobs
+    made.members, made.jobs, made.gathered = members, jobs, frozenset(gathered)
     return made  # type: ignore[no-any-return]  # what typer makes of the class `Group`
