@@ -6,7 +6,7 @@ DEMO_STAMP := $(VENV)/.demo-ready
 STAMP := $(VENV)/.ready
 BROWSER_STAMP := $(VENV)/.browser-ready
 
-.PHONY: setup demo test test-containers browser clients check docs lock clean
+.PHONY: setup demo wheel test test-containers browser clients check docs lock clean
 
 setup: $(STAMP)
 
@@ -25,6 +25,10 @@ $(STAMP): $(DEMO_STAMP) requirements.lock
 
 demo: $(DEMO_STAMP)
 	$(BIN)/groundup demo
+
+# The package as one file in dist/, which pip installs on other machines.
+wheel: $(DEMO_STAMP)
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 # Which tests, as pytest takes them: make test TESTS=tests/cli
 TESTS ?=

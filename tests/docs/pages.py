@@ -12,7 +12,7 @@ PAGES = tuple(
     sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"])
 )
 
-_FENCE = re.compile(r'^```(\w*)(?: title="([^"]*)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"(?:^`([^`\n]+)`:\n\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:^    .*\n|^\n)+", re.MULTILINE)
 _CALL = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?groundup .*$")
 _NEXT = frozenset({"|", ">", "2>", "&&", ";"})
@@ -20,10 +20,10 @@ _NOT_SHELL = frozenset({"text", "toml", "python", "json", "jsonl", "markdown", "
 
 
 class Block(NamedTuple):
-    """A block of code: its language, the file that it shows, its text."""
+    """A block of code: the file that it shows, which the line before it names, its language, its text."""
 
-    language: str
     title: str
+    language: str
     text: str
 
 

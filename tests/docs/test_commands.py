@@ -21,7 +21,6 @@ from tests.needs import lack
 
 SHOWN = [(page.name, tuple(line)) for page in PAGES for line in command_lines(page)]
 SAID = sorted({(page.name, tuple(line)) for page in PAGES for line in mentioned(page)})
-TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 
 def descend(arguments: list[str]) -> tuple[Any, list[str]]:
@@ -63,8 +62,9 @@ def test_pages_show_many_commands() -> None:
 @pytest.mark.end_to_end
 @pytest.mark.registry
 @pytest.mark.timeout(900)
-def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
-    """A newcomer types what the tutorial shows, every command ends with 0, and prints what the tutorial shows."""
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "tutorial.md"], ids=lambda page: page.stem)
+def test_a_page_for_newcomers_does_what_it_says(tmp_path: Path, page: Path) -> None:
+    """A newcomer types what the page shows, every command ends with 0, and prints what the page shows."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDUP_")}
     environment["COLUMNS"] = "120"  # as the page was made: a narrower table leaves columns out
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
@@ -85,13 +85,12 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     folder = tmp_path
     instead = "sqlparse"
     printed = ""
-    for block in blocks(TUTORIAL):
+    for block in blocks(page):
         if block.title:
             (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.title).write_text(block.text, encoding="utf-8")
-        elif block.language != "console":
+        elif block.language in ("text", "json"):
             assert instead != "sqlparse" or not (lost := not_printed(block, printed)), f"{lost}\n{printed}"
-            continue
         for line in block.text.splitlines() if block.language == "console" else ():
             if line.startswith("$ cd "):
                 folder = folder / line.removeprefix("$ cd ")
@@ -135,9 +134,9 @@ def _masked(text: str) -> str:
 
 def test_what_a_page_shows_is_compared() -> None:
     """Another word is found, and another number is none."""
-    assert not not_printed(Block("text", "", "a  b 12\n...\n"), "x\na b 3.5\n")
-    assert not_printed(Block("text", "", "a c 12\n"), "a b 12\n") == ["a c 12"]
+    assert not not_printed(Block("", "text", "a  b 12\n...\n"), "x\na b 3.5\n")
+    assert not_printed(Block("", "text", "a c 12\n"), "a b 12\n") == ["a c 12"]
     shown, real = '{"a": {"b": "one ...", "c": [1]}}', '{"a": {"b": "one two", "c": [2, 3], "d": 4}}'
-    assert not not_printed(Block("json", "", shown), real)
-    assert not_printed(Block("json", "", shown.replace("b", "x")), real) == [".a.x"]
-    assert not_printed(Block("json", "", shown.replace("one", "two")), real) == [".a.b"]
+    assert not not_printed(Block("", "json", shown), real)
+    assert not_printed(Block("", "json", shown.replace("b", "x")), real) == [".a.x"]
+    assert not_printed(Block("", "json", shown.replace("one", "two")), real) == [".a.b"]

@@ -17,8 +17,7 @@ from typing_extensions import override
 from groundup import catalog
 from groundup.settings import Settings
 from tests.cli.conftest import Groundup
-from tests.docs.pages import PAGES, blocks, command_lines
-from tests.docs.test_commands import TUTORIAL
+from tests.docs.pages import PAGES, ROOT, blocks, command_lines
 from tests.runs.toy import BEHAVIOUR, ToyGrader, ToySuite
 
 RUNS = ("my-run", "model-a", "model-b")
@@ -136,7 +135,7 @@ def prepare(line: tuple[str, ...], groundup: Groundup, home: Path) -> None:
         if option == "-p" or (option == "--from" and line[0] == "import"):
             predict(home / value.removeprefix("~/"))
         if option == "--from" and value == "my-tasks":
-            for block in blocks(TUTORIAL):
+            for block in blocks(ROOT / "docs" / "tutorial.md"):
                 if block.title.startswith("my-tasks/"):
                     (home / block.title).parent.mkdir(parents=True, exist_ok=True)
                     (home / block.title).write_text(block.text)
