@@ -21,9 +21,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from groundup.environments.packing import pack_folder, unpack_folder  # noqa: E402
 from groundup.environments.requests import Layer  # noqa: E402
 from groundup.episodes.equipment import equipment  # noqa: E402
-from groundup.fleet.layers import LayerShelf, pack_layer, unpack_layer  # noqa: E402
+from groundup.fleet.layers import LayerShelf  # noqa: E402
 from groundup.settings import load  # noqa: E402
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes  # noqa: E402
 from groundup.trees.digest import tree_digest  # noqa: E402
@@ -58,11 +59,11 @@ def packed_all(found: dict[str, list[Layer]], folder: Path) -> list[Packed]:
     packing_s = unpacking_s = 0.0
     for number, layer in enumerate(layers.values()):
         place, began = folder / f"{number}.packed", time.process_time()
-        pack_layer(layer, place)
+        pack_folder(layer.path, place)
         packing_s += time.process_time() - began
         content, began = tree_digest(layer.path).digest, time.process_time()
         with tempfile.TemporaryDirectory(dir=folder) as room:
-            unpack_layer(place, Path(room), content)
+            unpack_folder(place, Path(room), content)
             unpacking_s += time.process_time() - began
         packed.append((layer, place, content_mb(layer)))
     whole_mb = sum(size for *_, size in packed)

@@ -12,8 +12,9 @@ import zstandard
 
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
+from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
-from groundup.fleet.layers import LayerShelf, OtherNodes, pack_layer, unpack_layer
+from groundup.fleet.layers import LayerShelf, OtherNodes
 from groundup.trees.digest import tree_digest
 from tests.fleet.test_orders import a_tree
 
@@ -79,16 +80,16 @@ def test_a_hostile_layer_stays_inside(tmp_path: Path, name: str) -> None:
     packed.write_bytes(zstandard.compress(buffer.getvalue()))
     room.mkdir()
     with pytest.raises(InfrastructureError, match="a layer was"):
-        unpack_layer(packed, room, "sha256:1")
+        unpack_folder(packed, room, "sha256:1")
     assert not (tmp_path / "outside").exists()
 
 
 def test_a_layer_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     """Half of a layer is none."""
     layer = a_layer(tmp_path)
-    pack_layer(layer, tmp_path / "packed")
+    pack_folder(layer.path, tmp_path / "packed")
     data = (tmp_path / "packed").read_bytes()
     (tmp_path / "packed").write_bytes(data[: len(data) // 2])
     (tmp_path / "room").mkdir()
     with pytest.raises(InfrastructureError, match="damaged"):
-        unpack_layer(tmp_path / "packed", tmp_path / "room", tree_digest(layer.path).digest)
+        unpack_folder(tmp_path / "packed", tmp_path / "room", tree_digest(layer.path).digest)

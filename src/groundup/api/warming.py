@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from groundup.api.warm_bundles import used_layers, write_bundle
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
@@ -38,12 +39,19 @@ async def warm(
     jobs: int = 2,
     grader: str | None = None,
     report: Callable[[Warmed, int], None],
+    bundle: Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> list[Warmed]:
     """Build the layers of *tasks*, or of all that can be graded; a failure ends no other.
 
     *report* is called with each task that is done and the number of all tasks. *grader*: only what this one needs;
-    None: what any of the suite's graders needs. Raises `UsageError`.
+    None: what any of the suite's graders needs. What is ready then goes into the new file *bundle*; *say* hears
+    what cannot. Raises `UsageError`.
     """
+    if bundle is not None and (os.path.lexists(bundle) or not bundle.parent.is_dir()):
+        raise UsageError(
+            f"{bundle} is there already, or its folder is not; name a new file in a folder that is there"
+        )
     suite = open_suite(name, settings)
     known = {task.id: task for task in suite.tasks()}
     for one in tasks:
@@ -67,8 +75,14 @@ async def warm(
             report(done, len(wanted))
             return done
 
-    async with async_scratch_folder("warm") as scratch, equipment(settings.sandbox, settings) as tools:
-        return list(await asyncio.gather(*(one_task(known[task], tools, scratch) for task in wanted)))
+    with used_layers() as used:
+        async with async_scratch_folder("warm") as scratch, equipment(settings.sandbox, settings) as tools:
+            done = list(await asyncio.gather(*(one_task(known[task], tools, scratch) for task in wanted)))
+    if bundle is not None:
+        ready = [one.task for one in done if one.error is None]
+        minors = sorted({python for task in ready if (python := suite.needs(known[task]).python)})
+        await write_bundle(bundle, name, ready, list(used.layers.values()), minors, settings, say)
+    return done
 
 
 async def _build(

@@ -6,10 +6,6 @@ content, which the driver has from the node that built it.
 """
 
 import asyncio
-import os
-import secrets
-import shutil
-import tarfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,8 +14,8 @@ from typing import Any
 
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.layers import Built
+from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
-from groundup.trees.archives import UNREADABLE
 from groundup.trees.digest import tree_digest
 from groundup.trees.removal import remove_tree
 
@@ -27,67 +23,6 @@ _OPERATION = "groundup_layer"
 _CHUNK = 16 * 1024 * 1024
 _MOST_BYTES = 16 * 1024**3
 _WAIT_S = 60.0
-
-
-def pack_layer(layer: Layer, destination: Path) -> None:
-    """Write what is in *layer* to the file *destination*."""
-    import zstandard
-
-    partial = destination.with_name(f".{destination.name}-{secrets.token_hex(4)}")
-    with (
-        partial.open("wb") as file,
-        zstandard.ZstdCompressor(level=3).stream_writer(file) as packed,
-        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
-    ):
-        for path in sorted(layer.path.rglob("*")):
-            tar.add(path, str(path.relative_to(layer.path)), recursive=False)
-    partial.replace(destination)
-
-
-def unpack_layer(packed: Path, room: Path, content: str) -> None:
-    """Fill `room/tree` from *packed*. Raises `InfrastructureError` when its digest is not *content*."""
-    import zstandard
-
-    tree = room / "tree"
-    tree.mkdir()
-    try:
-        with (
-            packed.open("rb") as file,
-            zstandard.ZstdDecompressor().stream_reader(file) as plain,
-            tarfile.open(fileobj=plain, mode="r|") as tar,
-        ):
-            size = 0
-            for member in tar:
-                size += member.size
-                if size > _MOST_BYTES:
-                    raise ValueError("it is larger than any layer")
-                _unpack(tar, member, tree)
-        if tree_digest(tree).digest != content:
-            raise InfrastructureError("a layer was changed on its way: its digest is another one")
-    except (*UNREADABLE, zstandard.ZstdError, FileExistsError, FileNotFoundError, NotADirectoryError) as error:
-        raise InfrastructureError(f"a layer was damaged on its way: {error}") from error
-
-
-def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Path) -> None:
-    """Write a file, folder or link into *tree*. Raises `ValueError` for what is in no layer, or would lie outside.
-
-    By hand: the filters of `tarfile` are younger than the Python of Debian 12.
-    """
-    place, inside = tree / member.name, os.path.realpath(tree)
-    parts = Path(member.name).parts
-    if not parts or ".." in parts or not Path(os.path.realpath(place.parent)).is_relative_to(inside):
-        raise ValueError(f"{member.name} would lie outside")
-    if member.isdir():
-        place.mkdir(member.mode & 0o755)
-    elif member.issym():
-        place.symlink_to(member.linkname)
-    elif (content := tar.extractfile(member)) is not None and member.isfile():
-        with content, place.open("xb") as file:
-            shutil.copyfileobj(content, file)
-        place.chmod(member.mode & 0o755)
-        os.utime(place, (member.mtime, member.mtime))  # bytecode beside it names this moment
-    else:
-        raise ValueError(f"{member.name} is in no layer")
 
 
 class LayerShelf:
@@ -120,7 +55,7 @@ class LayerShelf:
         packed = self._folder / key.replace("/", "-").replace(":", "-")
         with self._packing:
             if not packed.exists():
-                pack_layer(self._layers[key][0], packed)
+                pack_folder(self._layers[key][0].path, packed)
         with packed.open("rb") as file:
             file.seek(offset)
             return file.read(_CHUNK)
@@ -154,7 +89,7 @@ class OtherNodes:
                     )
                 )
                 if made is not None:
-                    await asyncio.to_thread(unpack_layer, packed, room, self._contents[key])
+                    await asyncio.to_thread(unpack_folder, packed, room, self._contents[key])
                     self.fetched += 1
                     return made
             except (OSError, TimeoutError, InfrastructureError):  # gone, or not what it should be: the next one
