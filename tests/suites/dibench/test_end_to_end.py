@@ -149,6 +149,25 @@ def test_what_was_added_is_looked_up(groundup: Groundup, tmp_path: Path) -> None
     assert found["cacheable"] is False
 
 
+def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_path: Path) -> None:
+    """In the reasons and by `why`: what is missing, what is one too many, and what no registry has."""
+    edited = PYTHON_MASKED.replace("dependencies = []", 'dependencies = ["made-up-name", "unused"]', 1)
+    write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": edited})
+    ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
+    reasons = " | ".join(one["message"] for one in verdict(tmp_path, ended.document)["reasons"])
+    assert "made-up-name" in reasons
+    assert "unused in pyproject.toml" in reasons
+    assert "missing: " in reasons
+    document = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--json").document
+    lost = {one["id"]: one["detail"] for one in document["lost"]}
+    line = next(number for number, text in enumerate(edited.splitlines(), 1) if "made-up-name" in text)
+    assert "no registry has it" in lost["pyproject.toml::made-up-name"]
+    assert f"in line {line}" in lost["pyproject.toml::made-up-name"]
+    assert "the original does not declare it" in lost["pyproject.toml::unused"]
+    missing = [detail for detail in lost.values() if detail.startswith("missing: the original declares `")]
+    assert len(missing) == len(lost) - 2 > 0
+
+
 def test_paths_are_looked_for_in_the_repository(groundup: Groundup, tmp_path: Path) -> None:
     """A path dependency is never asked of a registry by strict; the published code asks for its name."""
     edited = RUST_MASKED + 'made-up-name = { path = "core" }\nserde = { path = "nowhere" }\n'

@@ -24,6 +24,7 @@ from groundup.suites.dibench.answers import Edited, answer, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
+from groundup.suites.dibench.missed import compared
 from groundup.suites.dibench.sizes import sized
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
@@ -91,17 +92,21 @@ class ExecutionGrader(Grader):
         with reading_submission("the submission"):
             edited = await asyncio.to_thread(submitted, problem, submission)
             taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
-            score = await asyncio.to_thread(_text_score, problem, edited)
+            found = await asyncio.to_thread(lambda: answer(problem, edited)[0])
+            score = await asyncio.to_thread(lambda: score_instance(sized(found, problem)))
+        # The job decides; what was missed stands beside it and counts for nothing here.
+        missed = {"tests": tuple(one.model_copy(update={"expected": False}) for one in compared(found))}
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
             result = await self._run(problem, tree, bench)
         except (UnsupportedJobError, WorkflowError) as error:
-            return self._not_executed(task, score, str(error))
+            return self._not_executed(task, score, str(error)).model_copy(update=missed)
         # A job that fails while a registry cannot be reached proves nothing. One that still passes counts.
         failure = failure_of(result)
         if failure is not None and any(trouble.startswith("network ") for trouble in result.registry_troubles):
             raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
-        return self._executed(task, score, result, failure, facts, time.monotonic() - started)
+        graded = self._executed(task, score, result, failure, facts, time.monotonic() - started)
+        return graded.model_copy(update=missed)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -193,11 +198,6 @@ def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> t
             place.unlink(missing_ok=True)  # it may be a link
             place.write_bytes(content)
     return files.taken_back
-
-
-def _text_score(problem: InstanceProblem, edited: Edited) -> InstanceScore:
-    found = answer(problem, edited)[0]
-    return score_instance(sized(found, problem))
 
 
 def _reason(failure: JobFailure, result: JobResult) -> Reason:

@@ -27,6 +27,7 @@ from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import USUAL, Edited, Read, answer, new_dependencies, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem, as_lines
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, score_instance
+from groundup.suites.dibench.missed import compared, missed_reasons
 from groundup.suites.dibench.patches import PatchError
 from groundup.suites.dibench.published import (
     PublishedFailureError,
@@ -41,6 +42,7 @@ from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
 _RESERVATION_MB = 128
 _SHOWN = 6
+_REASONS = 4
 
 
 class TextualGrader(Grader):
@@ -97,16 +99,20 @@ class DIBenchStrictGrader(TextualGrader):
             edited = await asyncio.to_thread(submitted, problem, submission)
             found, broken = await asyncio.to_thread(answer, problem, edited)
         score = score_instance(await asyncio.to_thread(sized, found, problem))
-        compared = time.monotonic()
+        looking = time.monotonic()
         async with self._names.asking() as asking:
             checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
-        timings = {"compare": compared - started, "look up": time.monotonic() - compared}
-        return self._graded(task, score, checked, _reasons(broken, checked), edited, timings)
+        timings = {"compare": looking - started, "look up": time.monotonic() - looking}
+        results = compared(found, checked)
+        reasons = (*_reasons(broken, checked), *missed_reasons(results))[:_REASONS]
+        graded = self._graded(task, score, checked, reasons, edited, timings)
+        return graded.model_copy(update={"tests": results})
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Everything that should be declared is missing."""
-        return self._graded(task, self.missing(task.id), (), (reason,), None, {})
+        graded = self._graded(task, self.missing(task.id), (), (reason,), None, {})
+        return graded.model_copy(update={"tests": compared(answer(self._problems[task.id], None)[0])})
 
     def missing(self, task: str) -> InstanceScore:
         """Return the counts of a prediction that is not there. Raises `TaskError`."""
@@ -154,7 +160,7 @@ def _reasons(broken: Mapping[str, str], checked: tuple[Checked, ...]) -> tuple[R
                 f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             )
             listing.append(Reason(stage=Stage.TEST, message=f"{words} {listed}"[:400]))
-    return tuple(listing[:4])
+    return tuple(listing)
 
 
 def _log(checked: tuple[Checked, ...]) -> bytes:

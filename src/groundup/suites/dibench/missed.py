@@ -1,0 +1,57 @@
+"""What a prediction missed and what it made up, name by name, in the words that people read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.manifests.records import Dependency
+from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key, name_key
+from groundup.suites.dibench.registry_check import Checked, Existence
+
+_SHOWN = 6
+_MADE_UP = {Existence.FAKE: "no registry has it", Existence.INTERNAL_MISSING: "the repository does not have it"}
+
+
+def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[TestResult, ...]:
+    """Return a result for each name that the original or the prediction declares, file by file.
+
+    Each name counts: a missing one in recall, one too many in precision. The detail says what is declared where.
+    """
+    made_up = {(one.path, name_key(one.dependency)): one.existence for one in checked}
+    return tuple(result for file in found.files for result in _of_file(file, made_up))
+
+
+def _of_file(file: FileAnswer, made_up: Mapping[tuple[str, str], Existence]) -> Iterator[TestResult]:
+    wanted = {name_key(one): one for one in file.expected}
+    declared = {name_key(one): one for one in file.predicted or ()}
+    for key in sorted(wanted.keys() | declared.keys()):
+        original, own = wanted.get(key), declared.get(key)
+        shown = f"{file.path}::{(original or own or wanted[key]).name or key}"
+        if own is None:
+            detail = f"missing: the original declares {_words(wanted[key])}"
+            yield TestResult(id=shown, outcome="failed", expected=True, message="missing", detail=detail)
+        elif original is None:
+            why = _MADE_UP.get(made_up.get((file.path, key), Existence.FOUND), "the original does not declare it")
+            detail = f"one too many: {why}; declared as {_words(own)}"
+            yield TestResult(
+                id=shown, outcome="failed", expected=True, message=f"one too many: {why}", detail=detail
+            )
+        else:
+            same = exact_key(original) == exact_key(own)
+            detail = "" if same else f"another declaration: {_words(own)}; the original has {_words(original)}"
+            yield TestResult(id=shown, outcome="passed", expected=True, detail=detail)
+
+
+def _words(dependency: Dependency) -> str:
+    text = " ".join(dependency.text.split()) or f"{dependency.name} {dependency.constraint}".strip()
+    return f"`{text[:200]}`" + (f" in line {dependency.location.line}" if dependency.location else "")
+
+
+def missed_reasons(results: Sequence[TestResult]) -> Iterator[Reason]:
+    """Yield which dependencies are missing, and which are too many, with their files."""
+    for message, words in (("missing", "missing"), ("one too many: the original does not declare it", "too many")):
+        names = [" in ".join(reversed(one.id.split("::", 1))) for one in results if one.message == message]
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            yield Reason(
+                stage=Stage.TEST, message=f"{len(names)} {words}: {', '.join(names[:_SHOWN])}{more}"[:240]
+            )
