@@ -49,7 +49,7 @@ def tasks(
     output: Output = None,
     json: Json = False,
 ) -> int:
-    """List the tasks of SUITE: what this machine has of each, and what its reference scored last."""
+    """List the tasks of SUITE: whether this machine can grade each, and what its reference scored last."""
     from groundup.cli.console import print_document, print_table, say
 
     if statistics:

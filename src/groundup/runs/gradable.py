@@ -247,7 +247,7 @@ def python_advice(command: str) -> str:
     return (
         f"`{command}` fetches them from GitHub's releases (UV_PYTHON_INSTALL_MIRROR "
         "names a copy of these: an https:// address, or file:// and a folder), or install them by the system's "
-        "packages or pyenv and put them on PATH"
+        "packages or pyenv and put them on PATH, or bring them from another machine by `groundup warm --bundle`"
     )
 
 
