@@ -126,12 +126,17 @@ def test_a_build_file_is_no_place_for_tests(executing: Groundup, tmp_path: Path)
 
 def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path) -> None:
     """An invented dependency fails the build, and the kind says that it was not found."""
-    wrong = PYTHON.masked["pyproject.toml"].replace("[]", '["no-such-thing"]')
+    wrong = PYTHON.masked["pyproject.toml"].replace("[]", '["made-up-name"]')
     write_tree(tmp_path / "p/tiny-python", {"pyproject.toml": wrong})
     ended = executing(
         "evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "tiny-python", "--grader", "execution", "--json"
     )
-    assert verdict(ended, tmp_path)["facts"]["failure"] == "dependency not found in build"
+    found = verdict(ended, tmp_path)
+    assert found["facts"]["failure"] == "dependency not found in build"
+    beside = {name: found["scores"][name]["value"] for name in ("precision", "recall", "F1", "fake rate")}
+    assert beside == {"precision": 0, "recall": 0, "F1": 0, "fake rate": 1}, (
+        "one attempt has the paper's whole row"
+    )
 
 
 def test_ablations_and_inference_are_executed_alike(executing: Groundup, tmp_path: Path) -> None:

@@ -19,13 +19,12 @@ from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
 from groundup.languages import LANGUAGES
+from groundup.registries.names import Names
 from groundup.suites.base import Graded, Grader
-from groundup.suites.dibench.answers import Edited, answer, submitted
+from groundup.suites.dibench.answers import Edited, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
-from groundup.suites.dibench.metrics import InstanceScore, score_instance
-from groundup.suites.dibench.missed import compared
-from groundup.suites.dibench.sizes import sized
+from groundup.suites.dibench.text_score import TextScore, nothing_declared, text_score
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
@@ -41,7 +40,7 @@ _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.PROGRAM: Stage.ENVIRONMENT,
     FailureKind.TOOLCHAIN: Stage.ENVIRONMENT,
 }
-_BESIDE = ("precision", "recall", "exact F1")
+_BESIDE = ("precision", "recall", "exact F1", "fake rate")
 EXECUTED = "executed"
 CUTOFF = "packages until"
 KIND = "failure"
@@ -54,11 +53,18 @@ class ExecutionGrader(Grader):
     name = "execution"
     version = VERSION
 
-    def __init__(self, problems: Mapping[str, InstanceProblem], exclude_newer: str, timeout_s: float) -> None:
-        """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`."""
+    def __init__(
+        self,
+        problems: Mapping[str, InstanceProblem],
+        exclude_newer: str,
+        timeout_s: float,
+        names: Names | None = None,
+    ) -> None:
+        """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`. No *names*: none is looked up."""
         self._problems = problems
         self._exclude_newer = exclude_newer
         self._timeout_s = timeout_s
+        self._names = names
 
     @override
     def reservation_mb(self, task: Task) -> int:
@@ -92,10 +98,9 @@ class ExecutionGrader(Grader):
         with reading_submission("the submission"):
             edited = await asyncio.to_thread(submitted, problem, submission)
             taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
-            found = await asyncio.to_thread(lambda: answer(problem, edited)[0])
-            score = await asyncio.to_thread(lambda: score_instance(sized(found, problem)))
+        score = await text_score(problem, edited, self._names)
         # The job decides; what was missed stands beside it and counts for nothing here.
-        missed = {"tests": tuple(one.model_copy(update={"expected": False}) for one in compared(found))}
+        missed = {"tests": tuple(one.model_copy(update={"expected": False}) for one in score.results)}
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
             result = await self._run(problem, tree, bench)
@@ -111,7 +116,7 @@ class ExecutionGrader(Grader):
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return the verdict of what could not be taken in."""
-        score = score_instance(answer(self._problems[task.id], None)[0])
+        score = nothing_declared(self._problems[task.id])
         return self._verdict(task, score, Score(numerator=0, denominator=1), {EXECUTED: False}, (reason,), {})
 
     async def _run(self, problem: InstanceProblem, tree: Path, bench: Bench) -> JobResult:
@@ -137,7 +142,7 @@ class ExecutionGrader(Grader):
     def _executed(
         self,
         task: Task,
-        score: InstanceScore,
+        score: TextScore,
         result: JobResult,
         failure: JobFailure | None,
         facts: Facts,
@@ -155,25 +160,29 @@ class ExecutionGrader(Grader):
         graded = self._verdict(task, score, points, facts, reasons, timings)
         return graded.model_copy(update={"logs": {**result.logs, "ci.json": result.model_dump_json().encode()}})
 
-    def _not_executed(self, task: Task, score: InstanceScore, why: str) -> Graded:
+    def _not_executed(self, task: Task, score: TextScore, why: str) -> Graded:
         reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {why}"[:400])
         return self._verdict(task, score, Score(numerator=0, denominator=0), {EXECUTED: False}, (reason,), {})
 
     def _verdict(
         self,
         task: Task,
-        score: InstanceScore,
+        score: TextScore,
         points: Score,
         facts: Facts,
         reasons: tuple[Reason, ...],
         timings: Mapping[str, float],
     ) -> Graded:
-        texts = scores_of(score, None)
+        texts = scores_of(score.counts, score.existence)
         verdict = Verdict(
             status=Status.GRADED,
             score=points,
-            scores={"F1": score.total.name_only.f1, **{name: texts[name] for name in _BESIDE}},
-            facts=facts_of(score, None) | {name: value for name, value in facts.items() if value is not None},
+            scores={
+                "F1": score.counts.total.name_only.f1,
+                **{name: texts[name] for name in _BESIDE if name in texts},
+            },
+            facts=facts_of(score.counts, score.existence)
+            | {name: value for name, value in facts.items() if value is not None},
             reasons=reasons,
             timings_s=dict(timings),
             grader=GraderIdentity(

@@ -107,11 +107,11 @@ class DiBench(Suite):
         return {
             DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
             DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
-            ExecutionGrader.name: self._execution_grader(),
+            ExecutionGrader.name: self._execution_grader(self._names),
         }
 
-    def _execution_grader(self) -> ExecutionGrader:
-        return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s)
+    def _execution_grader(self, names: Names | None = None) -> ExecutionGrader:
+        return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s, names)
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:
