@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
-from groundup.reports import statistics
-from groundup.reports.statistics import bootstrap, sign_flips, wilson
+from groundup.reports.statistics import holm, mean_interval, sign_flips, standard_error, wilson
+from groundup.reports.subsets import subset_sums, subsets
 
 
 @pytest.mark.parametrize(
@@ -16,7 +17,7 @@ from groundup.reports.statistics import bootstrap, sign_flips, wilson
         (8, 10, 0.4902, 0.9433),
         (0, 10, 0.0, 0.2775),
         (10, 10, 0.7225, 1.0),
-        (2, 2, 0.3424, 1.0),
+        (6, 6, 0.6097, 1.0),
         (81, 263, 0.2553, 0.3662),  # the example of Newcombe (1998), table I
     ],
 )
@@ -28,67 +29,93 @@ def test_wilson_s_interval(successes: int, trials: int, low: float, high: float)
     assert 0 <= found.low <= found.high <= 1
 
 
-def test_one_task_has_neither_interval_nor_p() -> None:
-    """Nothing is known of a share of nothing, and one task says nothing of others."""
+def test_few_tasks_have_no_interval() -> None:
+    """With five tasks no signs are rarer than one in 32, which is no reason to refuse anything at 5 %."""
     assert wilson(0, 0) is None
-    assert wilson(1, 1) is None
-    assert bootstrap([[0.5, 1.0]]) is None
+    assert wilson(5, 5) is None
+    assert wilson(6, 6)
+    assert mean_interval([[0.5, 1.0]]) is None
+    assert mean_interval([[0.0], [1.0], [0.2], [0.3], [0.4]]) is None
+    assert mean_interval([[0.0], [1.0], [0.2], [0.3], [0.4], [0.5]])
     assert sign_flips([0.5]) is None
     assert sign_flips([0.5, 0.0]) is not None
 
 
-def test_the_bootstrap_of_two_values() -> None:
-    """0 and 1 drawn twice give 0 in a quarter of the cases and 1 in another: both ends are inside 95 %."""
-    found = bootstrap([[0.0], [1.0]])
+def test_the_interval_of_six_values_by_hand() -> None:
+    """Of 64 subsets, one mean may lie outside at either end: the lowest value, and the highest."""
+    found = mean_interval([[float(value)] for value in range(6)])
     assert found is not None
-    assert (found.low, found.high) == (0.0, 1.0)
+    assert (found.low, found.high) == (0.0, 5.0)
 
 
-def test_the_bootstrap_of_a_share_comes_near_the_binomial() -> None:
+def test_the_interval_of_a_share_comes_near_the_binomial() -> None:
     """50 of 100: the binomial's 2.5 % and 97.5 % quantiles are 40 and 60."""
-    found = bootstrap([[float(number % 2)] for number in range(100)])
+    found = mean_interval([[float(number % 2)] for number in range(100)])
     assert found is not None
     assert [found.low, found.high] == pytest.approx([0.40, 0.60], abs=0.011)
 
 
-def test_the_bootstrap_draws_tasks_and_not_attempts() -> None:
+def test_tasks_are_drawn_and_not_attempts() -> None:
     """Ten attempts that always agree within their task say no more than one attempt each."""
-    single = bootstrap([[0.0], [1.0], [0.0], [1.0]])
-    repeated = bootstrap([[0.0] * 10, [1.0] * 10, [0.0] * 10, [1.0] * 10])
+    single = mean_interval([[0.0], [1.0]] * 4)
+    repeated = mean_interval([[0.0] * 10, [1.0] * 10] * 4)
     assert single is not None
     assert repeated is not None
     assert (single.low, single.high) == (repeated.low, repeated.high)
+    assert standard_error([[0.0], [1.0]] * 4) == standard_error([[0.0] * 10, [1.0] * 10] * 4)
 
 
-@pytest.mark.parametrize("groups", [[], [[0.5]], [[0.5], []], [[1.0], [1.0], [1.0]]])
-def test_what_resampling_cannot_tell_has_no_interval(groups: list[list[float]]) -> None:
+@pytest.mark.parametrize("groups", [[], [[0.5]], [[0.5], []], [[1.0]] * 7])
+def test_tasks_that_are_alike_have_no_interval(groups: list[list[float]]) -> None:
     """One task, or tasks that are all alike, would give an interval of no width: there is none instead."""
-    assert bootstrap(groups) is None
+    assert mean_interval(groups) is None
 
 
-@given(groups=st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=2, max_size=6))
+@given(groups=st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=2, max_size=16))
 @settings(max_examples=25, deadline=None)
-def test_the_bootstrap_is_the_same_each_time_and_stays_in_range(groups: list[list[float]]) -> None:
+def test_an_interval_is_the_same_each_time_and_stays_in_range(groups: list[list[float]]) -> None:
     """A report can be made again, number for number."""
-    first, second = bootstrap(groups), bootstrap(groups)
+    first, second = mean_interval(groups), mean_interval(groups)
     assert first == second
     if first is not None:
         values = [value for group in groups for value in group]
         assert min(values) - 1e-9 <= first.low <= first.high <= max(values) + 1e-9
 
 
-def test_many_tasks_have_the_same_interval_by_a_quicker_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing how often each distinct result comes up changes how long it takes, not what is found."""
-    groups = [[number % 11 / 10, float(number % 3 == 0)] for number in range(400)]
-    slow = bootstrap(groups)
-    monkeypatch.setattr(statistics, "MANY_TASKS", 10)
-    quick = bootstrap(groups)
-    assert slow is not None
-    assert quick is not None
-    assert (quick.low, quick.high) == pytest.approx((slow.low, slow.high), abs=2e-3)
+@given(differences=st.lists(st.sampled_from([-0.5, -0.1, 0.0, 0.1, 0.2, 1 / 3]), min_size=6, max_size=18))
+@settings(max_examples=100, deadline=None)
+def test_the_interval_and_the_test_beside_it_agree(differences: list[float]) -> None:
+    """Zero lies outside of the interval exactly where p is at most 5 %."""
+    found, chance = mean_interval([[value] for value in differences]), sign_flips(differences)
+    if found is not None and chance is not None:
+        assert (chance <= 0.05) == (not found.low - 1e-9 <= 0 <= found.high + 1e-9)
 
 
-@pytest.mark.parametrize(("successes", "trials"), [(0, 5), (1, 2), (7, 30), (104, 104), (50, 400)])
+@pytest.mark.parametrize("tasks", [1, 7, 8, 9, 20, 97])
+def test_sums_of_subsets_are_those_of_their_bits(tasks: int) -> None:
+    """Tables of eight give what adding one by one does."""
+    values = np.random.default_rng(tasks).normal(size=tasks)
+    drawn = subsets(tasks, 50)
+    for subset, found in zip(drawn, subset_sums(values.tolist(), drawn), strict=True):
+        bits = np.unpackbits(np.frombuffer(subset, dtype=np.uint8), bitorder="little")[:tasks]
+        assert found == pytest.approx(float(bits @ values))
+
+
+def test_the_standard_error_is_that_of_scipy() -> None:
+    """With one value for each task."""
+    values = np.random.default_rng(5).uniform(size=30)
+    assert standard_error([[value] for value in values.tolist()]) == pytest.approx(float(stats.sem(values)))
+    assert standard_error([[0.5]]) is None
+
+
+def test_holm_s_correction_by_hand() -> None:
+    """The lowest of three is multiplied by three, the next by two, and none gets below one before it."""
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([0.9]) == [0.9]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 6), (1, 12), (7, 30), (104, 104), (50, 400)])
 def test_wilson_is_that_of_scipy(successes: int, trials: int) -> None:
     """An implementation of others gives the same ends."""
     found = wilson(successes, trials)
@@ -118,15 +145,33 @@ def test_wilson_covers_the_true_share(share: float, tasks: int) -> None:
     assert held >= 0.91
 
 
-@pytest.mark.parametrize(("tasks", "attempts", "least"), [(30, 1, 0.88), (104, 1, 0.92)])
-def test_the_bootstrap_covers_the_true_mean(tasks: int, attempts: int, least: float) -> None:
-    """Of scores as suites have them: many zeros, many full ones, and what is between. Few tasks cover less."""
+def _scores(generator: np.random.Generator, tasks: int, attempts: int) -> NDArray[np.float64]:
+    """Scores as suites have them: many zeros, many full ones, and what is between; their mean is 0.5."""
+    easy = generator.beta(0.6, 0.6, size=tasks)
+    return generator.binomial(10, easy[:, None], size=(tasks, attempts)) / 10
+
+
+@pytest.mark.parametrize(("tasks", "attempts"), [(6, 1), (10, 1), (30, 3), (104, 1)])
+def test_intervals_cover_the_true_mean(tasks: int, attempts: int) -> None:
+    """95 % of them, by the product's own function."""
     generator = np.random.default_rng(11)
-    samples, held = 200, 0
+    samples, held = 400, 0
     for _ in range(samples):
-        easy = generator.beta(0.6, 0.6, size=tasks)  # mean 0.5
-        scores = generator.binomial(10, easy[:, None], size=(tasks, attempts)) / 10
-        found = bootstrap(scores.tolist())
-        assert found
-        held += found.low <= 0.5 <= found.high
-    assert held / samples >= least
+        found = mean_interval(_scores(generator, tasks, attempts).tolist())
+        held += found is None or found.low - 1e-9 <= 0.5 <= found.high + 1e-9
+    assert held / samples >= 0.93
+
+
+@pytest.mark.parametrize("tasks", [3, 6, 9, 14, 30])
+def test_two_runs_that_do_not_differ_seldom_seem_to(tasks: int) -> None:
+    """At most 6 %: three tasks never do, which the bootstrap before called different in up to 23 %."""
+    generator = np.random.default_rng(12)
+    samples, differ = 400, 0
+    for _ in range(samples):
+        differences = (_scores(generator, tasks, 1) - _scores(generator, tasks, 1)).ravel().tolist()
+        chance = sign_flips(differences)
+        found = mean_interval([[value] for value in differences])
+        outside = found is not None and not found.low - 1e-9 <= 0 <= found.high + 1e-9
+        assert outside == (found is not None and chance is not None and chance <= 0.05)
+        differ += outside
+    assert differ / samples <= 0.07

@@ -7,8 +7,9 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure
+from groundup.reports.formats import markdown
 from groundup.reports.summary import report_of, report_run, side_by_side
-from groundup.reports.views import views_of
+from groundup.reports.views import comparison_views, views_of
 from tests.reports.made import GRADER, Word, run_of
 
 
@@ -120,16 +121,16 @@ def test_pass_at_k_is_estimated_from_all_attempts_at_a_task() -> None:
     assert "pass@3" not in found
 
 
-def test_shares_of_single_attempts_have_wilson_s_interval_and_means_the_bootstrap_s() -> None:
+def test_shares_of_single_attempts_have_wilson_s_interval_and_means_that_by_signs() -> None:
     """The method stands beside the interval."""
-    found = figures({"a": [(1, 1)], "b": [(1, 2)], "c": [(0, 2)]})
+    found = figures({"a": [(1, 1)], "b": [(1, 2)], **{name: [(0, 2)] for name in "cdef"}})
     assert found["solved"].interval is not None
     assert found["solved"].interval.method == "Wilson"
     assert found["mean score"].interval is not None
-    assert "bootstrap over tasks" in found["mean score"].interval.method
-    several = figures({"a": [(1, 1), (0, 1)], "b": [(1, 1), (1, 1)]})
+    assert "permutation test over tasks" in found["mean score"].interval.method
+    several = figures({"a": [(1, 1), (0, 1)], **{name: [(1, 1), (1, 1)] for name in "bcdef"}})
     assert several["solved"].interval is not None
-    assert "bootstrap" in several["solved"].interval.method
+    assert "permutation" in several["solved"].interval.method
 
 
 def test_an_undefined_score_is_in_no_mean_and_is_reported() -> None:
@@ -159,9 +160,26 @@ def test_runs_are_compared_by_the_tasks_that_both_have() -> None:
     assert comparison.difference == pytest.approx(-1 / 6)
     assert (comparison.tasks, comparison.better, comparison.worse, comparison.equal) == (3, 1, 1, 1)
     assert comparison.left_out == ("d", "e", "f")
-    assert comparison.interval is not None
-    assert comparison.interval.low < -1 / 6 < comparison.interval.high
+    assert comparison.interval is None  # three pairs are too few
+    assert comparison.figures[0].standard_error == pytest.approx(0.44096, abs=1e-5)
     assert comparison.warnings == ()
+
+
+def test_several_comparisons_have_corrected_chances() -> None:
+    """Two runs against a base: the smaller p counts twice, and with one comparison nothing is corrected."""
+    words: list[dict[str, list[Word]]] = [
+        {f"t{task}": [(min(task % 4 + more, 4), 4)] for task in range(12)} for more in (0, 1, 2)
+    ]
+    runs = [run_of(name, one) for name, one in zip("abc", words, strict=True)]
+    first, second = (one.figures[0] for one in report_of(runs).comparisons)
+    assert (first.p_value, second.p_value) == (2 / 2**12, 2 / 2**12)
+    assert (first.p_corrected, second.p_corrected) == (4 / 2**12, 4 / 2**12)
+    assert first.correlation is not None
+    assert first.correlation > 0.9
+    text = markdown(comparison_views(report_of(runs)))
+    assert "| \\< 0.001 (\\< 0.001) |" in text
+    assert "p in brackets: corrected" in text
+    assert report_of(runs[:2]).comparisons[0].figures[0].p_corrected is None
 
 
 def test_a_comparison_across_graders_or_suites_says_so() -> None:

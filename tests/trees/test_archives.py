@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundup.domain.errors import SubmissionError
 from groundup.trees.archives import extract_archive
 from groundup.trees.writer import TreeLimits
+from groundup.trees.zstd import zstd
 from tests.trees.hostile import member, names, snapshot, stays_inside, tar_of, targets, zip_of
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -26,7 +26,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
     "xz": lzma.compress,
-    "zst": zstandard.compress,
+    "zst": zstd.compress,
 }
 REGULAR = stat.S_IFREG | 0o644
 

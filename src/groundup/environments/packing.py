@@ -16,12 +16,12 @@ _MOST_BYTES = 16 * 1024**3
 
 def pack_folder(tree: Path, destination: Path, without: Collection[str] = ()) -> None:
     """Write what is in *tree*, but for what lies in folders with a name of *without*, to *destination*."""
-    import zstandard
+    from groundup.trees.zstd import zstd
 
     partial = destination.with_name(f".{destination.name}-{secrets.token_hex(4)}")
     with (
         partial.open("wb") as file,
-        zstandard.ZstdCompressor(level=3).stream_writer(file) as packed,
+        zstd.ZstdFile(file, "wb", level=3) as packed,
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         for path in sorted(tree.rglob("*")):
@@ -47,14 +47,14 @@ def unpack_folder(packed: Path, room: Path, content: str | None) -> None:
 
     Raises `InfrastructureError` for what is damaged, or has another digest than *content*; None: any.
     """
-    import zstandard
+    from groundup.trees.zstd import zstd
 
     tree = room / "tree"
     tree.mkdir()
     try:
         with (
             packed.open("rb") as file,
-            zstandard.ZstdDecompressor().stream_reader(file) as plain,
+            zstd.ZstdFile(file) as plain,
             tarfile.open(fileobj=plain, mode="r|") as tar,
         ):
             size = 0
@@ -65,7 +65,7 @@ def unpack_folder(packed: Path, room: Path, content: str | None) -> None:
                 _unpack(tar, member, tree)
         if content is not None and tree_digest(tree).digest != content:
             raise InfrastructureError("a layer was changed on its way: its digest is another one")
-    except (*UNREADABLE, zstandard.ZstdError, FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+    except (*UNREADABLE, zstd.ZstdError, FileExistsError, FileNotFoundError, NotADirectoryError) as error:
         raise InfrastructureError(f"a layer was damaged on its way: {error}") from error
 
 

@@ -1,10 +1,11 @@
 """Two runs, task by task. A pair exists where both have a score; the rest is named."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import correlation
 
 from groundup.reports.document import AttemptRow, PairedFigure, RunComparison, RunReport, TaskPair, Unpaired
-from groundup.reports.statistics import Power, bootstrap, power, sign_flips
+from groundup.reports.statistics import Power, holm, mean_interval, power, sign_flips, standard_error
 from groundup.reports.views import percent
 
 Value = Callable[[AttemptRow], float | None]
@@ -67,11 +68,42 @@ def _figure(name: str, left: Means, right: Means) -> PairedFigure | None:
         base=math.fsum(left[task] for task in tasks) / len(tasks),
         other=math.fsum(right[task] for task in tasks) / len(tasks),
         difference=math.fsum(differences) / len(tasks),
-        interval=bootstrap([[value] for value in differences]),
+        interval=mean_interval([[value] for value in differences]),
+        standard_error=standard_error([[value] for value in differences]),
+        correlation=_correlation([left[task] for task in tasks], [right[task] for task in tasks]),
         p_value=sign_flips(differences),
         better=sum(value > 0 for value in differences),
         worse=sum(value < 0 for value in differences),
         equal=sum(value == 0 for value in differences),
+    )
+
+
+def _correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+    if len(set(left)) < 2 or len(set(right)) < 2:
+        return None
+    return correlation(left, right)
+
+
+def corrected(comparisons: Sequence[RunComparison]) -> tuple[RunComparison, ...]:
+    """Return *comparisons*, several of them with p-values corrected for being several, figure by figure."""
+    if len(comparisons) < 2:
+        return tuple(comparisons)
+    chances: dict[str, list[float]] = {}
+    for figure in (figure for one in comparisons for figure in one.figures if figure.p_value is not None):
+        chances.setdefault(figure.name, []).append(figure.p_value or 0.0)
+    left = {name: iter(holm(several)) for name, several in chances.items()}
+    return tuple(
+        one.model_copy(
+            update={
+                "figures": tuple(
+                    figure
+                    if figure.p_value is None
+                    else figure.model_copy(update={"p_corrected": next(left[figure.name])})
+                    for figure in one.figures
+                )
+            }
+        )
+        for one in comparisons
     )
 
 

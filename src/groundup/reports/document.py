@@ -69,6 +69,7 @@ class Figure(Record):
     score: Score
     unit: str = Field(description="what the denominator counts")
     interval: Interval | None = None
+    standard_error: float | None = Field(default=None, description="of the value, over tasks; None for one task")
     meaning: str
 
 
@@ -119,7 +120,16 @@ class PairedFigure(Record):
     other: float
     difference: float = Field(description="other minus base")
     interval: Interval | None = None
+    standard_error: float | None = Field(default=None, description="of the difference; None for one pair")
+    correlation: float | None = Field(
+        default=None,
+        description="of the pairs: the higher, the more pairing helps; None where a run's are alike",
+    )
     p_value: float | None = Field(description="by sign flips, two-sided; None for one pair, and when none differs")
+    p_corrected: float | None = Field(
+        default=None,
+        description="p corrected (Holm) for all comparisons of this report; None where there is one",
+    )
     better: int
     worse: int
     equal: int

@@ -11,27 +11,20 @@ tasks' true differences, and a and b are the variances between the k and m attem
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from statistics import NormalDist, fmean, variance
-from typing import TYPE_CHECKING
+from statistics import NormalDist, fmean, stdev, variance
 
 from pydantic import Field
 
 from groundup.domain.records import Record
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from groundup.reports.subsets import ALL_SUBSETS, DRAWS, SEED, subset_sums, subsets
 
 LEVEL = 0.95
-RESAMPLES = 10_000
-SEED = 20261121
-MANY_TASKS = 2000
-"""From here on tasks are drawn by how often each distinct result comes up."""
+LEAST_TASKS = 6
+"""With fewer, no signs are so rare that a test could refuse anything at 5 %."""
+TOO_FEW = f"no interval: fewer than {LEAST_TASKS} tasks say too little of others"
 WILSON = "Wilson"
-EXACT_FLIPS = 12
-"""Up to so many pairs that differ, all their signs are tried."""
-SIGN_FLIPS = f"sign flips: all of them up to {EXACT_FLIPS} pairs that differ, else {RESAMPLES}, seed {SEED}"
-BOOTSTRAP = f"percentile bootstrap over tasks, {RESAMPLES} resamples, seed {SEED}"
+SIGN_FLIPS = f"permutation test over tasks by signs: all up to {ALL_SUBSETS} tasks, else {DRAWS} by seed {SEED}"
+BY_SIGNS = f"what this test does not refuse, {SIGN_FLIPS}"
 
 
 class Interval(Record):
@@ -44,11 +37,11 @@ class Interval(Record):
 
 
 def wilson(successes: int, trials: int) -> Interval | None:
-    """Return Wilson's score interval of a share; None for fewer than two trials, of which it says nothing.
+    """Return Wilson's score interval of a share; None for fewer than `LEAST_TASKS` trials.
 
     Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference".
     """
-    if trials < 2:
+    if trials < LEAST_TASKS:
         return None
     z = 1.959963984540054  # the normal distribution's 97.5 % quantile
     share = successes / trials
@@ -61,55 +54,67 @@ def wilson(successes: int, trials: int) -> Interval | None:
     return Interval(low=low, high=high, method=WILSON)
 
 
-def bootstrap(groups: Sequence[Sequence[float]]) -> Interval | None:
-    """Return the interval of the mean of all values, drawing whole groups (a task's attempts) with replacement.
+def mean_interval(groups: Sequence[Sequence[float]]) -> Interval | None:
+    """Return the interval of the mean of all values, where whole groups (a task's attempts) are independent.
 
-    None for fewer than two groups, and when all groups are alike: resampling then says nothing.
+    None for fewer than `LEAST_TASKS` groups, and when all groups are alike: they tell nothing of others.
     """
     groups = [group for group in groups if group]
-    if len(groups) < 2 or len({(sum(group), len(group)) for group in groups}) == 1:
+    if len(groups) < LEAST_TASKS or len({(sum(group), len(group)) for group in groups}) == 1:
         return None
-    import numpy as np
+    means = sorted(_subset_means(groups))
+    beyond = int((1 - LEVEL) / 2 * (len(means) + 1))  # at each end; the empty subset counts, too
+    return Interval(low=means[beyond - 1], high=means[-beyond], method=BY_SIGNS)
 
-    pairs = [(math.fsum(group), len(group)) for group in groups]
-    generator = np.random.default_rng(SEED)
-    distinct, often = np.array(pairs), None
-    if len(groups) > MANY_TASKS:
-        # How often each distinct task is drawn has the same distribution, and few of so many are distinct.
-        distinct, often = np.unique(distinct, axis=0, return_counts=True)
-    means = np.empty(RESAMPLES)
-    for start in range(0, RESAMPLES, 1000):  # in pieces: 600 tasks would need 50 MB at once
-        if often is None:
-            picks = generator.integers(0, len(groups), size=(1000, len(groups)))
-            sums, counts = distinct[picks, 0].sum(axis=1), distinct[picks, 1].sum(axis=1)
-        else:
-            times = generator.multinomial(len(groups), often / len(groups), size=1000)
-            sums, counts = times @ distinct[:, 0], times @ distinct[:, 1]
-        means[start : start + 1000] = sums / counts
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(low=float(low), high=float(high), method=BOOTSTRAP)
+
+def _subset_means(groups: Sequence[Sequence[float]]) -> list[float]:
+    drawn = subsets(len(groups))
+    sums = subset_sums([math.fsum(group) for group in groups], drawn)
+    counts = subset_sums([float(len(group)) for group in groups], drawn)
+    return [total / count for total, count in zip(sums, counts, strict=True) if count]
 
 
 def sign_flips(differences: Sequence[float]) -> float | None:
     """Return how often chance alone makes a mean difference at least as large: a two-sided permutation test.
 
-    Without an effect, each pair's difference is as likely as its opposite. None when no pair differs, and for one
-    pair alone, of which it says nothing.
+    None when no pair differs, and for one pair alone, of which it says nothing. At most 0.05 exactly where 0 is
+    outside of `mean_interval`.
     """
-    differing = [value for value in differences if value]
-    if not differing or len(differences) < 2:
+    if not any(differences) or len(differences) < 2:
         return None
-    import numpy as np
+    means = _subset_means([[value] for value in differences])
+    rounding = 1e-12 * max(map(abs, differences))
+    # The signs as they were (the empty subset) count, too, so that no p-value is 0.
+    fewer = min(sum(mean <= rounding for mean in means), sum(mean >= -rounding for mean in means))
+    return min(2 * (1 + fewer) / (1 + len(means)), 1.0)
 
-    values = np.array(differing)
-    seen = abs(values.sum()) * (1 - 1e-12)  # sums in another order differ by rounding
-    if len(differing) <= EXACT_FLIPS:
-        numbers = np.arange(2 ** len(differing))[:, None]
-        signs = 1 - 2 * ((numbers >> np.arange(len(differing))) & 1)
-        return float((np.abs(signs @ values) >= seen).mean())
-    signs = np.random.default_rng(SEED).choice((-1, 1), size=(RESAMPLES, len(differing)))
-    # The signs as they were count, too, so that no p-value is 0.
-    return float((1 + (np.abs(signs @ values) >= seen).sum()) / (1 + RESAMPLES))
+
+def standard_error(groups: Sequence[Sequence[float]]) -> float | None:
+    """Return the standard error of the mean of all values, where whole groups are independent; None below two.
+
+    Of a ratio of sums, by linearisation: Cochran (1977), "Sampling Techniques", 6.4.
+    """
+    groups = [group for group in groups if group]
+    if len(groups) < 2:
+        return None
+    count = sum(map(len, groups))
+    mean = math.fsum(value for group in groups for value in group) / count
+    squares = math.fsum(math.fsum(value - mean for value in group) ** 2 for group in groups)
+    return math.sqrt(squares * len(groups) / (len(groups) - 1)) / count
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Return p-values corrected for being several, in their order.
+
+    At most 5 % of such families have one below 0.05 by chance alone: Holm (1979), "A simple sequentially rejective
+    multiple test procedure".
+    """
+    corrected = [0.0] * len(chances)
+    highest = 0.0
+    for place, number in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        highest = max(highest, min((len(chances) - place) * chances[number], 1.0))
+        corrected[number] = highest
+    return corrected
 
 
 def one_of(successes: int, attempts: int, k: int) -> float:
@@ -193,13 +198,13 @@ def _within(groups: Sequence[Sequence[float]]) -> float | None:
     return math.fsum(squares) / sum(len(group) - 1 for group in groups)
 
 
-RANKS = f"studentised bootstrap over shared tasks, {RESAMPLES} resamples, seed {SEED}"
+RANK_DRAWS = 2000
+RANKS = f"largest studentised deviation over shared tasks, {RANK_DRAWS} random signs, seed {SEED}"
 _LEAST_TASKS = 2
 SURE_FROM = 10
 """Over fewer, an interval spans all places: with 2 tasks, they held the true place in 73 % of samples."""
 FEW = f"fewer than {SURE_FROM} shared tasks tell no places apart"
-_PIECE = 500
-"""Resamples at once: 1,000 tasks need 4 MB."""
+_ROUNDING = 1e-12
 
 
 class Rank(Record):
@@ -215,13 +220,13 @@ class Rank(Record):
     method: str = RANKS
 
 
-def ranks(runs: Sequence[tuple[str, Mapping[str, float]]], resamples: int = RESAMPLES) -> tuple[Rank, ...]:
+def ranks(runs: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[Rank, ...]:
     """Rank *runs*, each a name with its score by task, over the tasks that all have; nothing for fewer than two.
 
     Over fewer than `SURE_FROM` tasks, means order the runs and every interval spans all places.
     A run's interval leaves out the places of runs that are surely better or worse. All differences between it
-    and the others are looked at together: the 95 % quantile of their largest studentised deviation over
-    resamples is the critical value. Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with
+    and the others are looked at together: the 95 % quantile of their largest studentised deviation under random
+    signs is the critical value. Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with
     Applications to Mobility across Neighbourhoods and Academic Achievement across Countries", 3.1. Percentiles
     of resampled ranks, by contrast, do not cover where runs are nearly equal (Hall and Miller (2009), "Using the
     bootstrap to quantify the authority of an empirical ranking").
@@ -229,46 +234,49 @@ def ranks(runs: Sequence[tuple[str, Mapping[str, float]]], resamples: int = RESA
     shared = [task for task in runs[0][1] if all(task in scores for _, scores in runs)] if runs else []
     if len(runs) < 2 or len(shared) < _LEAST_TASKS:
         return ()
-    import numpy as np
-
-    values = np.array([[scores[task] for task in shared] for _, scores in runs])  # runs x tasks
-    means = values.mean(axis=1)
-    resampled = _resampled_means(values, resamples)
-    few = len(shared) < SURE_FROM
+    scores = [[scores[task] for task in shared] for _, scores in runs]
     made = []
+    few = len(shared) < SURE_FROM
     for place, (name, _) in enumerate(runs):
-        others = np.delete(np.arange(len(runs)), place)
-        differences = means[others] - means[place]
-        deviations = resampled[:, others] - resampled[:, [place]] - differences
-        errors = deviations.std(axis=0)
-        moving = errors > 1e-12  # a difference that is the same for every task is certain
-        largest = np.abs(deviations[:, moving] / errors[moving]).max(axis=1, initial=0.0)
-        reach = np.quantile(largest, LEVEL) * errors + 1e-12
+        differences = [
+            [theirs - own for theirs, own in zip(other, scores[place], strict=True)]
+            for number, other in enumerate(scores)
+            if number != place
+        ]
+        means = [fmean(one) for one in differences]
+        reaches = _reaches(differences)
+        better = sum(mean > reach for mean, reach in zip(means, reaches, strict=True))
+        worse = sum(mean < -reach for mean, reach in zip(means, reaches, strict=True))
         made.append(
             Rank(
                 run=name,
                 tasks=len(shared),
-                score=float(means[place]),
-                rank=1 + int((differences > 1e-12).sum()),
-                low=1 if few else 1 + int((differences > reach).sum()),
-                high=len(runs) if few else len(runs) - int((differences < -reach).sum()),
+                score=fmean(scores[place]),
+                rank=1 + sum(mean > _ROUNDING for mean in means),
+                low=1 if few else 1 + better,
+                high=len(runs) if few else len(runs) - worse,
                 method=FEW if few else RANKS,
             )
         )
     return tuple(sorted(made, key=lambda one: (one.rank, one.low, one.high)))
 
 
-def _resampled_means(values: "NDArray[np.float64]", resamples: int) -> "NDArray[np.float64]":
-    """Return the mean of each run over tasks drawn with replacement, the same tasks for all: resamples x runs."""
-    import numpy as np
-
-    tasks = values.shape[1]
-    generator = np.random.default_rng(SEED)
-    pieces = []
-    for _ in range(resamples // _PIECE):
-        drawn = generator.multinomial(tasks, np.full(tasks, 1 / tasks), size=_PIECE)
-        pieces.append(drawn @ values.T / tasks)
-    return np.concatenate(pieces)
+def _reaches(differences: Sequence[Sequence[float]]) -> list[float]:
+    """Return for each list of differences how large its mean can be by chance, when all are looked at together."""
+    tasks = len(differences[0])
+    drawn = subsets(tasks, RANK_DRAWS)
+    errors = [stdev(one) / math.sqrt(tasks) for one in differences]
+    largest = [0.0] * len(drawn)
+    for one, error in zip(differences, errors, strict=True):
+        if error <= _ROUNDING:  # a difference that is the same for every task is certain
+            continue
+        mean = fmean(one)
+        # Centred values add up to 0, so their sum with random signs is twice the sum of those with a plus.
+        scale = 2 / (tasks * error)
+        sums = subset_sums([value - mean for value in one], drawn)
+        largest = [max(before, abs(total) * scale) for before, total in zip(largest, sums, strict=True)]
+    critical = sorted(largest)[math.ceil(LEVEL * len(largest)) - 1]
+    return [critical * error + _ROUNDING for error in errors]
 
 
 CHANCE = 0.8

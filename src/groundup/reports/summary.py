@@ -10,10 +10,19 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
-from groundup.reports.comparison import compare, task_means
+from groundup.reports.comparison import compare, corrected, task_means
 from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.review import is_flagged, is_looked_at
-from groundup.reports.statistics import all_of, best_of, bootstrap, one_of, ranks, spread, wilson
+from groundup.reports.statistics import (
+    all_of,
+    best_of,
+    mean_interval,
+    one_of,
+    ranks,
+    spread,
+    standard_error,
+    wilson,
+)
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 
@@ -49,7 +58,7 @@ def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> 
     return Report(
         groundup=__version__,
         runs=tuple(runs),
-        comparisons=tuple(compare(runs[0], other, difference) for other in runs[1:]),
+        comparisons=corrected([compare(runs[0], other, difference) for other in runs[1:]]),
         ranks=ranks([(run.run_id, task_means(run)) for run in runs]) if ranked else (),
     )
 
@@ -244,8 +253,15 @@ def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float
 def _mean(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
     values = [value for group in groups.values() for value in group]
     score = Score(numerator=math.fsum(values), denominator=len(values))
-    interval = bootstrap(list(groups.values()))
-    return Figure(name=name, score=score, unit="attempts", interval=interval, meaning=meaning)
+    by_task = list(groups.values())
+    return Figure(
+        name=name,
+        score=score,
+        unit="attempts",
+        interval=mean_interval(by_task),
+        standard_error=standard_error(by_task),
+        meaning=meaning,
+    )
 
 
 def _share(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:

@@ -7,9 +7,17 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
-from groundup.reports.document import ATTEMPTED, AttemptRow, Figure, Report, RunComparison, RunReport
+from groundup.reports.document import (
+    ATTEMPTED,
+    AttemptRow,
+    Figure,
+    PairedFigure,
+    Report,
+    RunComparison,
+    RunReport,
+)
 from groundup.reports.review import CLEAN
-from groundup.reports.statistics import SIGN_FLIPS, Interval, Power, Rank
+from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Interval, Power, Rank
 from groundup.reports.tables import Bar
 from groundup.suites.base import Summary
 
@@ -264,6 +272,8 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
         rows = [row for row in rows if row[0] not in _TOOK or any(row[1:])]
     methods = {figure.interval.method for run in runs for figure in run.figures if figure.interval}
     notes = tuple(f"95 % interval: {method}" for method in sorted(methods))
+    if any(1 < len({row.task for row in run.attempts}) < LEAST_TASKS for run in runs):
+        notes += (TOO_FEW,)
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
     bars = tuple(_bars(runs)) if len(runs) > 1 else ()
     return View(title="Summary", columns=("figure", *headings), rows=tuple(rows), below=notes, bars=bars)
@@ -384,7 +394,7 @@ def _compared(one: RunComparison) -> View:
             percent(figure.base),
             percent(figure.other),
             _points(figure.difference, figure.interval),
-            "-" if figure.p_value is None else f"{figure.p_value:.3f}",
+            _chance(figure),
             str(figure.better),
             str(figure.worse),
             str(figure.equal),
@@ -393,14 +403,34 @@ def _compared(one: RunComparison) -> View:
     )
     methods = {figure.interval.method for figure in one.figures if figure.interval}
     below = [*one.warnings, *(f"95 % interval of the difference: {method}" for method in sorted(methods))]
+    if 1 < one.tasks < LEAST_TASKS:
+        below.append(TOO_FEW)
+    below += [
+        f"score: standard error of the difference {points(figure.standard_error)}; "
+        f"correlation of the two runs {figure.correlation:.2f}"
+        for figure in one.figures
+        if figure.name == "score" and figure.standard_error is not None and figure.correlation is not None
+    ]
     if any(figure.p_value is not None for figure in one.figures):
         below.append(f"p: {SIGN_FLIPS}")
+    if any(figure.p_corrected is not None for figure in one.figures):
+        below.append("p in brackets: corrected for as many comparisons as are shown (Holm)")
     return View(
         title=f"{one.other} against {one.base}, over the tasks that both have a score for",
         columns=("figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal"),
         rows=rows,
         below=tuple(below),
     )
+
+
+def _chance(figure: PairedFigure) -> str:
+    """Return p, and in brackets p corrected for several comparisons."""
+    shown = [
+        "< 0.001" if value < 0.001 else f"{value:.3f}"
+        for value in (figure.p_value, figure.p_corrected)
+        if value is not None
+    ]
+    return shown[0] + "".join(f" ({value})" for value in shown[1:]) if shown else "-"
 
 
 def _points(difference: float, interval: Interval | None) -> str:

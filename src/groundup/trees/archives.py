@@ -27,7 +27,6 @@ BOMB_FLOOR = 64 * 1024 * 1024
 """Below this many unpacked bytes the ratio of compression does not matter."""
 _STEP = 1024 * 1024
 _IN = 64 * 1024
-_ZSTD_IN = 512
 _WINDOW_BYTES = 256 * 1024 * 1024
 
 
@@ -137,21 +136,12 @@ class _Gzip:
 
 
 def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
-    import zstandard
+    from groundup.trees.zstd import zstd
 
-    # The library's bounded reader takes a cut-off frame for a whole one. Its other interface sees the end, but has
-    # no bound on what one call returns: four bytes can mean 128 KiB, so it is fed in small bites.
+    bounded: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_BYTES.bit_length() - 1}
     try:
-        data = packed.read(_ZSTD_IN)
-        while data:
-            stream = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).decompressobj()
-            while not stream.eof:
-                if not data:
-                    raise EOFError("it ends too early")
-                yield stream.decompress(data)
-                data = b"" if stream.eof else packed.read(_ZSTD_IN)
-            data = stream.unused_data or packed.read(_ZSTD_IN)
-    except zstandard.ZstdError as error:
+        yield from _streams(packed, lambda: zstd.ZstdDecompressor(options=bounded))
+    except zstd.ZstdError as error:
         raise ValueError(str(error)) from error
 
 
