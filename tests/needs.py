@@ -26,6 +26,16 @@ from groundup.settings import Settings
 EXPECTED = "EXPECTED_TOOLS"
 VERSION = {"cargo": ("cargo", "rustc")}
 """Tools of which more than one program must start."""
+_DEBIAN = {
+    "cargo": "cargo",
+    "cc": "gcc",
+    "chromium": "chromium",
+    "git": "git",
+    "javac": "openjdk-17-jdk",
+    "JDK 17 and Maven": "openjdk-17-jdk maven",
+    "npm": "npm",
+}
+"""Packages of Debian and Ubuntu that have a tool."""
 _REASON = re.compile(r"needs (?P<tool>[^:]+): ")
 
 
@@ -63,7 +73,9 @@ def unlocked(reasons: Iterable[str]) -> str:
     """Return the line that says which tools would unlock how many tests; empty where all are there."""
     missing = Counter(found["tool"] for reason in reasons if (found := _REASON.search(reason)))
     ended = ", ".join(f"{tool} {count}" for tool, count in missing.most_common())
-    return f"not here, and how many tests each would unlock: {ended}" if ended else ""
+    packages = " ".join(sorted({_DEBIAN[tool] for tool in missing if tool in _DEBIAN}))
+    how = f"; to get them: apt-get install {packages}" if packages else ""
+    return f"not here, and how many tests each would unlock: {ended}{how}" if ended else ""
 
 
 @asynccontextmanager

@@ -52,5 +52,8 @@ def test_a_tool_that_is_expected_fails(tool: Path, monkeypatch: pytest.MonkeyPat
 def test_one_line_says_what_would_unlock_how_many() -> None:
     """Most first; skips for other reasons are not counted."""
     reasons = ["Skipped: needs npm: x", "Skipped: needs git: y", "Skipped: needs git: y", "Skipped: as root"]
-    assert unlocked(reasons) == "not here, and how many tests each would unlock: git 2, npm 1"
+    assert (
+        unlocked(reasons)
+        == "not here, and how many tests each would unlock: git 2, npm 1; to get them: apt-get install git npm"
+    )
     assert unlocked(["Skipped: as root"]) == ""

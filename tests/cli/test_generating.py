@@ -141,6 +141,14 @@ def test_a_dry_run_guesses_tokens_and_money(groundup: Groundup, model: str) -> N
     assert "the model has no price" in groundup(*arguments).err
 
 
+@pytest.mark.parametrize(("flag", "says"), [("--price", "is no price"), ("--prices", "cannot be read")])
+def test_a_wrong_price_is_wrong_where_no_model_is_asked(groundup: Groundup, flag: str, says: str) -> None:
+    """Before anything runs."""
+    ended = groundup("run", WRITTEN, "-a", "oracle", flag, "none", "--run-id", "one")
+    assert (ended.code, Path("runs").exists()) == (2, False)
+    assert says in ended.err
+
+
 def test_show_tells_what_happened(groundup: Groundup, model: str) -> None:
     """A person reads the prompts, the reply and the end; control characters of the model are escaped."""
     groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one")

@@ -266,13 +266,20 @@ def sampled(tasks: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:
 
 def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
     flags: dict[str, Any] = dict(given)
-    prices = flags.get("prices")
+    prices, price = flags.get("prices"), flags.get("price")
+    if prices or price:  # a run that asks no model has them for nothing, and wrong ones are wrong all the same
+        from groundup.models.prices import parse_price, read_prices
+
+        if price:
+            parse_price(price)
+        if prices:
+            read_prices(Path(prices))
     return RunOptions(
         agent_jobs=flags.get("agent_jobs") or settings.agent_jobs,
         generate_only=flags.get("generate_only", False),
         max_cost_usd=money("--max-cost", flags.get("max_cost")),
         prices=str(Path(prices).absolute()) if prices else None,
-        price=flags.get("price"),
+        price=price,
         model_concurrency=flags.get("model_jobs") or 64,
         reuse_replies=flags.get("reuse_replies", False),
         jobs=settings.jobs,

@@ -148,7 +148,7 @@ def price_of(name: str, settings: ModelSettings) -> Price | None:
 
     With a limit on the cost there must be one: a limit that cannot be kept is not accepted.
     """
-    found = _parse_price(settings.price) if settings.price else _from_file(name, settings.prices)
+    found = parse_price(settings.price) if settings.price else _from_file(name, settings.prices)
     if found is None and settings.max_cost_usd is not None:
         raise UsageError(
             f"a limit on the cost needs a price for {name}: add it to a price file (--prices) or say "
@@ -157,7 +157,8 @@ def price_of(name: str, settings: ModelSettings) -> Price | None:
     return found
 
 
-def _parse_price(text: str) -> Price:
+def parse_price(text: str) -> Price:
+    """Read `INPUT:OUTPUT[:CACHED]`, USD per million tokens. Raises `UsageError`."""
     wrong = f"--price {text!r} is no price: say INPUT:OUTPUT or INPUT:OUTPUT:CACHED, such as 1.25:10"
     parts = text.split(":")
     if len(parts) > len(_PARTS):
@@ -171,8 +172,13 @@ def _parse_price(text: str) -> Price:
 def _from_file(name: str, path: Path | None) -> Price | None:
     if path is None:
         return None
+    return next((price for price in read_prices(path) if _means(price.model, name)), None)
+
+
+def read_prices(path: Path) -> tuple[Price, ...]:
+    """Read a price file. Raises `UsageError`."""
     try:
-        prices = _PriceFile.model_validate(tomllib.loads(read_regular(path).decode())).price
+        return _PriceFile.model_validate(tomllib.loads(read_regular(path).decode())).price
     except OSError as error:
         raise UsageError(f"the price file {path} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -181,7 +187,6 @@ def _from_file(name: str, path: Path | None) -> Price | None:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"the price file {path}: {where}: {plainly(first)}") from error
-    return next((price for price in prices if _means(price.model, name)), None)
 
 
 def _means(pattern: str, name: str) -> bool:
