@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import zstandard
 
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
@@ -16,6 +15,7 @@ from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
 from groundup.fleet.layers import LayerShelf, OtherNodes
 from groundup.trees.digest import tree_digest
+from groundup.trees.zstd import zstd
 from tests.fleet.test_orders import a_tree
 
 
@@ -77,7 +77,7 @@ def test_a_hostile_layer_stays_inside(tmp_path: Path, name: str) -> None:
         tar.addfile(link)
         tar.addfile(tarfile.TarInfo(name.replace("{top}", str(tmp_path))))
     packed, room = tmp_path / "packed", tmp_path / "room"
-    packed.write_bytes(zstandard.compress(buffer.getvalue()))
+    packed.write_bytes(zstd.compress(buffer.getvalue()))
     room.mkdir()
     with pytest.raises(InfrastructureError, match="a layer was"):
         unpack_folder(packed, room, "sha256:1")

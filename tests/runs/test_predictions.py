@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-import zstandard
 
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.subjects import AttemptKey, Submission
@@ -20,6 +19,7 @@ from groundup.grading.bench import Bench
 from groundup.runs.predictions import PredictionSource, model_named_in, open_predictions
 from groundup.store.records import Predictions
 from groundup.trees.writer import TreeLimits
+from groundup.trees.zstd import zstd
 
 TASKS = ["alpha", "beta", "gamma"]
 
@@ -118,7 +118,7 @@ def test_a_repository_with_a_numbered_folder_is_one_attempt(tmp_path: Path) -> N
 def test_a_packed_submission(tmp_path: Path, ending: str) -> None:
     """`<task>/submission.tar.gz` is unpacked, at both levels; files beside it are somebody's notes."""
     compress: dict[str, Callable[[bytes], bytes]]
-    compress = {"tar.gz": gzip.compress, "tar.zst": zstandard.compress, "tar": bytes}
+    compress = {"tar.gz": gzip.compress, "tar.zst": zstd.compress, "tar": bytes}
     fill(tmp_path / "p", "alpha/notes.txt", f"beta/1/submission.{ending}", "beta/0/x")
     for place in ("alpha", "beta/1"):
         (tmp_path / "p" / place / f"submission.{ending}").write_bytes(packed(compress[ending], x=place))
