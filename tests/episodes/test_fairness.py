@@ -210,8 +210,10 @@ async def test_what_hangs_twice_is_graded() -> None:
 )
 async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Graded) -> None:
     """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""
-    with pytest.raises(InfrastructureError, match="too busy to tell"):
+    with pytest.raises(InfrastructureError, match="too busy to tell") as told:
         await fairly_graded(Gradings((first, 0.9), (again, 0.9)).grade)
+    reasons = [one.message for graded in (first, again) for one in graded.verdict.reasons]
+    assert all(reason in str(told.value) for reason in reasons), "the load hides no other cause"
 
 
 @pytest.mark.parametrize(("stopped_at_s", "fair"), [(4.0, False), (2.0, True), (None, True)])

@@ -22,6 +22,15 @@ BUILD = [
         "STALE_LOCK",
     ),
     ("npm error code EJSONPARSE", "BROKEN_FILE"),
+    (
+        "npm error code EUSAGE\nnpm error The `npm ci` command can only install with an existing",
+        "STALE_LOCK",
+    ),
+    ("error: Unable to find lockfile at `uv.lock`, but `--locked` was provided.", "STALE_LOCK"),
+    ("error: cannot create the lock file /w/Cargo.lock because --locked was passed to prevent this", "STALE_LOCK"),
+    ("error: No interpreter found for Python 3.15 in managed installations or search path", "PROGRAM"),
+    ("ERROR: Package 'app' requires a different Python: 3.11.7 not in '>=3.12'", "PROGRAM"),
+    ("error[E0554]: `#![feature]` may not be used on the stable release channel", "PROGRAM"),
     (" ERR_PNPM_OUTDATED_LOCKFILE  Cannot install", "STALE_LOCK"),
     ("error: no matching package named `nope` found", "NOT_FOUND"),
     ('error: failed to select a version for the requirement `serde = "^99"`', "INVALID_VERSION"),
@@ -42,6 +51,7 @@ TESTS = [
     ("error[E0433]: failed to resolve: use of undeclared crate or module `serde`", "MISSING_IN_TEST"),
     ("ImportError: cannot import name 'x' from 'y'", "MISSING_FEATURE"),
     ("FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.2s ===", "TESTS"),
+    ("not ok 1 - a\n  error: 'fetch failed'", "NETWORK"),
     ("test result: FAILED. 1 passed; 1 failed;", "TESTS"),
     ("\x1b[31mTests:       1 failed, 2 passed\x1b[0m", "TESTS"),
 ]
@@ -103,6 +113,25 @@ def _kind(result: JobResult) -> FailureKind:
         ),
         ("sh: 1: docker: not found", "PROGRAM", "sh: 1: docker: not found"),
         ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
+        (
+            "    def test_a():\nE       assert 1 == 2\n\ntests/test_app.py:3: AssertionError\n"
+            "=== short test summary info ===\nFAILED tests/test_app.py::test_a - assert 1 == 2\n1 failed in 0.02s",
+            "TESTS",
+            "FAILED tests/test_app.py::test_a - assert 1 == 2",
+        ),
+        (
+            "error: test failed, to rerun pass `--lib`\n\nCaused by:\n"
+            "  process didn't exit successfully: `/w/app-b8f6` (signal: 11, SIGSEGV: invalid memory reference)",
+            "OTHER",
+            "process didn't exit successfully: `/w/app-b8f6` (signal: 11, SIGSEGV: invalid memory reference)",
+        ),
+        (
+            "error: an inner attribute is not permitted in this context\n --> src/lib.rs:2:1\n"
+            "error: could not compile `app` (lib) due to 1 previous error",
+            "OTHER",
+            "error: an inner attribute is not permitted in this context",
+        ),
+        ("\n> app@1.0.0 test\n> node app.test.js\n", "OTHER", "step failed"),
         (
             "ImportError while importing test module '/w/tests/test_a.py'.\nHint: make sure your modules have\n"
             "wordy/__init__.py:1: in <module>\n    import attr\nE   ModuleNotFoundError: No module named 'attr'",

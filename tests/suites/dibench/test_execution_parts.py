@@ -315,37 +315,70 @@ async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_pa
     assert known_validity(tmp_path / "v.jsonl", one) is None
 
 
+LATE = "failing tests: FAILED tests/test_a.py::test_b - subprocess.TimeoutExpired: timed out (step 'x' failed)"
+WRONG = "failing tests: FAILED tests/test_a.py::test_b - assert 1 == 2 (step 'pytest --timeout 9' failed)"
+
+
 @pytest.mark.parametrize(
-    ("subject", "kind", "idle_s", "standing"),
+    ("subject", "kind", "idle_s", "reasons", "standing", "tries"),
     [
-        ("oracle", "timeout", 0.0, "infrastructure"),
-        ("oracle", "failing tests", 0.0, "infrastructure"),
-        ("nop", "timeout", 0.0, "infrastructure"),
-        ("oracle", "timeout", 10.0, "not executed"),
-        ("nop", "timeout", 10.0, "not executed"),
-        ("oracle", "failing tests", 10.0, "invalid"),
-        ("oracle", "failing tests", 4.6, "invalid"),
-        ("oracle", "timeout", 4.6, "infrastructure"),
-        ("oracle", "missing dependency in test", 0.0, "invalid"),
+        ("oracle", "failing tests", 10.0, [WRONG], "invalid", 1),
+        ("oracle", "failing tests", 4.6, [WRONG], "invalid", 1),
+        ("oracle", "missing dependency in test", 0.0, ["why"], "invalid", 1),
+        ("oracle", "failing tests", 0.0, [WRONG, WRONG], "invalid", 2),
+        ("oracle", "failing tests", 0.0, [WRONG, WRONG.replace("test_b", "test_c")], "infrastructure", 2),
+        ("oracle", "failing tests", 0.0, [WRONG, None], "valid", 3),
+        ("oracle", "failing tests", 4.6, [LATE, LATE], "invalid", 2),
+        ("oracle", "failing tests", 0.0, [LATE, LATE], "infrastructure", 2),
+        ("oracle", "other", 0.0, ["died at 0x7f12", "died at 0x9a3"], "invalid", 2),
+        ("oracle", "timeout", 10.0, ["why"], "not executed", 1),
+        ("nop", "timeout", 10.0, ["why"], "not executed", 2),
+        ("oracle", "timeout", 0.0, ["why", "why"], "not executed", 2),
+        ("nop", "timeout", 0.0, ["why", "why"], "not executed", 3),
     ],
 )
 async def test_a_busy_machine_disproves_nothing(
-    dataset: InstanceSet, tmp_path: Path, subject: Which, kind: str, idle_s: float, standing: str
+    dataset: InstanceSet,
+    tmp_path: Path,
+    subject: Which,
+    kind: str,
+    idle_s: float,
+    reasons: list[str | None],
+    standing: str,
+    tries: int,
 ) -> None:
-    """A job that others kept from the processors is owed again; one that is slow by itself is reported so."""
+    """What fails beside others is tried again, and what fails in the same way twice has a cause of its own.
+
+    A test that speaks of time may fail twice for the machine. What others decided is owed, and names the cause.
+    """
+    answers = iter(reasons)
 
     async def try_once(which: Which, number: int) -> Verdict:
-        if which != subject:
+        if which != subject or (said := next(answers)) is None:
             return graded(which == "oracle")
         moments = iter([Reading(0.0, 0.0, 0.0), Reading(10.0, idle_s, 1.0)])
         note(Stopwatch(lambda: next(moments)))
-        return graded(passed=False).model_copy(update={"facts": {"failure": kind}})
+        why = (Reason(stage=Stage.TEST, message=said),)
+        return graded(passed=False).model_copy(update={"facts": {"failure": kind}, "reasons": why})
 
     one = problem(dataset, "one_alpha")
-    found = await assess(one, 3, try_once)
-    assert found.standing == standing
+    found = await assess(one, 1, try_once)
+    assert (found.standing, len(found.tries)) == (standing, tries)
+    assert standing == "valid" or (reasons[-1] or "") in found.why
     keep_validity(tmp_path / "v.jsonl", found)
     assert (known_validity(tmp_path / "v.jsonl", one) is None) is (standing == "infrastructure")
+
+
+async def test_a_job_that_was_stopped_before_it_had_its_time_is_owed(dataset: InstanceSet) -> None:
+    """On a machine that kept it waiting for twenty times its limit, nobody knows how long it takes."""
+
+    async def try_once(which: Which, number: int) -> Verdict:
+        moments = iter([Reading(0.0, 0.0, 0.0), Reading(200.0, 0.0, 1.0)])
+        note(Stopwatch(lambda: next(moments)), limit_s=10.0)
+        return graded(passed=False).model_copy(update={"facts": {"failure": "timeout"}, "by_time": True})
+
+    found = await assess(problem(dataset, "one_alpha"), 1, try_once)
+    assert (found.standing, len(found.tries)) == ("infrastructure", 2)
 
 
 async def test_results_hold_for_the_very_instance(dataset: InstanceSet, tmp_path: Path) -> None:

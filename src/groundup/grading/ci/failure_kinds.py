@@ -53,11 +53,14 @@ _SAYS_NOTHING = re.compile(
     r"|RUST_BACKTRACE|stack backtrace:|^\d+:\s+(?:0x[0-9a-f]+\b|[\w<&{:]+.*::)|^at \S|^File \".*\", line \d+"
     r"|^For more information|^(?:= )?(?:help|note|hint):|^make(?:\[\d+\])?: (?:\*\*\*|Leaving|Entering)"
     r"|ELIFECYCLE|Process completed with exit code|error Command failed with exit code|^Caused by:$|^warning:"
+    r"|^error: (?:test failed, to rerun|could not compile|aborting due to)|^> "
     r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)",
     re.IGNORECASE,
 )
-"""Frames of backtraces, hints, and what programs print after the error itself."""
-_NAMES_ERROR = re.compile(r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such)\b)|Error\b")
+"""Frames of backtraces, hints, commands repeated, and what programs print after the error itself."""
+_NAMES_ERROR = re.compile(
+    r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)|Error\b"
+)
 _LONGEST = 300
 _LINE = 2000
 

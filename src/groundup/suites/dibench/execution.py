@@ -211,4 +211,5 @@ def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> t
 
 def _reason(failure: JobFailure, result: JobResult) -> Reason:
     stage = _STAGES.get(failure.kind, Stage.INSTALL)
-    return Reason(stage=stage, message=f"{failure.kind}: {failure.evidence} ({result.reason})"[:400])
+    where = "" if result.reason in failure.evidence else f" ({result.reason})"
+    return Reason(stage=stage, message=f"{failure.kind}: {failure.evidence}{where}"[:400])
