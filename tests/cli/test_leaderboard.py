@@ -4,13 +4,16 @@ import hashlib
 import io
 import json
 import re
+import shutil
 import tarfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from groundup.runs.bundles import unpack
+from groundup.store.records import ConfigFile
 from tests.cli.conftest import TWO, Groundup, Predict
 
 
@@ -62,7 +65,7 @@ def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path)
     def better(name: str, data: bytes) -> bytes:
         if name != "run/verdicts.jsonl":
             return data
-        made = re.sub(rb'"score":\{"numerator":[0-9.]+,', b'"score":{"numerator":9.0,', data)
+        made = re.sub(rb'"score":\{"numerator":[0-9.]+,', b'"score":{"numerator":1.5,', data)
         assert made != data
         digests[hashlib.sha256(data).hexdigest().encode()] = hashlib.sha256(made).hexdigest().encode()
         return made
@@ -84,17 +87,29 @@ def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path)
     assert "the numbers do not hold: 2 of 2 attempts differ in each of 3 gradings" in " ".join(ended.err.split())
 
 
-def forged(bundle: Path, change: Callable[[str], str], file: str = "verdicts.jsonl") -> Path:
-    """Return a copy in which lines of a file are what *change* makes of them, named by the manifest."""
+Change = Callable[[str], str]
+"""What becomes of the text of a file."""
+
+
+def forged(bundle: Path, **changes: Change) -> Path:
+    """Return a copy in which the files `config` and `lock` and the lines of `verdicts` are changed.
+
+    Its manifest names them as they are, and its configuration has the digest of what it holds.
+    """
     digests: dict[str, str] = {}
 
-    def lines(name: str, data: bytes) -> bytes:
-        if name != f"run/{file}":
+    def files(name: str, data: bytes) -> bytes:
+        change = changes.get(name.removeprefix("run/").partition(".")[0])
+        if change is None:
             return data
-        made = "".join(f"{line}\n" for old in data.decode().splitlines() if (line := change(old))).encode()
-        assert made != data
-        digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(made).hexdigest()
-        return made
+        made = change(data.decode())
+        if name == "run/config.json":
+            config = ConfigFile.model_validate_json(made)
+            digest = ConfigFile.digest_for(config.configuration, config.planned, config.pinned)
+            made = config.model_copy(update={"digest": digest}).model_dump_json()
+        assert made != data.decode()
+        digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(made.encode()).hexdigest()
+        return made.encode()
 
     def named(name: str, data: bytes) -> bytes:
         text = data.decode("latin-1")
@@ -102,38 +117,160 @@ def forged(bundle: Path, change: Callable[[str], str], file: str = "verdicts.jso
             text = text.replace(old, new)
         return text.encode("latin-1") if name == "manifest.json" else data
 
-    first = changed(bundle, lines)
+    first = changed(bundle, files)
     return changed(first.rename(first.with_name("first.tar.gz")), named)
 
 
-def _better(line: str, score: str, **fields: str | None) -> str:
-    found = json.loads(line)
-    if found["attempt"]["task"] == "task-0000":
-        numerator, denominator = map(float, score.split("/"))
-        found["verdict"]["score"] |= {"numerator": numerator, "denominator": denominator}
-        found |= fields
-    return json.dumps(found)
+def points(numerator: float, denominator: float) -> dict[str, float]:
+    """Return a score as verdicts have it."""
+    return {"numerator": numerator, "denominator": denominator}
 
 
-@pytest.mark.parametrize(
-    ("change", "always"),
-    [
-        (lambda line: _better(line, "2/2", submission=None), False),
-        (lambda line: _better(line, "1000/1"), True),
-        (lambda line: "" if '"task-0000"' in line else line, True),
-    ],
-    ids=["without a submission", "more than all", "left out"],
-)
-def test_no_claim_stays_out_of_the_sample(
-    groundup: Groundup, bundle: Path, change: Callable[[str], str], always: bool
+def first_task(**changes: object) -> Change:
+    """Change the line, or its verdict, of the task that got half of its points."""
+
+    def change(text: str) -> str:
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            if line["attempt"]["task"] == "task-0000":
+                line |= {name: value for name, value in changes.items() if name in line}
+                line["verdict"] |= {name: value for name, value in changes.items() if name not in line}
+        return "".join(f"{json.dumps(line)}\n" for line in lines)
+
+    return change
+
+
+def without(text: str) -> str:
+    """Leave out that task's line."""
+    return "".join(f"{line}\n" for line in text.splitlines() if '"task-0000"' not in line)
+
+
+def planned(*tasks: str) -> Change:
+    """Let the configuration plan *tasks*."""
+    return lambda text: json.dumps(json.loads(text) | {"planned": {"tasks": tasks, "attempts": 1}})
+
+
+OTHER = {"name": "lax", "version": "7", "data_version": "1", "environment": "none"}
+FORGERIES: dict[str, tuple[dict[str, Change], str]] = {
+    "500 percent": (
+        {"verdicts": first_task(score=points(10, 2))},
+        "is no share of what could be got: task-0000/0",
+    ),
+    "not a number": ({"verdicts": first_task(score=points(float("nan"), 2))}, "is no share of what could be got"),
+    "below nothing": ({"verdicts": first_task(score=points(1, -2))}, "is no share of what could be got"),
+    "fewer points to get": (
+        {"verdicts": first_task(score=points(1, 1))},
+        "its score is of 1 points, and there are 2",
+    ),
+    "undefined, so in no mean": ({"verdicts": first_task(score=points(0, 0))}, "of 0 points, and there are 2"),
+    "a further score": (
+        {"verdicts": first_task(scores={"more": points(3, 2)})},
+        "is no share of what could be got",
+    ),
+    "a score of nothing": ({"verdicts": first_task(submission=None)}, "has a score and no submission"),
+    "a verdict withheld": ({"verdicts": without}, "no verdict on task-0000/0"),
+    "an infrastructure failure": (
+        {"verdicts": first_task(status="infrastructure", score=None)},
+        "no verdict on task-0000/0",
+    ),
+    "a task dropped": (
+        {"config": planned("task-0001"), "verdicts": without},
+        "its 1 tasks are no fixed set of toy, which are: full (2 tasks)",
+    ),
+    "a task twice": (
+        {"config": planned("task-0001", "task-0001", "task-0000")},
+        "its plan does not name each task as often as the others",
+    ),
+    "a verdict too many": (
+        {"verdicts": lambda text: text + first_task(attempt={"task": "task-0000", "index": 1})(text)},
+        "verdicts on what it did not plan: task-0000/1",
+    ),
+    "a lenient grader": ({"verdicts": first_task(grader=OTHER)}, "its verdicts are of lax 7, strict 1"),
+    "other tasks by the same names": (
+        {"config": lambda text: re.sub(r'("task task-0000": )"[^"]*"', r'\1"sha256:0"', text)},
+        "the suite here has other content for task-0000",
+    ),
+    "another version of the suite": (
+        {"config": lambda text: text.replace('"toy 1"', '"toy 2"')},
+        "made with the suite toy 2; here is toy 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_what_cannot_be_true_is_refused_before_any_grading(
+    groundup: Groundup, bundle: Path, tmp_path: Path, forgery: str
 ) -> None:
-    """A score of nothing can be drawn, one beyond 1 always is, and an attempt without a verdict is one too few."""
-    lied = forged(bundle, change)
-    codes = set()
-    for seed in ("0", "1", "2", "3"):  # of two tasks, these draw now the one, now the other
-        flags = ("--suite", TWO, "--sample", "1", "--seed", seed, "--times", "1")
-        codes.add(groundup("leaderboard", "verify", lied, *flags).code)
-    assert codes == ({4} if always else {0, 4})
+    """By `verify` as by `build`, which publishes the others and says why not this one."""
+    changes, why = FORGERIES[forgery]
+    lied = forged(bundle, **changes)
+    verified = tmp_path / "verified"
+    ended = groundup("leaderboard", "verify", lied, "--suite", TWO, "--json", "--record", verified)
+    found = json.loads(ended.out)
+    assert ended.code == 4
+    assert why in " ".join(found["refused"])
+    assert (found["attempts"], found["holds"]) == (0, False)
+    assert not verified.exists()
+
+    honest = ("leaderboard", "verify", bundle, "--suite", TWO, "--record", verified)
+    assert groundup(*honest).code == 0
+    shutil.copy(verified / "mine.json", verified / "changed.json")
+    ended = groundup("leaderboard", "build", bundle.parent, *_site(tmp_path))
+    assert ended.code == 4
+    assert why in " ".join(ended.err.split())
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert page.count("<td>mine</td>") == 1
+    assert not (tmp_path / "site" / "evidence" / "changed.tar.gz").exists()
+
+
+def _site(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("--verified", tmp_path / "verified", "-o", tmp_path / "site", "--suite", TWO)
+
+
+@pytest.mark.parametrize("record", ["none", "another bundle's", "tasks of one's choice", "does not hold"])
+def test_a_bundle_enters_only_verified(groundup: Groundup, bundle: Path, tmp_path: Path, record: str) -> None:
+    """As it is, and with the sample that the seed draws."""
+    verify = ("leaderboard", "verify", bundle, "--suite", TWO, "--record", tmp_path / "verified")
+    assert groundup(*verify, "--sample", "1", "--seed", "0", "--by", "our CI").code == 0
+    file = tmp_path / "verified" / "mine.json"
+    noted = json.loads(file.read_text())
+    match record:
+        case "another bundle's":
+            noted["bundle"] = noted["bundle"][:-1] + "0"
+        case "tasks of one's choice":
+            noted["verification"]["tasks"] = [
+                "task-0001" if noted["verification"]["tasks"] == ["task-0000"] else "task-0000"
+            ]
+        case "does not hold":
+            noted["verification"]["unknown"] = ["task-0000/0"]
+        case _:
+            noted = None
+    file.write_text(json.dumps(noted))
+    ended = groundup("leaderboard", "build", bundle.parent, *_site(tmp_path))
+    assert ended.code == 4
+    assert "left out mine.tar.gz" in " ".join(ended.err.split())
+    assert "<td>mine</td>" not in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_sets_of_tasks_have_ranks_of_their_own(
+    groundup: Groundup, predict: Predict, bundle: Path, tmp_path: Path
+) -> None:
+    """A run of a part enters only where the board's owner fixed that part, and then beside the whole ones."""
+    groundup("run", TWO, "-a", "oracle", "--tasks", "task-0001", "--run-id", "part")
+    part = bundle.with_name("part.tar.gz")
+    groundup("leaderboard", "pack", "part", "-o", part)
+    assert groundup("leaderboard", "verify", part, "--suite", TWO).code == 4
+    own = tmp_path / "mine.txt"
+    own.write_text("task-0001\n")
+    rules = ("--suite", TWO, "--set", f"mine={own}")
+    for path in (part, bundle):
+        assert groundup("leaderboard", "verify", path, *rules, "--record", tmp_path / "verified").code == 0
+    assert groundup("leaderboard", "build", bundle.parent, *_site(tmp_path), "--set", f"mine={own}").code == 0
+    page = (tmp_path / "site" / "index.html").read_text()
+    full, _, mine = page.partition("mine: 1 tasks, strict 1</h2>")
+    assert "toy 1, full: 2 tasks, strict 1</h2>" in full
+    assert "<td>mine</td>" in full
+    assert "<td>part</td>" in mine
 
 
 def packed(groundup: Groundup, predictions: Path, path: Path, *flags: str) -> Path:
@@ -235,7 +372,7 @@ def test_the_bundle_does_not_choose_the_sandbox(groundup: Groundup, predict: Pre
 def test_the_bundle_does_not_choose_the_image(bundle: Path, tmp_path: Path) -> None:
     """Where verifiers use containers, the run's lock would say which image stands behind a name."""
     evil = '"images": {"groundup/base": "evil"}'
-    lied = forged(bundle, lambda line: line.replace('"images": {}', evil), "lock.json")
+    lied = forged(bundle, lock=lambda text: text.replace('"images": {}', evil))
     opened = unpack(lied, tmp_path / "opened")
     assert opened.run.lock().images == {"groundup/base": "evil"}
     opened.give(None)
@@ -246,7 +383,10 @@ def test_the_page_ranks_filters_and_discloses(groundup: Groundup, bundle: Path, 
     """It loads nothing, escapes what strangers wrote, and links to a copy of each bundle."""
     groundup("run", TWO, "-a", "oracle", "--run-id", "best")
     groundup("leaderboard", "pack", "best", "-o", bundle.with_name("best.tar.gz"))
-    ended = groundup("leaderboard", "build", bundle.parent, "-o", tmp_path / "site")
+    for name in ("mine", "best"):
+        verify = ("leaderboard", "verify", bundle.with_name(f"{name}.tar.gz"), "--suite", TWO, "--seed", "7")
+        assert groundup(*verify, "--record", tmp_path / "verified", "--by", "<i>us</i>").code == 0
+    ended = groundup("leaderboard", "build", bundle.parent, *_site(tmp_path))
     assert ended.code == 0, ended.err
     page = (tmp_path / "site" / "index.html").read_text()
     assert "default-src 'none'" in page
@@ -256,6 +396,8 @@ def test_the_page_ranks_filters_and_discloses(groundup: Groundup, bundle: Path, 
     assert "<b>none" not in page
     assert page.index("<td>best</td>") < page.index("<td>mine</td>")
     assert 'data-kind="reference"' in page
+    assert f"2 of 2 tasks; by &lt;i&gt;us&lt;/i&gt;, {datetime.now(UTC):%Y-%m-%d}, seed 7" in page
+    assert (tmp_path / "site" / "evidence" / "mine.json").is_file()
     assert (tmp_path / "site" / "evidence" / "mine.tar.gz").read_bytes() == bundle.read_bytes()
 
 

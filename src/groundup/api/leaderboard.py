@@ -1,38 +1,60 @@
 """Bundles of runs that others can check, and a page that ranks them."""
 
-import hashlib
 import math
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.api.runs import regrade
 from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Status
-from groundup.reports.leaderboard import Entry, board, limits_in_words
+from groundup.domain.version import __version__
+from groundup.reports.leaderboard import Entry, Verified, board, limits_in_words
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words, percent
 from groundup.runs.bundles import Bundle, BundleManifest, Disclosure, unpack
 from groundup.runs.bundles import pack as pack_run
+from groundup.runs.claims import Claims, board_sets, check_claims
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.ownership import copy_made, write_made
+from groundup.store.ownership import copy_made, digest_of_file, write_made
 from groundup.store.records import VerdictLine
-from groundup.suites.base import open_suite
+from groundup.suites.base import Suite, open_suite
+from groundup.trees.walking import read_regular
 from groundup.trees.writer import disk_errors
 
 SUFFIX = ".tar.gz"
 _NOT_STATED = "not stated"
+_RECORD_BYTES = 1024**2
+
+
+class BoardRules(Record):
+    """What bundles may name."""
+
+    suite: str | None = Field(
+        default=None,
+        description="`package.module:attribute`: a suite that is code of the bundle's maker, and that is trusted",
+    )
+    sets: tuple[str, ...] = Field(
+        default=(),
+        description="fixed sets of tasks beside the suite's own: NAME=FILE with a task a line, or a group's name",
+    )
+
+
+PLAIN = BoardRules()
 
 
 class Differing(Record):
@@ -48,6 +70,10 @@ class Verification(Record):
 
     run: str
     seed: int
+    refused: tuple[str, ...] = Field(
+        default=(), description="what cannot be true, found before any grading; then nothing is graded"
+    )
+    task_set: str | None = Field(default=None, description="the fixed set that its tasks are")
     tasks: tuple[str, ...] = Field(description="drawn")
     of: int = Field(description="tasks that could be drawn")
     attempts: int = Field(description="graded again and compared")
@@ -63,12 +89,14 @@ class Verification(Record):
 
     @property
     def holds(self) -> bool:
-        """Whether everything that was drawn was graded again, to the same score."""
-        return not self.differing and not self.unknown and self.attempts > 0
+        """Whether the claims can be true, and everything that was drawn was graded again, to the same score."""
+        return not (self.refused or self.differing or self.unknown) and self.attempts > 0
 
     @property
     def conclusion(self) -> str:
         """One sentence for people."""
+        if self.refused:
+            return f"the bundle is refused: {'; '.join(self.refused)}"
         if self.differing:
             most = f" in each of {self.times} gradings" if self.times > 1 else ""
             return f"the numbers do not hold: {len(self.differing)} of {self.attempts} attempts differ{most}"
@@ -82,6 +110,24 @@ class Verification(Record):
             return words
         most_of_all = 1 - math.exp(math.log(0.05) / len(self.tasks))
         return f"{words}; with 95 % confidence fewer than {most_of_all * 100:.0f} % of all tasks differ"
+
+
+class VerificationFile(Record):
+    """That somebody graded a sample of a bundle again: what lets the bundle onto a board."""
+
+    format: Literal[1] = 1
+    bundle: str = Field(description="its SHA-256")
+    by: str = Field(description="who says so")
+    at: datetime
+    groundup: str = Field(description="version")
+    verification: Verification
+
+
+class Built(Record):
+    """What became of a folder of bundles."""
+
+    runs: tuple[str, ...] = Field(description="names of those on the page")
+    refused: dict[str, tuple[str, ...]] = Field(description="file names of the others, and why")
 
 
 def pack(
@@ -103,9 +149,11 @@ def pack(
         raise UsageError(f"a bundle's name ends in {SUFFIX}")
     folder = RunFolder(run_folder(run, found))
     suite = open_suite(folder.config().configuration.suite, found)
-    planned = set(folder.config().planned.tasks)
-    languages = {str(task.metadata.get("language", "python")) for task in suite.tasks() if task.id in planned}
-    disclosure = Disclosure(contamination=contamination, notes=notes, languages=tuple(sorted(languages)))
+    disclosure = Disclosure(
+        contamination=contamination,
+        notes=notes,
+        languages=_languages(folder.config().planned.tasks, suite),
+    )
     return pack_run(folder, Path(bundle), disclosure)
 
 
@@ -117,47 +165,45 @@ def verify(
     times: int = 3,
     tolerance: float = 0.0,
     timeout: float | None = None,
-    suite: str | None = None,
+    rules: BoardRules = PLAIN,
     settings: Settings | None = None,
 ) -> Verification:
-    """Grade the submissions of *sample* tasks of *bundle* again, drawn by *seed* (None: at random), and compare.
+    """Prove what *bundle* claims as far as its suite tells, then grade *sample* tasks of it again and compare.
 
-    An attempt whose score differs by more than *tolerance*, a share of 1, is graded up to *times* times. Its claim
-    holds if it lies between the lowest and the highest score that it gets.
-
-    Neither the bundle's verdicts nor a cache is used, and sandbox and time are the verifier's, whatever the bundle
-    says: tests have *timeout* seconds (None: what their recipes say). A suite that is not groundup's own,
-    `package.module:attribute`, is code that the bundle names: it is loaded only when *suite* says the same. Raises
-    `UsageError` for what is no bundle.
+    Tasks are drawn by *seed* (None: at random). An attempt whose score differs by more than *tolerance*, a share
+    of 1, is graded up to *times* times. Its claim holds if it lies between the lowest and the highest score that
+    it gets. Neither the bundle's verdicts nor a cache is used, and sandbox and time are the verifier's, whatever
+    the bundle says: tests have *timeout* seconds (None: what their recipes say). Raises `UsageError` for what is
+    no bundle, and for a suite that *rules* do not allow.
     """
     if sample < 1 or times < 1 or not 0 <= tolerance < 1:
         raise UsageError("sample and times are at least 1, tolerance is a share from 0 to less than 1")
     drawn = random.SystemRandom().randrange(2**32) if seed is None else seed
+    verifier = settings or load()
     with _opened(bundle) as opened:
         config, lines = opened.run.config(), opened.run.latest()
-        _check_suite(config.configuration.suite, suite)
-        # Without a submission a verdict is 0; one that is not is a claim like others.
-        graded = sorted(
-            {k.task for k, one in lines.items() if one.verdict and (one.submission or _counted(one) != 0)}
-        )
-        if not graded:
+        claims = _claims(opened, rules, verifier)
+        graded = _gradable(lines)
+        if not graded and not claims.faults:
             raise UsageError("the bundle has no submission that could be graded again")
-        chosen = random.Random(drawn).sample(graded, min(sample, len(graded)))  # noqa: S311  # reproducible
-        tasks = sorted({*chosen, *_outsized(lines)})
-        unproven = tuple(_unproven(config.planned.keys, lines))
+        tasks = () if claims.faults else _drawn(graded, sample, drawn)
         keys = [key for key in config.planned.keys if key.task in tasks and key in lines]
-        opened.lay_out(keys)
-        opened.give(timeout)
         checks = [_Check(key, lines[key], tolerance) for key in keys]
-        sandbox = _grade_again(opened, checks, times, settings or load())
+        sandbox = verifier.sandbox
+        if checks:
+            opened.lay_out(keys)
+            opened.give(timeout)
+            sandbox = _grade_again(opened, checks, times, verifier)
     known = [check for check in checks if check.found]
     return Verification(
         run=config.run_id,
         seed=drawn,
-        tasks=tuple(tasks),
+        refused=claims.faults,
+        task_set=claims.tasks.name if claims.tasks else None,
+        tasks=tasks,
         of=len(graded),
-        attempts=len(known) + len(unproven),
-        differing=(*unproven, *(check.in_words() for check in known if not check.holds)),
+        attempts=len(known),
+        differing=tuple(check.in_words() for check in known if not check.holds),
         unsteady=tuple(check.in_words() for check in known if check.holds and not check.agrees),
         times=times,
         tolerance=tolerance,
@@ -169,19 +215,56 @@ def verify(
     )
 
 
-def _outsized(lines: Mapping[AttemptKey, VerdictLine]) -> Iterator[str]:
-    """Yield tasks with a claim that is no share: in a mean, one such weighs more than any sample can exclude."""
-    for key, line in lines.items():
-        value = _counted(line)
-        if value is not None and not 0 <= value <= 1:
-            yield key.task
+def _claims(opened: Bundle, rules: BoardRules, settings: Settings) -> Claims:
+    """Open the suite that a bundle names, if *rules* allow it, and hold the bundle's claims against it."""
+    named = opened.run.config().configuration.suite
+    _check_suite(named, rules.suite)
+    suite = open_suite(named, settings)
+    return check_claims(opened.run, suite, board_sets(suite, _own_sets(rules.sets, suite)))
 
 
-def _unproven(keys: Sequence[AttemptKey], lines: Mapping[AttemptKey, VerdictLine]) -> Iterator[Differing]:
-    """Yield what is in no mean, for it has no verdict."""
-    for key in keys:
-        if key not in lines or not lines[key].settles:
-            yield Differing(attempt=str(key), claimed="no verdict", found=())
+def _own_sets(sets: Sequence[str], suite: Suite) -> dict[str, Collection[str]]:
+    """Return the sets that a board's owner names: groups of the suite, and files with a task a line."""
+    found: dict[str, Collection[str]] = {}
+    for named in sets:
+        name, _, file = named.partition("=")
+        groups = suite.groups()
+        if file:
+            try:
+                found[name] = Path(file).read_text("utf-8").split()
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"--set {named}: {file} cannot be read: {error}") from error
+        elif name in groups:
+            found[name] = groups[name]
+        else:
+            raise UsageError(f"{unknown('group', name, groups)}; --set NAME=FILE reads a set from a file")
+    return found
+
+
+def _gradable(lines: Mapping[AttemptKey, VerdictLine]) -> list[str]:
+    return sorted({key.task for key, line in lines.items() if line.submission})
+
+
+def _drawn(tasks: Sequence[str], sample: int, seed: int) -> tuple[str, ...]:
+    """Draw a sample of *tasks*, the same for the same *seed*."""
+    chosen = random.Random(seed).sample(tasks, min(sample, len(tasks)))  # noqa: S311  # reproducible
+    return tuple(sorted(chosen))
+
+
+def record(bundle: AnyPath, found: Verification, verified: AnyPath, by: str = _NOT_STATED) -> Path:
+    """Note in the folder *verified*, for `build`, what *found* says of *bundle*, as said *by*; return the file."""
+    noted = VerificationFile(
+        bundle=digest_of_file(Path(bundle)), by=by, at=datetime.now(UTC), groundup=__version__, verification=found
+    )
+    path = Path(verified) / _record_name(Path(bundle))
+    with disk_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_made(path, noted.model_dump_json(indent=1).encode() + b"\n")
+    return path
+
+
+def _record_name(bundle: Path) -> str:
+    return f"{bundle.name.removesuffix(SUFFIX)}.json"
 
 
 def _check_suite(named: str, trusted: str | None) -> None:
@@ -290,43 +373,106 @@ def _standing(line: VerdictLine) -> str:
     return f"{_status(line)}{parts}"
 
 
+def _languages(tasks: Collection[str], suite: Suite) -> tuple[str, ...]:
+    found = {str(task.metadata.get("language", "python")) for task in suite.tasks() if task.id in set(tasks)}
+    return tuple(sorted(found))
+
+
 @contextmanager
 def _opened(bundle: AnyPath) -> Iterator[Bundle]:
     with tempfile.TemporaryDirectory(prefix="groundup-bundle-") as room:
         yield unpack(Path(bundle), Path(room) / "bundle")
 
 
-def build(folder: AnyPath, site: AnyPath) -> list[str]:
-    """Write a page that ranks the bundles in *folder* to *site*, beside copies of them; return the runs' names.
+def build(
+    folder: AnyPath,
+    site: AnyPath,
+    *,
+    verified: AnyPath,
+    rules: BoardRules = PLAIN,
+    settings: Settings | None = None,
+) -> Built:
+    """Write a page that ranks the bundles in *folder* to *site*, beside copies of them and of their verifications.
 
-    Raises `UsageError` for a file there that is no bundle, and where something lies that groundup did not write.
+    A bundle enters whole and verified, or not at all: its claims are proven by *rules* as `verify` proves them
+    before it grades, and the folder *verified* has a `record` for it as it is. The others are left out and named.
+    Raises `UsageError` where something lies in *site* that groundup did not write.
     """
     bundles = sorted(Path(folder).glob(f"*{SUFFIX}"))
     if not bundles:
         raise UsageError(f"{folder} holds no bundle (*{SUFFIX}); `groundup leaderboard pack` makes one")
+    found, refused = load() if settings is None else settings, dict[str, tuple[str, ...]]()
+    entries: dict[Path, Entry] = {}
+    for path in bundles:
+        entry = _entry(path, Path(verified) / _record_name(path), rules, found)
+        if isinstance(entry, Entry):
+            entries[path] = entry
+        else:
+            refused[path.name] = entry
     evidence = Path(site) / "evidence"
-    entries = [_entry(path) for path in bundles]
     with disk_errors(Path(site)):
         evidence.mkdir(parents=True, exist_ok=True)
-        for path in bundles:
+        for path in entries:
             copy_made(path, evidence / path.name)
-        write_made(Path(site) / "index.html", board(entries).encode())
-    return [entry.run.run_id for entry in entries]
+            copy_made(Path(verified) / _record_name(path), evidence / _record_name(path))
+        write_made(Path(site) / "index.html", board(list(entries.values())).encode())
+    return Built(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
 
 
-def _entry(path: Path) -> Entry:
-    with _opened(path) as opened:
-        config, disclosure = opened.run.config(), opened.manifest.disclosure
-        submissions = config.configuration.submissions
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Entry(
-            run=report_run(config, opened.run.latest()),
-            kind=submissions.kind,
-            languages=disclosure.languages,
-            limits=limits_in_words(getattr(submissions, "limits", None)),
-            contamination=disclosure.contamination,
-            notes=disclosure.notes,
-            evidence=f"evidence/{path.name}",
-            digest=digest,
-        )
+def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> Entry | tuple[str, ...]:
+    """Return the entry that a bundle makes, or why it makes none."""
+    try:
+        with _opened(path) as opened:
+            config, lines = opened.run.config(), opened.run.latest()
+            claims, manifest = _claims(opened, rules, settings), opened.manifest
+    except UsageError as error:
+        return (str(error),)
+    known, digest = _read_record(record), digest_of_file(path)
+    faults = [*claims.faults, *_doubts(known, digest, lines, path)]
+    if faults or claims.tasks is None or known is None:
+        return tuple(faults)
+    submissions, checked = config.configuration.submissions, known.verification
+    return Entry(
+        run=report_run(config, lines),
+        kind=submissions.kind,
+        task_set=claims.tasks.name,
+        set_digest=claims.tasks.digest,
+        languages=_languages(claims.tasks.tasks, open_suite(config.configuration.suite, settings)),
+        limits=limits_in_words(getattr(submissions, "limits", None)),
+        contamination=manifest.disclosure.contamination,
+        notes=manifest.disclosure.notes,
+        evidence=f"evidence/{path.name}",
+        digest=digest.rpartition(":")[2],
+        verified=Verified(
+            by=known.by,
+            at=known.at,
+            tasks=len(checked.tasks),
+            of=checked.of,
+            seed=checked.seed,
+            unsteady=len(checked.unsteady),
+            record=f"evidence/{record.name}",
+        ),
+    )
+
+
+def _read_record(path: Path) -> VerificationFile | None:
+    try:
+        return VerificationFile.model_validate_json(read_regular(path, _RECORD_BYTES))
+    except (OSError, ValidationError):
+        return None
+
+
+def _doubts(
+    known: VerificationFile | None, digest: str, lines: Mapping[AttemptKey, VerdictLine], path: Path
+) -> Iterator[str]:
+    """Yield why a record does not stand for a bundle."""
+    if known is None:
+        yield f"nobody verified it; `groundup leaderboard verify {path} --record VERIFIED --by NAME` does"
+    elif known.bundle != digest:
+        yield "it was changed since it was verified; verify it again"
+    elif not known.verification.holds:
+        yield f"its verification says: {known.verification.conclusion}"
+    elif known.verification.tasks != _drawn(
+        _gradable(lines), len(known.verification.tasks), known.verification.seed
+    ):
+        yield f"its verification names tasks that the seed {known.verification.seed} does not draw"

@@ -12,6 +12,7 @@ from groundup.cli.console import Format
 from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat, Run
 
 if TYPE_CHECKING:
+    from groundup.api.leaderboard import BoardRules
     from groundup.api.listings import RunEntry
     from groundup.reports.formats import ShownReport
 
@@ -61,8 +62,17 @@ EXAMPLES: dict[str, Examples] = {
         ("Grade a sample of ten tasks again", "groundup leaderboard verify entries/my-run.tar.gz"),
         ("The same sample as before", "groundup leaderboard verify entries/my-run.tar.gz --sample 5 --seed 7"),
         ("With the time that its tests had", "groundup leaderboard verify entries/my-run.tar.gz --timeout 3600"),
+        (
+            "Let it onto the board if it holds",
+            "groundup leaderboard verify entries/my-run.tar.gz --record verified --by 'our CI'",
+        ),
     ),
-    "leaderboard build": (("A page of all entries", "groundup leaderboard build entries -o site"),),
+    "leaderboard build": (
+        (
+            "A page of what was verified",
+            "groundup leaderboard build entries --verified verified -o site",
+        ),
+    ),
 }
 
 
@@ -361,23 +371,50 @@ class Recheck:
     timeout: Annotated[
         float | None, typer.Option(min=1, help="Seconds for a task's tests (default: what its recipe says).")
     ] = None
+
+
+@dataclass(frozen=True)
+class BoardLimits:
+    """What bundles may name."""
+
     suite: Annotated[
-        str | None, typer.Option(help="A suite of your own, package.module:attribute, that the bundle may name.")
+        str | None, typer.Option(help="A suite of your own, package.module:attribute, that bundles may name.")
     ] = None
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=FILE",
+            help="A fixed set of tasks beside `full` and `lite`: a task a line; or the name of a group alone.",
+        ),
+    ] = None
+
+    def rules(self) -> "BoardRules":
+        """Return them as the API takes them."""
+        from groundup.api.leaderboard import BoardRules
+
+        return BoardRules(suite=self.suite, sets=tuple(self.sets or ()))
 
 
 def verify(
     bundle: _Bundle,
     again: Recheck,
+    rules: BoardLimits,
+    record: Annotated[
+        Path | None, typer.Option(help="If it holds, note it in this folder, for `leaderboard build`.")
+    ] = None,
+    by: Annotated[str, typer.Option(help="Who verifies, as the page says.")] = "not stated",
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
     json: Json = False,
 ) -> int:
-    """Grade a random sample of BUNDLE again. Exit code 0: its numbers hold; 4: they do not; 3: not checked."""
+    """Prove BUNDLE's claims and grade a sample again. Exit code 0: they hold; 4: they do not; 3: not checked."""
     from groundup.api import leaderboard
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
 
-    found = leaderboard.verify(bundle, **asdict(again), settings=load({"jobs": jobs}))
+    found = leaderboard.verify(bundle, **asdict(again), rules=rules.rules(), settings=load({"jobs": jobs}))
+    if record is not None and found.holds:
+        say(f"wrote {leaderboard.record(bundle, found, record, by)}")
     if json:
         conclusions = {"holds": found.holds, "conclusion": found.conclusion}
         print_document({**found.model_dump(mode="json"), **conclusions})
@@ -387,17 +424,21 @@ def verify(
     for note in found.notes:
         say(f"groundup: {note}")
     say(f"groundup: {found.conclusion} (seed {found.seed})")
-    return DIFFERS if found.differing else 0 if found.holds else 3
+    return DIFFERS if found.differing or found.refused else 0 if found.holds else 3
 
 
 def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of bundles.")],
     site: Annotated[Path, typer.Option("--to", "-o", help="The folder to write the page to.")],
+    verified: Annotated[Path, typer.Option(help="The folder that `leaderboard verify --record` wrote to.")],
+    rules: BoardLimits,
 ) -> int:
-    """Write a static page that ranks the bundles in DIR, with filters and links to the bundles."""
+    """Write a page that ranks the verified bundles in DIR. Exit code 4: some were left out, which are named."""
     from groundup.api import leaderboard
     from groundup.cli.console import say
 
-    made = leaderboard.build(folder, site)
-    say(f"wrote {site / 'index.html'}: {len(made)} runs")
-    return 0
+    made = leaderboard.build(folder, site, verified=verified, rules=rules.rules())
+    for name, faults in made.refused.items():
+        say(f"groundup: left out {name}: {'; '.join(faults)}")
+    say(f"wrote {site / 'index.html'}: {len(made.runs)} runs")
+    return DIFFERS if made.refused else 0

@@ -1,12 +1,15 @@
 """Several runs as one page that ranks them: a static HTML file with filters. Pure; decides nothing.
 
-Runs are ranked among those of one suite and grader. What strangers wrote is escaped, and a policy in the file
-keeps browsers from running or loading anything else.
+Runs are ranked among those of one suite, set of tasks and grader, each over the whole set: what has no score
+counts 0. What strangers wrote is escaped, and a policy in the file keeps browsers from running or loading anything
+else.
 """
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from html import escape
 
 from pydantic import Field
@@ -14,17 +17,31 @@ from pydantic import Field
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import printable
 from groundup.domain.records import Record
-from groundup.reports.comparison import task_means
 from groundup.reports.document import RunReport
 from groundup.reports.page import STYLE
-from groundup.reports.statistics import FEW, RANKS, SURE_FROM, Rank, ranks
-from groundup.reports.views import between, grader_words, share
+from groundup.reports.statistics import FEW, RANKS, SURE_FROM, Rank, mean_interval, ranks
+from groundup.reports.views import between, grader_words, percent
+
+
+class Verified(Record):
+    """Who graded how much of a run again, with the same scores."""
+
+    by: str
+    at: datetime
+    tasks: int = Field(description="graded again")
+    of: int = Field(description="tasks with a submission")
+    seed: int = Field(description="by which they were drawn")
+    unsteady: int = Field(description="attempts of these whose score varies")
+    record: str = Field(description="address of the record, relative to the page")
 
 
 class Entry(Record):
-    """A run with what is disclosed of it."""
+    """A run with what is disclosed of it, and who verified it."""
 
     run: RunReport
+    task_set: str
+    set_digest: str
+    verified: Verified
     kind: str = Field(description="who made the submissions: agent, predictions, reference, served or run")
     languages: tuple[str, ...] = ()
     limits: str = Field(description="of an attempt, in words")
@@ -34,11 +51,12 @@ class Entry(Record):
     digest: str = Field(description="SHA-256 of the bundle")
 
 
-_FILTERS = ("suite", "language", "kind", "grader")
+_FILTERS = ("suite", "tasks", "language", "kind", "grader")
 _SCRIPT = """
 const choices=[...document.querySelectorAll("select")],rows=[...document.querySelectorAll("tr[data-suite]")];
 function show(){for(const row of rows)row.hidden=choices.some(choice=>choice.value&&
  !row.dataset[choice.name].split("|").includes(choice.value));
+ for(const part of document.querySelectorAll("section"))part.hidden=!part.querySelector("tbody tr:not([hidden])");
  location.replace("#"+new URLSearchParams(choices.filter(one=>one.value).map(one=>[one.name,one.value])));}
 const asked=new URLSearchParams(location.hash.slice(1));
 for(const choice of choices){if(asked.has(choice.name))choice.value=asked.get(choice.name);
@@ -48,24 +66,15 @@ if(location.hash)show();
 _MORE_STYLE = (
     "body{max-width:1360px}table{width:100%}label{white-space:nowrap}select{margin:8px 12px 8px 4px}"
     "dl{margin:4px 0}dt{font-weight:600}dd{margin:0 0 4px 16px}td:nth-child(3){font-weight:600}"
-    "td:nth-child(7){min-width:15em}"
+    "td:nth-child(6){min-width:15em}"
 )
-_COLUMNS = (
-    *("rank", "95 % interval", "run", "agent", "model", "suite, grader", "score", "cost"),
-    *("disclosed", "evidence"),
-)
+_COLUMNS = ("rank", "95 % interval", "run", "agent", "model", "score", "cost", "verified", "disclosed", "evidence")
 
 
 def board(entries: Sequence[Entry]) -> str:
-    """Return the page for *entries*: of each suite and grader, the best first."""
+    """Return the page for *entries*: a table for each suite, set of tasks and grader, the best first."""
     digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    placed = [
-        (entry, rank)
-        for group in _groups(entries)
-        for entry, rank in sorted(zip(group, _ranked(group), strict=True), key=_place)
-    ]
-    heads = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -74,32 +83,66 @@ def board(entries: Sequence[Entry]) -> str:
         f"<title>Leaderboard</title><style>{STYLE}{_MORE_STYLE}</style></head><body><main>",
         "<h1>Leaderboard</h1><p>",
         *(_filter(name, entries) for name in _FILTERS),
-        f'</p><div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>',
-        *(_row(entry, rank) for entry, rank in placed),
-        "</tbody></table></div>",
-        f'<p class="soft">Ranks are among runs of one suite and grader, over the tasks that all have: {RANKS}; '
-        f"{FEW}. Each bundle can be checked: <code>groundup leaderboard verify BUNDLE</code>.</p>",
+        "</p>",
+        *(line for group in _groups(entries) for line in _section(group)),
+        f'<p class="soft">Scores are means over all tasks of the set; what was not attempted counts 0. '
+        f"Ranks: {RANKS}; {FEW}. Verified: so many tasks, drawn by the seed, were graded again to the "
+        "same scores. Anybody can: <code>groundup leaderboard verify BUNDLE</code>.</p>",
         f"</main><script>{_SCRIPT}</script></body></html>",
     ]
     return "\n".join(parts) + "\n"
 
 
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
-    found: dict[tuple[str, str], list[Entry]] = {}
+    """Group *entries* by what they can be ranked in: the largest sets of a suite first."""
+    found: dict[tuple[str, int, str, str], list[Entry]] = {}
     for entry in entries:
-        found.setdefault((entry.run.suite, _grader(entry)), []).append(entry)
+        key = (entry.run.suite, -len(_scores(entry)), entry.set_digest, _grader(entry))
+        found.setdefault(key, []).append(entry)
     return [found[key] for key in sorted(found)]
+
+
+def _section(group: Sequence[Entry]) -> Iterator[str]:
+    first = group[0]
+    yield "<section>"
+    yield (
+        f"<h2>{_safe(first.run.suite)} {_safe(first.run.suite_version)}, {_safe(first.task_set)}: "
+        f"{len(_scores(first))} tasks, {_safe(_grader(first))}</h2>"
+    )
+    yield f'<p class="soft">set of tasks <code>{_safe(first.set_digest)}</code></p>'
+    heads = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+    yield f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>'
+    for entry, rank in sorted(zip(group, _ranked(group), strict=True), key=_place):
+        yield _row(entry, rank)
+    yield "</tbody></table></div></section>"
+
+
+def _scores(entry: Entry) -> Mapping[str, list[float]]:
+    """Return the scores of all attempts by task."""
+    found: dict[str, list[float]] = {}
+    for row in entry.run.attempts:
+        found.setdefault(row.task, []).append(row.counted or 0.0)
+    return found
+
+
+def _means(entry: Entry) -> dict[str, float]:
+    return {task: math.fsum(scores) / len(scores) for task, scores in _scores(entry).items()}
+
+
+def _mean(entry: Entry) -> float:
+    means = _means(entry)
+    return math.fsum(means.values()) / len(means)
 
 
 def _ranked(group: Sequence[Entry]) -> list[Rank | None]:
     """Return each entry's rank; None where there is nothing to rank it among."""
-    found = {one.run: one for one in ranks([(str(n), task_means(entry.run)) for n, entry in enumerate(group)])}
+    found = {one.run: one for one in ranks([(str(n), _means(entry)) for n, entry in enumerate(group)])}
     return [found.get(str(number)) for number in range(len(group))]
 
 
 def _place(placed: tuple[Entry, Rank | None]) -> tuple[int, float]:
     entry, rank = placed
-    return (rank.rank if rank else 0, -(entry.run.headline.score.value or 0.0))
+    return (rank.rank if rank else 0, -_mean(entry))
 
 
 def _grader(entry: Entry) -> str:
@@ -107,7 +150,12 @@ def _grader(entry: Entry) -> str:
 
 
 def _values(name: str, entry: Entry) -> tuple[str, ...]:
-    single = {"suite": entry.run.suite, "kind": entry.kind, "grader": _grader(entry)}
+    single = {
+        "suite": entry.run.suite,
+        "tasks": entry.task_set,
+        "kind": entry.kind,
+        "grader": _grader(entry),
+    }
     values = entry.languages if name == "language" else (single[name],)
     return tuple(value.replace("|", "/") for value in values)
 
@@ -122,23 +170,30 @@ def _filter(name: str, entries: Sequence[Entry]) -> str:
 def _row(entry: Entry, rank: Rank | None) -> str:
     run = entry.run
     data = " ".join(f'data-{name}="{_safe("|".join(_values(name, entry)))}"' for name in _FILTERS)
-    figure, cost = run.headline, run.effort.cost_usd if run.effort else None
+    mean, cost = _mean(entry), run.effort.cost_usd if run.effort else None
     cells = (
         "-" if rank is None or rank.tasks < SURE_FROM else str(rank.rank),
         _interval(rank),
         run.run_id,
         run.subject.agent,
         run.subject.model or "-",
-        f"{run.suite} {run.suite_version}, {_grader(entry)}",
-        share(figure.score) + between(figure.interval),
+        percent(mean) + between(mean_interval(list(_scores(entry).values()))),
         "-" if cost is None else f"${cost:.2f}",
     )
-    value = figure.score.value
-    bar = "" if value is None else f'<meter min="0" max="1" value="{value:.4f}" aria-label="score"></meter> '
+    bar = f'<meter min="0" max="1" value="{mean:.4f}" aria-label="score"></meter> '
     named = zip(_COLUMNS, cells, strict=False)
     shown = "".join(f"<td>{bar if name == 'score' else ''}{_safe(cell)}</td>" for name, cell in named)
     link = f'<a href="{_safe(entry.evidence)}">bundle</a><br><code>{_safe(entry.digest[:12])}</code>'
-    return f"<tr {data}>{shown}<td>{_disclosed(entry)}</td><td>{link}</td></tr>"
+    return (
+        f"<tr {data}>{shown}<td>{_verified(entry.verified)}</td><td>{_disclosed(entry)}</td><td>{link}</td></tr>"
+    )
+
+
+def _verified(found: Verified) -> str:
+    """Say by whom, when and how much of an entry was graded again."""
+    varying = f", {found.unsteady} attempts vary" if found.unsteady else ""
+    words = f"{found.tasks} of {found.of} tasks{varying}; by {found.by}, {found.at:%Y-%m-%d}, seed {found.seed}"
+    return f'<a href="{_safe(found.record)}">{_safe(words)}</a>'
 
 
 def _interval(rank: Rank | None) -> str:
@@ -158,7 +213,8 @@ def _disclosed(entry: Entry) -> str:
         "limits": entry.limits,
         "contamination": entry.contamination,
         "cost": f"${effort.cost_usd:.4f}" if effort is not None and known else "not known",
-        "attempts": f"{run.counts.graded} graded of {run.counts.planned}",
+        "attempts": f"{run.counts.graded} graded of {run.counts.planned}; not attempted: "
+        f"{run.counts.not_attempted}; tampered: {run.counts.tampered}",
         "grader": "; ".join(map(grader_words, run.graders)) or "none",
         "notes": entry.notes,
     }

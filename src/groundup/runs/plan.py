@@ -129,7 +129,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     usual = _usual(suite, configuration)
     if isinstance(source, _READERS):
         usual = [name for name in usual if every[name].instruction is not None] or usual
-    groups = suite.groups()
+    groups = {**suite.task_sets(), **suite.groups()}
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)

@@ -4,6 +4,7 @@ A suite is a subclass of `Suite`: what every suite has is abstract, the rest has
 object that the suite returns, or None: `data_source`, `report_form`, `ablation`, `validator`.
 """
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -35,6 +36,8 @@ from groundup.trees.fingerprints import Fingerprint
 
 HERE, YES = at_hand.HERE, at_hand.YES
 """The column of `task_rows` that says whether this machine can grade a task, and its value where it can."""
+LITE = 20
+"""Tasks of a suite's small fixed set."""
 STATIC = "static"
 """The grader that suites name so reads submissions and runs nothing."""
 PATCH_FILE = "patch.diff"
@@ -57,6 +60,8 @@ class Grader(Extension):
 
     name: str
     version: str
+    fixed_points: bool = True
+    """Whether all submissions of a task can get equally many points, as `zero` says."""
 
     @abstractmethod
     def identity(self, task: Task) -> Mapping[str, object]:
@@ -308,6 +313,16 @@ class Suite(Extension):
     def groups(self) -> Mapping[str, Collection[str]]:
         """Return tasks by a common name, such as their language, for `--tasks` and `--exclude`."""
         return {}
+
+    def task_sets(self) -> Mapping[str, Collection[str]]:
+        """Return the fixed sets of tasks by which runs are ranked, whatever this machine can grade.
+
+        `full`: all that can be graded on some machine. `lite`: a fixed draw of 20 of these, where there are twice
+        as many.
+        """
+        full = sorted({task.id for task in self.tasks()} - self.blocked().keys())
+        drawn = sorted(full, key=lambda name: hashlib.sha256(name.encode()).digest())[:LITE]
+        return {"full": full} if len(full) < 2 * LITE else {"full": full, "lite": sorted(drawn)}
 
     def needs(self, task: Task) -> Needs:
         """Return what the default grader needs for *task*, which is gradable."""

@@ -52,6 +52,7 @@ class ExecutionGrader(Grader):
 
     name = "execution"
     version = VERSION
+    fixed_points = False  # none where the original's own job cannot run
 
     def __init__(
         self,

@@ -48,6 +48,8 @@ _REASONS = 4
 class TextualGrader(Grader):
     """Reads build files; nothing is installed or run."""
 
+    fixed_points = False  # what is declared and wrong counts, too
+
     def __init__(self, problems: Mapping[str, InstanceProblem], names: Names) -> None:
         self._problems = problems
         self._names = names
