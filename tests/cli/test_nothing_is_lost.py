@@ -32,6 +32,8 @@ def put(*paths: Path) -> None:
         path.write_bytes(MINE)
 
 
+BOARD = ("leaderboard", "build", "bundles", "--verified", "verified", "--suite", TWO, "-o", "site")
+VERIFY = ("leaderboard", "verify", "bundles/done.tar.gz", "--suite", TWO, "--record", "verified")
 REFUSALS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "demo": (("demo", "--folder", "."), ("groundup.toml", "runs/1/config.json", "predictions/a")),
     "init": (("init",), ("groundup.toml",)),
@@ -39,8 +41,9 @@ REFUSALS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "own report": (("report", "done", "--format", "latex", "--save", "paper.tex"), ("paper.tex",)),
     "aggregate": (("aggregate", "runs", "--format", "csv", "--save", "all.csv"), ("all.csv",)),
     "pack": (("leaderboard", "pack", "done", "-o", "mine.tar.gz"), ("mine.tar.gz",)),
-    "board": (("leaderboard", "build", "bundles", "-o", "site"), ("site/index.html",)),
-    "evidence": (("leaderboard", "build", "bundles", "-o", "site"), ("site/evidence/done.tar.gz",)),
+    "board": (BOARD, ("site/index.html",)),
+    "evidence": (BOARD, ("site/evidence/done.tar.gz",)),
+    "verification": (VERIFY, ("verified/done.json",)),
     "audit": (("audit", TWO, "-o", "audit"), ("audit/audit.md",)),
     "export": (("export", "done", "out"), ("out/task-0000/a.py",)),
     "harbor export": (("harbor", "export", TWO, "-o", "out"), ("out/task-0000/task.toml",)),
@@ -64,6 +67,8 @@ def test_what_is_in_the_way_is_refused(groundup: Groundup, tmp_path: Path, predi
     """Exit code 2 and one sentence that names what is there; every file keeps its content."""
     groundup("evaluate", TWO, "-p", predict({"task-0000": "half"}), "--run-id", "done")
     groundup("leaderboard", "pack", "done", "-o", "bundles/done.tar.gz")
+    if case == "evidence":
+        groundup(*VERIFY)
     data(tmp_path / "mine")
     (tmp_path / "old.jsonl").write_text(OLDER)
     arguments, names = REFUSALS[case]
@@ -92,7 +97,8 @@ def test_what_groundup_wrote_is_written_again(groundup: Groundup, predict: Predi
             ("report", "done", "--format", "html", "--save", "report.html"),
             ("report", "done", "--plots", "plots"),
             ("leaderboard", "pack", "done", "-o", "bundles/done.tar.gz"),
-            ("leaderboard", "build", "bundles", "-o", "site"),
+            VERIFY,
+            BOARD,
         ):
             ended = groundup(*arguments)
             assert ended.code == 0, ended.err

@@ -6,7 +6,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -15,7 +15,7 @@ import pytest
 
 from groundup.api.reports import report, write_report
 from groundup.domain.subjects import AttemptKey
-from groundup.reports.leaderboard import Entry, board
+from groundup.reports.leaderboard import Entry, Verified, board
 from groundup.reports.summary import report_run
 from groundup.store.folder import RunWriter
 from tests.needs import lack
@@ -275,6 +275,17 @@ def _entry(name: str, words: dict[str, list[Word]], kind: str) -> Entry:
     return Entry(
         run=report_run(*run_of(name, words)),
         kind=kind,
+        task_set="full",
+        set_digest="sha256:0",
+        verified=Verified(
+            by=EVIL,
+            at=datetime(2026, 11, 1, tzinfo=UTC),
+            tasks=1,
+            of=2,
+            seed=7,
+            unsteady=0,
+            record="evidence/a.json",
+        ),
         limits="none",
         contamination=EVIL,
         evidence=f"evidence/{name}.tar.gz",

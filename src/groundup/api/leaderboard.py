@@ -1,126 +1,37 @@
-"""Bundles of runs that others can check, and a page that ranks them."""
+"""Bundles of runs that others can check, and a page that ranks those that were verified."""
 
-import math
-import random
-import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
-from groundup.api.runs import regrade
+from groundup.api.verification import (
+    NOT_STATED,
+    PLAIN,
+    BoardRules,
+    VerificationFile,
+    claims_of,
+    drawn_tasks,
+    gradable,
+    opened_bundle,
+    read_record,
+    record_name,
+)
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Status
-from groundup.domain.version import __version__
 from groundup.reports.leaderboard import Entry, Verified, board, limits_in_words
 from groundup.reports.summary import report_run
-from groundup.reports.views import grader_words, percent
-from groundup.runs.bundles import Bundle, BundleManifest, Disclosure, unpack
+from groundup.runs.bundles import SUFFIX, BundleManifest, Disclosure
 from groundup.runs.bundles import pack as pack_run
-from groundup.runs.claims import Claims, board_sets, check_claims
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import copy_made, digest_of_file, write_made
 from groundup.store.records import VerdictLine
 from groundup.suites.base import Suite, open_suite
-from groundup.trees.walking import read_regular
 from groundup.trees.writer import disk_errors
-
-SUFFIX = ".tar.gz"
-_NOT_STATED = "not stated"
-_RECORD_BYTES = 1024**2
-
-
-class BoardRules(Record):
-    """What bundles may name."""
-
-    suite: str | None = Field(
-        default=None,
-        description="`package.module:attribute`: a suite that is code of the bundle's maker, and that is trusted",
-    )
-    sets: tuple[str, ...] = Field(
-        default=(),
-        description="fixed sets of tasks beside the suite's own: NAME=FILE with a task a line, or a group's name",
-    )
-
-
-PLAIN = BoardRules()
-
-
-class Differing(Record):
-    """An attempt that was graded otherwise than its bundle says, at least once."""
-
-    attempt: str
-    claimed: str
-    found: tuple[str, ...] = Field(description="by each grading")
-
-
-class Verification(Record):
-    """Whether a bundle's numbers hold, as far as a sample tells."""
-
-    run: str
-    seed: int
-    refused: tuple[str, ...] = Field(
-        default=(), description="what cannot be true, found before any grading; then nothing is graded"
-    )
-    task_set: str | None = Field(default=None, description="the fixed set that its tasks are")
-    tasks: tuple[str, ...] = Field(description="drawn")
-    of: int = Field(description="tasks that could be drawn")
-    attempts: int = Field(description="graded again and compared")
-    differing: tuple[Differing, ...]
-    unsteady: tuple[Differing, ...] = Field(description="that vary between gradings, with the claim among them")
-    times: int = Field(description="how often an attempt that differs is graded at most")
-    tolerance: float = Field(description="a share of 1 by which scores may differ")
-    claimed: float | None = Field(description="mean score of those attempts in the bundle, a share of 1")
-    found: float | None = Field(description="their mean score when graded again, over all gradings")
-    sandbox: str = Field(description="in which it was graded again: the verifier's")
-    notes: tuple[str, ...] = Field(description="what else is not as in the bundle")
-    unknown: tuple[str, ...] = Field(description="attempts that could not be graded again here")
-
-    @property
-    def holds(self) -> bool:
-        """Whether the claims can be true, and everything that was drawn was graded again, to the same score."""
-        return not (self.refused or self.differing or self.unknown) and self.attempts > 0
-
-    @property
-    def conclusion(self) -> str:
-        """One sentence for people."""
-        if self.refused:
-            return f"the bundle is refused: {'; '.join(self.refused)}"
-        if self.differing:
-            most = f" in each of {self.times} gradings" if self.times > 1 else ""
-            return f"the numbers do not hold: {len(self.differing)} of {self.attempts} attempts differ{most}"
-        if self.unknown or not self.attempts:
-            return f"not verified: {len(self.unknown)} attempts could not be graded here, {self.attempts} were"
-        words = f"the numbers hold: {self.attempts} attempts at {len(self.tasks)} of {self.of} tasks agree"
-        if self.unsteady and self.claimed is not None and self.found is not None:
-            means = f"the sample claims {percent(self.claimed)} and was graded {percent(self.found)}"
-            words += f", of which {len(self.unsteady)} vary between gradings; {means}"
-        if len(self.tasks) == self.of:
-            return words
-        most_of_all = 1 - math.exp(math.log(0.05) / len(self.tasks))
-        return f"{words}; with 95 % confidence fewer than {most_of_all * 100:.0f} % of all tasks differ"
-
-
-class VerificationFile(Record):
-    """That somebody graded a sample of a bundle again: what lets the bundle onto a board."""
-
-    format: Literal[1] = 1
-    bundle: str = Field(description="its SHA-256")
-    by: str = Field(description="who says so")
-    at: datetime
-    groundup: str = Field(description="version")
-    verification: Verification
 
 
 class Built(Record):
@@ -134,7 +45,7 @@ def pack(
     run: AnyPath,
     bundle: AnyPath,
     *,
-    contamination: str = _NOT_STATED,
+    contamination: str = NOT_STATED,
     notes: str = "",
     output: AnyPath | None = None,
     settings: Settings | None = None,
@@ -157,231 +68,9 @@ def pack(
     return pack_run(folder, Path(bundle), disclosure)
 
 
-def verify(
-    bundle: AnyPath,
-    *,
-    sample: int = 10,
-    seed: int | None = None,
-    times: int = 3,
-    tolerance: float = 0.0,
-    timeout: float | None = None,
-    rules: BoardRules = PLAIN,
-    settings: Settings | None = None,
-) -> Verification:
-    """Prove what *bundle* claims as far as its suite tells, then grade *sample* tasks of it again and compare.
-
-    Tasks are drawn by *seed* (None: at random). An attempt whose score differs by more than *tolerance*, a share
-    of 1, is graded up to *times* times. Its claim holds if it lies between the lowest and the highest score that
-    it gets. Neither the bundle's verdicts nor a cache is used, and sandbox and time are the verifier's, whatever
-    the bundle says: tests have *timeout* seconds (None: what their recipes say). Raises `UsageError` for what is
-    no bundle, and for a suite that *rules* do not allow.
-    """
-    if sample < 1 or times < 1 or not 0 <= tolerance < 1:
-        raise UsageError("sample and times are at least 1, tolerance is a share from 0 to less than 1")
-    drawn = random.SystemRandom().randrange(2**32) if seed is None else seed
-    verifier = settings or load()
-    with _opened(bundle) as opened:
-        config, lines = opened.run.config(), opened.run.latest()
-        claims = _claims(opened, rules, verifier)
-        graded = _gradable(lines)
-        if not graded and not claims.faults:
-            raise UsageError("the bundle has no submission that could be graded again")
-        tasks = () if claims.faults else _drawn(graded, sample, drawn)
-        keys = [key for key in config.planned.keys if key.task in tasks and key in lines]
-        checks = [_Check(key, lines[key], tolerance) for key in keys]
-        sandbox = verifier.sandbox
-        if checks:
-            opened.lay_out(keys)
-            opened.give(timeout)
-            sandbox = _grade_again(opened, checks, times, verifier)
-    known = [check for check in checks if check.found]
-    return Verification(
-        run=config.run_id,
-        seed=drawn,
-        refused=claims.faults,
-        task_set=claims.tasks.name if claims.tasks else None,
-        tasks=tasks,
-        of=len(graded),
-        attempts=len(known),
-        differing=tuple(check.in_words() for check in known if not check.holds),
-        unsteady=tuple(check.in_words() for check in known if check.holds and not check.agrees),
-        times=times,
-        tolerance=tolerance,
-        claimed=_mean([_counted(check.claimed) for check in known]),
-        found=_mean([_mean([_counted(one) for one in check.found]) for check in known]),
-        sandbox=sandbox,
-        notes=tuple(_notes(config.configuration.timeout_s, timeout, known)),
-        unknown=tuple(str(check.key) for check in checks if not check.found),
-    )
-
-
-def _claims(opened: Bundle, rules: BoardRules, settings: Settings) -> Claims:
-    """Open the suite that a bundle names, if *rules* allow it, and hold the bundle's claims against it."""
-    named = opened.run.config().configuration.suite
-    _check_suite(named, rules.suite)
-    suite = open_suite(named, settings)
-    return check_claims(opened.run, suite, board_sets(suite, _own_sets(rules.sets, suite)))
-
-
-def _own_sets(sets: Sequence[str], suite: Suite) -> dict[str, Collection[str]]:
-    """Return the sets that a board's owner names: groups of the suite, and files with a task a line."""
-    found: dict[str, Collection[str]] = {}
-    for named in sets:
-        name, _, file = named.partition("=")
-        groups = suite.groups()
-        if file:
-            try:
-                found[name] = Path(file).read_text("utf-8").split()
-            except (OSError, UnicodeDecodeError) as error:
-                raise UsageError(f"--set {named}: {file} cannot be read: {error}") from error
-        elif name in groups:
-            found[name] = groups[name]
-        else:
-            raise UsageError(f"{unknown('group', name, groups)}; --set NAME=FILE reads a set from a file")
-    return found
-
-
-def _gradable(lines: Mapping[AttemptKey, VerdictLine]) -> list[str]:
-    return sorted({key.task for key, line in lines.items() if line.submission})
-
-
-def _drawn(tasks: Sequence[str], sample: int, seed: int) -> tuple[str, ...]:
-    """Draw a sample of *tasks*, the same for the same *seed*."""
-    chosen = random.Random(seed).sample(tasks, min(sample, len(tasks)))  # noqa: S311  # reproducible
-    return tuple(sorted(chosen))
-
-
-def record(bundle: AnyPath, found: Verification, verified: AnyPath, by: str = _NOT_STATED) -> Path:
-    """Note in the folder *verified*, for `build`, what *found* says of *bundle*, as said *by*; return the file."""
-    noted = VerificationFile(
-        bundle=digest_of_file(Path(bundle)), by=by, at=datetime.now(UTC), groundup=__version__, verification=found
-    )
-    path = Path(verified) / _record_name(Path(bundle))
-    with disk_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_made(path, noted.model_dump_json(indent=1).encode() + b"\n")
-    return path
-
-
-def _record_name(bundle: Path) -> str:
-    return f"{bundle.name.removesuffix(SUFFIX)}.json"
-
-
-def _check_suite(named: str, trusted: str | None) -> None:
-    """Raise `UsageError` for a suite that is code of the bundle's maker, unless its user trusts it by name."""
-    if named.partition("@")[0] not in catalog.names("suite") and named != trusted:
-        raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
-
-
-@dataclass
-class _Check:
-    """An attempt, what its bundle claims, and what gradings found."""
-
-    key: AttemptKey
-    claimed: VerdictLine
-    tolerance: float
-    found: list[VerdictLine] = field(default_factory=list)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every grading found what is claimed."""
-        return all(self._between([line]) for line in self.found)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the claim is among what gradings found, or between two of them."""
-        return any(self._between([line]) for line in self.found) or self._between(self.found)
-
-    def _between(self, lines: Sequence[VerdictLine]) -> bool:
-        if any(_status(line) != _status(self.claimed) for line in lines):
-            return False
-        value, values = _counted(self.claimed), [one for one in map(_counted, lines) if one is not None]
-        if value is None or len(values) < len(lines):
-            return value is None and not values
-        return min(values) - self.tolerance <= value <= max(values) + self.tolerance
-
-    def in_words(self) -> Differing:
-        """Return claim and findings in words."""
-        return Differing(
-            attempt=str(self.key), claimed=_standing(self.claimed), found=tuple(map(_standing, self.found))
-        )
-
-
-def _grade_again(opened: Bundle, checks: Sequence[_Check], times: int, verifier: Settings) -> str:
-    """Grade what *checks* name, and what differs up to *times* times; return the sandbox in which it was done."""
-    sandbox, left = verifier.sandbox, list(checks)
-    for _ in range(times):
-        with tempfile.TemporaryDirectory(prefix="groundup-verify-") as room:
-            again = regrade(
-                opened.run.path,
-                settings=verifier,
-                tasks=sorted({check.key.task for check in left}),
-                output=room,
-                no_cache=True,
-                run_id="again",
-                grader=opened.run.config().grader,
-                sandbox=verifier.sandbox,
-            )
-            found = RunFolder(again.folder).latest()
-            sandbox = RunFolder(again.folder).config().configuration.sandbox
-        for check in left:
-            line = found.get(check.key)
-            check.found += [line] if line and line.settles else []
-        left = [check for check in left if not check.agrees]
-        if not left:
-            break
-    return sandbox
-
-
-def _notes(claimed_s: float | None, given_s: float | None, checks: Sequence[_Check]) -> Iterator[str]:
-    """Yield what else differs between the gradings of a bundle and of its verifier."""
-    if claimed_s != given_s:
-        had, have = (
-            "what their recipes say" if time is None else f"{time:g} s (--timeout)"
-            for time in (claimed_s, given_s)
-        )
-        yield f"tests had another time: {had} in the bundle, {have} here"
-    pairs = [
-        (check.claimed.verdict.grader, line.verdict.grader)
-        for check in checks
-        for line in check.found
-        if check.claimed.verdict and line.verdict
-    ]
-    for had_by, have_by in dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]):
-        yield f"graded by {grader_words(had_by)} in the bundle, by {grader_words(have_by)} here"
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
-def _counted(line: VerdictLine) -> float | None:
-    """Return what an attempt counts in a mean; None for an undefined score."""
-    if line.verdict is None or line.verdict.status is not Status.GRADED:
-        return 0.0
-    return line.verdict.score.value if line.verdict.score else None
-
-
-def _status(line: VerdictLine) -> str:
-    return "not attempted" if line.verdict is None else line.verdict.status.value
-
-
-def _standing(line: VerdictLine) -> str:
-    score = None if line.verdict is None else line.verdict.score
-    parts = "" if score is None else f" {score.numerator:g}/{score.denominator:g}"
-    return f"{_status(line)}{parts}"
-
-
 def _languages(tasks: Collection[str], suite: Suite) -> tuple[str, ...]:
     found = {str(task.metadata.get("language", "python")) for task in suite.tasks() if task.id in set(tasks)}
     return tuple(sorted(found))
-
-
-@contextmanager
-def _opened(bundle: AnyPath) -> Iterator[Bundle]:
-    with tempfile.TemporaryDirectory(prefix="groundup-bundle-") as room:
-        yield unpack(Path(bundle), Path(room) / "bundle")
 
 
 def build(
@@ -404,7 +93,7 @@ def build(
     found, refused = load() if settings is None else settings, dict[str, tuple[str, ...]]()
     entries: dict[Path, Entry] = {}
     for path in bundles:
-        entry = _entry(path, Path(verified) / _record_name(path), rules, found)
+        entry = _entry(path, Path(verified) / record_name(path), rules, found)
         if isinstance(entry, Entry):
             entries[path] = entry
         else:
@@ -414,7 +103,7 @@ def build(
         evidence.mkdir(parents=True, exist_ok=True)
         for path in entries:
             copy_made(path, evidence / path.name)
-            copy_made(Path(verified) / _record_name(path), evidence / _record_name(path))
+            copy_made(Path(verified) / record_name(path), evidence / record_name(path))
         write_made(Path(site) / "index.html", board(list(entries.values())).encode())
     return Built(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
 
@@ -422,12 +111,12 @@ def build(
 def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> Entry | tuple[str, ...]:
     """Return the entry that a bundle makes, or why it makes none."""
     try:
-        with _opened(path) as opened:
+        with opened_bundle(path) as opened:
             config, lines = opened.run.config(), opened.run.latest()
-            claims, manifest = _claims(opened, rules, settings), opened.manifest
+            claims, manifest = claims_of(opened, rules, settings), opened.manifest
     except UsageError as error:
         return (str(error),)
-    known, digest = _read_record(record), digest_of_file(path)
+    known, digest = read_record(record), digest_of_file(path)
     faults = [*claims.faults, *_doubts(known, digest, lines, path)]
     if faults or claims.tasks is None or known is None:
         return tuple(faults)
@@ -455,13 +144,6 @@ def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> E
     )
 
 
-def _read_record(path: Path) -> VerificationFile | None:
-    try:
-        return VerificationFile.model_validate_json(read_regular(path, _RECORD_BYTES))
-    except (OSError, ValidationError):
-        return None
-
-
 def _doubts(
     known: VerificationFile | None, digest: str, lines: Mapping[AttemptKey, VerdictLine], path: Path
 ) -> Iterator[str]:
@@ -472,7 +154,7 @@ def _doubts(
         yield "it was changed since it was verified; verify it again"
     elif not known.verification.holds:
         yield f"its verification says: {known.verification.conclusion}"
-    elif known.verification.tasks != _drawn(
-        _gradable(lines), len(known.verification.tasks), known.verification.seed
+    elif known.verification.tasks != drawn_tasks(
+        gradable(lines), len(known.verification.tasks), known.verification.seed
     ):
         yield f"its verification names tasks that the seed {known.verification.seed} does not draw"

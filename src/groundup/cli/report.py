@@ -12,8 +12,8 @@ from groundup.cli.console import Format
 from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat, Run
 
 if TYPE_CHECKING:
-    from groundup.api.leaderboard import BoardRules
     from groundup.api.listings import RunEntry
+    from groundup.api.verification import BoardRules
     from groundup.reports.formats import ShownReport
 
 EXAMPLES: dict[str, Examples] = {
@@ -391,7 +391,7 @@ class BoardLimits:
 
     def rules(self) -> "BoardRules":
         """Return them as the API takes them."""
-        from groundup.api.leaderboard import BoardRules
+        from groundup.api.verification import BoardRules
 
         return BoardRules(suite=self.suite, sets=tuple(self.sets or ()))
 
@@ -408,13 +408,13 @@ def verify(
     json: Json = False,
 ) -> int:
     """Prove BUNDLE's claims and grade a sample again. Exit code 0: they hold; 4: they do not; 3: not checked."""
-    from groundup.api import leaderboard
+    from groundup.api import verification
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
 
-    found = leaderboard.verify(bundle, **asdict(again), rules=rules.rules(), settings=load({"jobs": jobs}))
+    found = verification.verify(bundle, **asdict(again), rules=rules.rules(), settings=load({"jobs": jobs}))
     if record is not None and found.holds:
-        say(f"wrote {leaderboard.record(bundle, found, record, by)}")
+        say(f"wrote {verification.record(bundle, found, record, by)}")
     if json:
         conclusions = {"holds": found.holds, "conclusion": found.conclusion}
         print_document({**found.model_dump(mode="json"), **conclusions})

@@ -28,6 +28,7 @@ from groundup.trees.walking import read_regular
 from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
 
 MANIFEST = "manifest.json"
+SUFFIX = ".tar.gz"
 LIMITS = TreeLimits(files=1_000_000, bytes=32 * 1024**3)
 """Of a whole bundle: many submissions, each of which was within the limits for one."""
 _FILES = ("config.json", "lock.json", "verdicts.jsonl")

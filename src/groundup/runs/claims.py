@@ -5,6 +5,7 @@ A run enters a leaderboard with one of the board's fixed sets of tasks, whole. O
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from pydantic import Field
 
@@ -40,11 +41,15 @@ class Claims(Record):
     faults: tuple[str, ...]
 
 
-def board_sets(suite: Suite, own: Mapping[str, Collection[str]]) -> list[TaskSet]:
-    """Return the suite's fixed sets of tasks and the board's *own*. Raises `UsageError` for unknown tasks."""
+def board_sets(suite: Suite, own: Sequence[str]) -> list[TaskSet]:
+    """Return the suite's fixed sets of tasks and the board's *own*: NAME=FILE with a task a line, or a group's name.
+
+    Raises `UsageError` for what cannot be read, and for unknown tasks and groups.
+    """
     every = {task.id: task for task in suite.tasks()}
+    named = {name.partition("=")[0]: _own_set(name, suite.groups()) for name in own}
     found = []
-    for name, chosen in {**suite.task_sets(), **own}.items():
+    for name, chosen in {**suite.task_sets(), **named}.items():
         strangers = sorted(set(chosen) - every.keys())
         if strangers:
             raise UsageError(f"of the set {name}: {unknown('task', strangers[0], every)}")
@@ -52,6 +57,18 @@ def board_sets(suite: Suite, own: Mapping[str, Collection[str]]) -> list[TaskSet
         content = [suite.name, suite.version, *((task, every[task].graded_digest) for task in tasks)]
         found.append(TaskSet(name=name, digest=digest_of(content), tasks=tasks))
     return found
+
+
+def _own_set(named: str, groups: Mapping[str, Collection[str]]) -> Collection[str]:
+    name, _, file = named.partition("=")
+    if not file and name in groups:
+        return groups[name]
+    if not file:
+        raise UsageError(f"{unknown('group', name, groups)}; --set NAME=FILE reads a set from a file")
+    try:
+        return set(Path(file).read_text("utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--set {named}: {file} cannot be read: {error}") from error
 
 
 def check_claims(run: RunFolder, suite: Suite, sets: Sequence[TaskSet]) -> Claims:
