@@ -34,7 +34,7 @@ from groundup.suites.base import Suite, open_suite
 from groundup.trees.writer import disk_errors
 
 
-class Built(Record):
+class BuiltBoard(Record):
     """What became of a folder of bundles."""
 
     runs: tuple[str, ...] = Field(description="names of those on the page")
@@ -80,7 +80,7 @@ def build(
     verified: AnyPath,
     rules: BoardRules = PLAIN,
     settings: Settings | None = None,
-) -> Built:
+) -> BuiltBoard:
     """Write a page that ranks the bundles in *folder* to *site*, beside copies of them and of their verifications.
 
     A bundle enters whole and verified, or not at all: its claims are proven by *rules* as `verify` proves them
@@ -105,7 +105,7 @@ def build(
             copy_made(path, evidence / path.name)
             copy_made(Path(verified) / record_name(path), evidence / record_name(path))
         write_made(Path(site) / "index.html", board(list(entries.values())).encode())
-    return Built(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
+    return BuiltBoard(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
 
 
 def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> Entry | tuple[str, ...]:

@@ -42,7 +42,7 @@ class Claims(Record):
 
 
 def board_sets(suite: Suite, own: Sequence[str]) -> list[TaskSet]:
-    """Return the suite's fixed sets of tasks and the board's *own*: NAME=FILE with a task a line, or a group's name.
+    """Return the suite's fixed sets and the board's *own*: NAME=FILE with a task a line, or a group's name.
 
     Raises `UsageError` for what cannot be read, and for unknown tasks and groups.
     """
