@@ -139,3 +139,22 @@ def test_a_matrix_that_is_made_while_running_is_reported() -> None:
     )
 
     assert any("while the workflow runs" in one for one in found.hindrances)
+
+
+def test_bare_tox_runs_its_own_default() -> None:
+    """Without a list of environments `tox` runs what every environment runs, which beats one for coverage."""
+    workflow = """
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps: [{run: pip install tox}, {run: tox}]
+  collateral:
+    runs-on: ubuntu-latest
+    strategy: {matrix: {job: [diffcov, docs]}}
+    steps: [{run: pip install tox}, {run: "tox -e ${{ matrix.job }}"}]
+"""
+    tox = "[testenv]\ncommands =\n    pytest {posargs}\n[testenv:diffcov]\ncommands = pytest --cov\n"
+    found = best(workflow, tox_dot_ini=tox)
+
+    assert (found.job, found.commands) == ("test", ("tox py → pytest",))

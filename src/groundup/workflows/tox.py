@@ -42,11 +42,9 @@ def tox_environments(
     if not names or names == ["ALL"]:
         factors = [_known(factor) for factor in options_of(_before_arguments(words), "-f", "-m")]
         names = [name for name in configuration.listed if not factors or _fits(name, factors)]
-        names = names or factors
+        names = names or factors or ["py"]  # tox's own default
     names = [name.partition("$")[0] or "py" for name in names]  # the rest is known only to the shell
-    return [ToxEnvironment(name, configuration.lines(name)) for name in names[:_MOST]] or [
-        ToxEnvironment("py", None)
-    ]
+    return [ToxEnvironment(name, configuration.lines(name)) for name in names[:_MOST]]
 
 
 def _known(factor: str) -> str:

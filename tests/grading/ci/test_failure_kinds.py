@@ -21,6 +21,8 @@ BUILD = [
         "npm error code EUSAGE\nnpm error `npm ci` can only install packages when your package.json and",
         "STALE_LOCK",
     ),
+    ("npm error The `npm ci` command can only install with an existing package-lock.json", "NO_LOCK"),
+    ("error: cannot create the lock file /workspace/x/Cargo.lock because --locked was passed", "NO_LOCK"),
     ("npm error code EJSONPARSE", "BROKEN_FILE"),
     (
         "npm error code EUSAGE\nnpm error The `npm ci` command can only install with an existing",
@@ -170,6 +172,17 @@ def _kind(result: JobResult) -> FailureKind:
             "note: run with `RUST_BACKTRACE=full` for a verbose backtrace.",
             "OTHER",
             "thread 'main' panicked at build.rs:3:5:",
+        ),
+        (
+            "Getting requirements to build wheel: finished with status 'error'\n"
+            "  error: subprocess-exited-with-error\n  \n"
+            "  × Getting requirements to build wheel did not run successfully.\n  │ exit code: 1\n"
+            "  ╰─> [3 lines of output]\n      Traceback (most recent call last):\n"
+            "      AttributeError: install_layout\n      [end of output]\n  \n"
+            "  note: This error originates from a subprocess, and is likely not a problem with pip.\n"
+            "error: subprocess-exited-with-error\n\nERROR: Failed to build 'x' when getting requirements",
+            "OTHER",
+            "AttributeError: install_layout",
         ),
         (
             'Traceback (most recent call last):\n  File "/x/run.py", line 3, in <module>\n    main()\n'

@@ -272,7 +272,7 @@ def graded(passed: bool | None) -> Verdict:
     return Verdict(
         status=Status.GRADED,
         score=Score(numerator=float(bool(passed)), denominator=float(passed is not None)),
-        facts={} if passed else {"failure": "network"},
+        facts={} if passed else {"failure": "missing dependency in test"},
         reasons=reasons,
         grader=GraderIdentity(name="execution", version="1"),
     )
@@ -335,6 +335,7 @@ WRONG = "failing tests: FAILED tests/test_a.py::test_b - assert 1 == 2 (step 'py
         ("nop", "timeout", 10.0, ["why"], "not executed", 2),
         ("oracle", "timeout", 0.0, ["why", "why"], "not executed", 2),
         ("nop", "timeout", 0.0, ["why", "why"], "not executed", 3),
+        ("oracle", "network", 10.0, ["no route"], "not executed", 1),
     ],
 )
 async def test_a_busy_machine_disproves_nothing(

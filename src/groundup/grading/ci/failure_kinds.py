@@ -25,6 +25,7 @@ class FailureKind(StrEnum):
     CONFLICT = "version conflict in build"
     MISSING_FEATURE = "missing feature or unfit version"
     BROKEN_FILE = "build file that cannot be read"
+    NO_LOCK = "lock file that the instance does not hold"
     STALE_LOCK = "lock file that does not fit the build file"
     SYSTEM_PACKAGE = "missing system package"
     PROGRAM = "program that the machine has not"
@@ -54,10 +55,13 @@ _SAYS_NOTHING = re.compile(
     r"|^For more information|^(?:= )?(?:help|note|hint):|^make(?:\[\d+\])?: (?:\*\*\*|Leaving|Entering)"
     r"|ELIFECYCLE|Process completed with exit code|error Command failed with exit code|^Caused by:$|^warning:"
     r"|^error: (?:test failed, to rerun|could not compile|aborting due to)|^> "
-    r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)",
+    r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)"
+    r"|subprocess-exited-with-error|metadata-generation-failed|did not run successfully"
+    r"|Encountered error while (?:generating|trying)|Failed (?:to build|building) |failed-wheel-build"
+    r"|^(?:╰─>|│|├─▶|╰─▶|\[end of output\]|\[stderr\]|\[stdout\])",
     re.IGNORECASE,
 )
-"""Frames of backtraces, hints, commands repeated, and what programs print after the error itself."""
+"""Frames of backtraces, hints, commands repeated, and what programs print after or around the error itself."""
 _NAMES_ERROR = re.compile(
     r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)|Error\b"
 )

@@ -1,7 +1,9 @@
 """Running a CI job (act in one sandbox, its steps in others), reading act's log, and deciding if it passed."""
 
 import asyncio
+import itertools
 import json
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
@@ -217,6 +219,16 @@ async def run_job(request: JobRequest, bench: Bench, languages: Iterable[Tool] =
         return _result(planned, prepared, relay, ended, sandboxes.peak_memory_mb, timings)
 
 
+_WITHOUT_LOCK = re.compile(rb"^groundup: (.{1,80}): no lock file is here$", re.MULTILINE)
+"""What the stand-ins of installers say (`stubs/bin`)."""
+
+
+def _without_lock(log: bytes) -> tuple[str, ...]:
+    """Return which commands ran otherwise because the instance holds no lock file, each once."""
+    told = dict.fromkeys(match.decode(errors="replace") for match in _WITHOUT_LOCK.findall(log))
+    return tuple(itertools.islice(told, 4))
+
+
 def _result(
     planned: PlannedJob,
     prepared: StepEquipment,
@@ -237,7 +249,7 @@ def _result(
         reason=reason,
         leg=planned.leg,
         steps=steps,
-        substitutes=prepared.substitutes,
+        substitutes=(*prepared.substitutes, *_without_lock(relay.log)),
         timings_s={name: round(value, 3) for name, value in {**timings, "steps": spent}.items()},
         failed_output=relay.last_failed,
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},

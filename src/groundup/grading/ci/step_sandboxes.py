@@ -351,8 +351,8 @@ class StepSandboxes:
     def _path(self) -> tuple[str, ...]:
         first = self._prepared.pythons[:1]
         return (
+            f"{SUPPLIES}/bin",  # first: some stand before what a step installs
             f"{_HOME}/.local/bin",
-            f"{SUPPLIES}/bin",
             f"{_HOME}/.cargo/bin",  # where `cargo install` puts programs
             f"{SUPPLIES}/uv",
             *(folder for chain in self._prepared.toolchains for folder in chain.path),
