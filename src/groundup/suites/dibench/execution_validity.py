@@ -210,7 +210,9 @@ async def assess(problem: InstanceProblem, times: int, try_once: TryOnce) -> Val
             if last.passed is None:
                 return found("not executed", last.reason.removeprefix("not executed: "))
             if subject == "oracle" and last.failure == FailureKind.NETWORK:
-                return found("not executed", f"the original wants the network, which no job has here: {last.reason}")
+                return found(
+                    "not executed", f"the original wants the network, which no job has here: {last.reason}"
+                )
             if last.passed != (subject == "oracle"):
                 which = "the original fails" if subject == "oracle" else "the masked repository passes"
                 return found("invalid", f"{which} (try {number + 1}): {last.reason}".rstrip(": "))
