@@ -176,7 +176,7 @@ def _kind(result: JobResult) -> FailureKind:
         (
             "Getting requirements to build wheel: finished with status 'error'\n"
             "  error: subprocess-exited-with-error\n  \n"
-            "  × Getting requirements to build wheel did not run successfully.\n  │ exit code: 1\n"
+            "  x Getting requirements to build wheel did not run successfully.\n  │ exit code: 1\n"
             "  ╰─> [3 lines of output]\n      Traceback (most recent call last):\n"
             "      AttributeError: install_layout\n      [end of output]\n  \n"
             "  note: This error originates from a subprocess, and is likely not a problem with pip.\n"

@@ -155,17 +155,19 @@ async def test_nothing_runs_before_obstacles_are_reported(tmp_path: pathlib.Path
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 async def test_a_job_that_wants_the_lock_file_does_without_it(tmp_path: pathlib.Path) -> None:
-    """Instances hold no lock files: npm, uv and cargo run as if none had been asked for, and the record says so."""
+    """Instances hold no lock files: npm, uv and cargo run as if none were asked for, and the record says so."""
     files = {
         "package.json": '{"name": "x", "version": "1.0.0"}',
         "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n[tool.uv]\npackage = false\n',
         "fake/cargo": '#!/bin/sh\nprintf "<%s>" "$@"\n',
         "locked/Cargo.lock": "",
     }
-    cargo = 'chmod +x fake/cargo; export GROUNDUP_CARGO="$PWD/fake/cargo"; '
+    cargo = (
+        'chmod +x fake/cargo; export GROUNDUP_CARGO="$PWD/fake/cargo"; cargo +stable fetch --locked -- --locked; '
+    )
     workflow = steps(
         CHECKOUT,
-        f"{{run: '{cargo}cargo +stable fetch --locked -- --locked; cargo install --locked a; cd locked; cargo t --locked'}}",
+        f"{{run: '{cargo}cargo install --locked a; cd locked; cargo t --locked'}}",
         "{run: npm ci --ignore-scripts}",
         "{run: uv sync --frozen --offline && uvx --help > help.txt}",
         TEST,

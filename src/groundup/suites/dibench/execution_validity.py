@@ -204,19 +204,24 @@ async def assess(problem: InstanceProblem, times: int, try_once: TryOnce) -> Val
                 return found("infrastructure", str(error))
             except TaskError as error:
                 return found("invalid", str(error))
-            if last.failure == FailureKind.TIMEOUT:
-                longer = f"{whose} takes longer than ci_timeout_s; raise it and use --again"
-                return found("not executed", f"{longer}: {last.reason}")
-            if last.passed is None:
-                return found("not executed", last.reason.removeprefix("not executed: "))
-            if subject == "oracle" and last.failure == FailureKind.NETWORK:
-                return found(
-                    "not executed", f"the original wants the network, which no job has here: {last.reason}"
-                )
-            if last.passed != (subject == "oracle"):
-                which = "the original fails" if subject == "oracle" else "the masked repository passes"
-                return found("invalid", f"{which} (try {number + 1}): {last.reason}".rstrip(": "))
+            if (end := _end_of(last, whose, number)) is not None:
+                return found(*end)
     return found("valid")
+
+
+def _end_of(last: TryRecord, whose: str, number: int) -> tuple[Standing, str] | None:
+    """Return how an instance stands after a try that disproves it, or that shows nothing; None: it goes on."""
+    if last.failure == FailureKind.TIMEOUT:
+        return "not executed", f"{whose} takes longer than ci_timeout_s; raise it and use --again: {last.reason}"
+    if last.passed is None:
+        return "not executed", last.reason.removeprefix("not executed: ")
+    if last.passed == (last.subject == "oracle"):
+        return None
+    if last.passed:
+        return "invalid", f"the masked repository passes (try {number + 1})"
+    if last.failure == FailureKind.NETWORK:
+        return "not executed", f"the original wants the network, which no job has here: {last.reason}"
+    return "invalid", f"the original fails (try {number + 1}): {last.reason}".rstrip(": ")
 
 
 def _is_doubtful(last: TryRecord) -> bool:
