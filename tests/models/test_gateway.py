@@ -149,6 +149,22 @@ async def test_responses_streamed(scripted: Write) -> None:
     assert events[-1]["response"]["usage"]["output_tokens"] > 0
 
 
+async def test_tools_of_a_namespace_are_called_by_it(scripted: Write) -> None:
+    """As Codex has those of its MCP servers: the model knows them by one long name, the program by both parts."""
+    tool = {"type": "function", "name": "bash", "parameters": SCHEMA}
+    space = {"type": "namespace", "name": "mcp__house", "tools": [tool]}
+    script = '[[turn]]\n[[turn.calls]]\ntool = "mcp__house__bash"\narguments = {command = "ls"}\n'
+    async with client(scripted(script)) as program:
+        ended = await program.json("/v1/responses", {"input": "Go.", "tools": [space]})
+        (call,) = ended["output"]
+        assert (call["type"], call["namespace"], call["name"]) == ("function_call", "mcp__house", "bash")
+        output = {"type": "function_call_output", "call_id": call["call_id"], "output": "a.py"}
+        await program.json("/v1/responses", {"input": [call, output], "tools": [space]})
+        first, second = (exchange.request for exchange in program.exchanges)
+        assert [one.name for one in first.tools] == ["mcp__house__bash"]
+        assert second.messages[0].tool_calls[0].name == "mcp__house__bash"
+
+
 async def test_a_tool_that_takes_free_text(scripted: Write) -> None:
     """Where a client's tool takes text instead of arguments, the model fills a field and the client gets text."""
     name = scripted('[[turn]]\n[[turn.calls]]\ntool = "patch"\narguments = {input = "*** Begin"}\n')

@@ -24,7 +24,8 @@ async def test_an_episode_is_played(tmp_path: Path) -> None:
         async with Client(f"{house.address}/mcp/task-0001/mine") as client:  # the same episode, another connection
             done = await client.call_tool("submit", {})
             assert done.content[0].text == "Submitted. Score 0.5000: 1 of 2 passed."
-            assert (done.structured_content["reward"], done.structured_content["finished"]) == (0.5, True)
+            assert (done.meta["groundup/reward"], done.meta["groundup/finished"]) == (0.5, True)
+            assert done.structured_content is None
             assert "has ended" in (await client.call_tool("bash", {"command": "ls"})).content[0].text
         assert house.scores() == [0.5]
 

@@ -89,8 +89,8 @@ FORMS: Mapping[str, _Form] = {
     responses.PATH: _Form(
         "responses",
         responses.asked,
-        lambda reply, asked: responses.reply_document(reply, asked.model, asked.free_text),
-        lambda reply, asked: responses.reply_events(reply, asked.model, asked.free_text),
+        responses.reply_document,
+        responses.reply_events,
         chat.error_document,
         responses.error_event,
     ),

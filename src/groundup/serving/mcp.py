@@ -2,6 +2,9 @@
 
 The protocol has no sessions of its own any more, so the address names one. The first call of a tool opens the
 episode; `submit`, silence or DELETE ends it.
+
+What a model may see is text. There is no structured content, for where there is some, programs show their model
+that alone. What only the trainer may see is in `_meta`, which no program shows its model.
 """
 
 import asyncio
@@ -15,7 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -96,7 +99,8 @@ class Mcp:
             return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
         counts = {**answer.counts, "reward": answer.reward, "finished": answer.finished}
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=answer.text)], structured_content=counts
+            content=[types.TextContent(type="text", text=answer.text)],
+            _meta={f"groundup/{name}": value for name, value in counts.items()},
         )
 
     def _session(self, request: Request) -> Session:
@@ -120,7 +124,7 @@ def _named(request: Request) -> str:
 
 
 class _Door:
-    """Lets requests of existing tasks in, and ends the episode at DELETE."""
+    """Lets requests of existing tasks in, shows their prompt to who asks without MCP, and ends at DELETE."""
 
     def __init__(self, service: ServedTasks, manager: StreamableHTTPSessionManager) -> None:
         self._service = service
@@ -130,9 +134,12 @@ class _Door:
         """Answer."""
         request = Request(scope)
         try:
-            self._service.offer.named(request.path_params["task"])
+            task = self._service.offer.named(request.path_params["task"])
         except GroundupError as error:
             await refusal(error)(scope, receive, send)
+            return
+        if request.method == "GET" and "text/event-stream" not in request.headers.get("accept", ""):
+            await PlainTextResponse(prompt_of(task, self._service.rules))(scope, receive, send)
             return
         if request.method == "DELETE":
             await self._service.sessions.end(_named(request), client_of(request))

@@ -16,9 +16,9 @@ async def main(address: str, commands: list[str]) -> list[float | None]:
             assert len(str((await client.get_prompt("task")).messages[0].content)) > 20
             await client.call_tool("bash", {"command": command})
             done = await client.call_tool("submit", {})
-            assert done.structured_content
-            assert done.structured_content["finished"]
-            rewards.append(done.structured_content["reward"])
+            assert done.meta
+            assert done.meta["groundup/finished"]
+            rewards.append(done.meta["groundup/reward"])
     return rewards
 
 

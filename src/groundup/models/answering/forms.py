@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
@@ -31,6 +31,8 @@ class Asked(Record):
     stream_usage: bool = False
     free_text: frozenset[str] = frozenset()
     """Tools that take text instead of arguments (Responses)."""
+    namespaces: Mapping[str, str] = {}
+    """Of tools that the client has in namespaces (Responses), by the name that the model knows them by."""
 
 
 class BadRequestError(Exception):

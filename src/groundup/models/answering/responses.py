@@ -6,7 +6,7 @@ conversations are served, which any client can be set to.
 
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
@@ -42,6 +42,7 @@ class _Item(LooseRequest):
     content: str | list[_Part] | None = None
     call_id: str = ""
     name: str = ""
+    namespace: str | None = None
     arguments: str = ""
     input: str = ""
     output: str | list[_Part] | None = None
@@ -52,6 +53,7 @@ class _Tool(LooseRequest):
     name: str = ""
     description: str | None = None
     parameters: dict[str, JsonValue] | None = None
+    tools: list["_Tool"] = []
 
 
 class _Reasoning(LooseRequest):
@@ -83,18 +85,31 @@ def asked(body: bytes) -> Asked:
         raise BadRequestError("previous_response_id: nothing is stored here; send the whole conversation")
     request = ChatRequest(
         messages=_conversation(received),
-        tools=tuple(_tools(received.tools or [])),
+        tools=tuple(_tools(received)),
         temperature=received.temperature,
         max_output_tokens=received.max_output_tokens or None,
         extra=_extra(received),
     )
     return Asked(
-        request=request, model=received.model, stream=bool(received.stream), free_text=_free_text(received)
+        request=request,
+        model=received.model,
+        stream=bool(received.stream),
+        free_text=frozenset(name for name, tool, _ in _named(received) if tool.type == "custom"),
+        namespaces={name: space for name, _, space in _named(received) if space},
     )
 
 
-def _free_text(received: _Request) -> frozenset[str]:
-    return frozenset(tool.name for tool in received.tools or () if tool.type == "custom")
+def _named(received: _Request) -> Iterator[tuple[str, _Tool, str | None]]:
+    """Yield each tool with the name that the model knows it by, and its namespace: models have no namespaces."""
+    for tool in received.tools or ():
+        if tool.type == "namespace":
+            yield from ((_full_name(tool.name, one.name), one, tool.name) for one in tool.tools)
+        else:
+            yield tool.name, tool, None
+
+
+def _full_name(namespace: str | None, name: str) -> str:
+    return f"{namespace}__{name}" if namespace else name
 
 
 def _extra(received: _Request) -> Document:
@@ -113,10 +128,10 @@ def _extra(received: _Request) -> Document:
     return extra
 
 
-def _tools(received: list[_Tool]) -> list[Tool]:
+def _tools(received: _Request) -> list[Tool]:
     """Return the tools that a model can be given: those that run at a provider are left out, it is not there."""
     tools: list[Tool] = []
-    for tool in received:
+    for name, tool, _ in _named(received):
         if tool.type == "function":
             parameters = tool.parameters or {"type": "object", "properties": {}}
         elif tool.type == "custom":
@@ -127,7 +142,7 @@ def _tools(received: list[_Tool]) -> list[Tool]:
             }
         else:
             continue
-        tools.append(Tool(name=tool.name, description=tool.description or "", parameters=parameters))
+        tools.append(Tool(name=name, description=tool.description or "", parameters=parameters))
     return tools
 
 
@@ -176,7 +191,8 @@ def _message(item: _Item) -> Message:
 
 
 def _called(item: _Item, arguments: str) -> Message:
-    return Message(role="assistant", tool_calls=(ToolCall(id=item.call_id, name=item.name, arguments=arguments),))
+    name = _full_name(item.namespace, item.name)
+    return Message(role="assistant", tool_calls=(ToolCall(id=item.call_id, name=name, arguments=arguments),))
 
 
 def _text(content: str | list[_Part] | None) -> str:
@@ -187,9 +203,9 @@ def _text(content: str | list[_Part] | None) -> str:
     return "".join(part.text or part.refusal for part in content)
 
 
-def reply_document(reply: ChatReply, model: str, free_text: Collection[str]) -> Document:
-    """Return *reply* as one JSON object; calls of the tools in *free_text* carry text instead of arguments."""
-    return _ended(_head(model), reply, list(_items(reply, free_text)))
+def reply_document(reply: ChatReply, asked: Asked) -> Document:
+    """Return *reply* as one JSON object, which names tools as the client did."""
+    return _ended(_head(asked.model), reply, list(_items(reply, asked)))
 
 
 def _head(model: str) -> Document:
@@ -229,7 +245,7 @@ def _ended(head: Document, reply: ChatReply, items: list[Document]) -> Document:
     return head | {"output": [*items], "usage": received} | status
 
 
-def _items(reply: ChatReply, free_text: Collection[str]) -> Iterator[Document]:
+def _items(reply: ChatReply, asked: Asked) -> Iterator[Document]:
     message = reply.message
     if message.reasoning:
         content: Document = {"type": "reasoning_text", "text": message.reasoning}
@@ -243,16 +259,18 @@ def _items(reply: ChatReply, free_text: Collection[str]) -> Iterator[Document]:
             "content": [_part(message.content)],
         }
     for call in message.tool_calls:
-        yield _call_item(call, free_text)
+        yield _call_item(call, asked)
 
 
 def _part(text: str) -> Document:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-def _call_item(call: ToolCall, free_text: Collection[str]) -> Document:
+def _call_item(call: ToolCall, asked: Asked) -> Document:
     common: Document = {"id": fresh_id("fc_"), "call_id": call.id, "name": call.name, "status": "completed"}
-    if call.name in free_text:
+    if space := asked.namespaces.get(call.name):
+        common |= {"namespace": space, "name": call.name.removeprefix(f"{space}__")}
+    if call.name in asked.free_text:
         return common | {"type": "custom_tool_call", "input": _free(call.arguments)}
     return common | {"type": "function_call", "arguments": call.arguments}
 
@@ -267,17 +285,17 @@ def _free(arguments: str) -> str:
     return text if isinstance(text, str) else arguments
 
 
-def reply_events(reply: ChatReply, model: str, free_text: Collection[str]) -> Iterator[bytes]:
+def reply_events(reply: ChatReply, asked: Asked) -> Iterator[bytes]:
     """Yield *reply* as a stream of events, numbered in order."""
-    for number, document in enumerate(_documents(reply, model, free_text)):
+    for number, document in enumerate(_documents(reply, asked)):
         yield event(str(document["type"]), document | {"sequence_number": number})
 
 
-def _documents(reply: ChatReply, model: str, free_text: Collection[str]) -> Iterator[Document]:
-    head = _head(model)
+def _documents(reply: ChatReply, asked: Asked) -> Iterator[Document]:
+    head = _head(asked.model)
     yield {"type": "response.created", "response": head}
     yield {"type": "response.in_progress", "response": head}
-    items = list(_items(reply, free_text))
+    items = list(_items(reply, asked))
     for index, item in enumerate(items):
         place: Document = {"output_index": index, "item_id": item["id"]}
         empty = item | {"status": "in_progress"} | _emptied(item)
