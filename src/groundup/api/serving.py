@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,8 @@ from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name, is_loopback
 from groundup.episodes.equipment import check_trust
-from groundup.runs.plan import make_plan
+from groundup.runs.gradable import lacking
+from groundup.runs.plan import left_out_notice, make_plan
 from groundup.settings import Settings, load
 from groundup.store.records import RunConfiguration, Served
 
@@ -69,6 +71,43 @@ def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[Ser
         workers=given.get("workers"),
         resumed=(path / "config.json").exists(),
     )
+
+
+def preflight(job: "ServeJob") -> "ServeJob":
+    """Return *job* without the tasks that cannot be graded here; not for a running event loop.
+
+    Raises `UsageError` for one that the user named, and when no task is left. On a fleet, nodes grade.
+    """
+    if job.workers is not None or job.settings.builder != "local":
+        return job
+    lacks = asyncio.run(lacking(job.plan.suite, list(job.plan.tasks.values()), job.settings))
+    named = [name for name in lacks if name in (job.plan.configuration.tasks or ())]
+    if lacks and (named or len(lacks) == len(job.plan.tasks)):
+        name = named[0] if named else next(iter(lacks))
+        raise UsageError(f"{name} cannot be graded, for this machine lacks {lacks[name]}")
+    return replace(job, lacking=lacks)
+
+
+def notices(job: "ServeJob") -> list[str]:
+    """Return sentences about tasks that are left out and why, and about doors that are closed."""
+    from groundup.serving.server import MCP_LACKS, has_mcp
+
+    said = [left_out_notice(job.plan)] if job.plan.left_out else []
+    by_lack: dict[str, list[str]] = {}
+    for name, lack in job.lacking.items():
+        by_lack.setdefault(lack, []).append(name)
+    for lack, left_out in by_lack.items():
+        some = ", ".join(left_out[:3]) + (", ..." if len(left_out) > 3 else "")
+        tasks = f"{len(left_out)} tasks are" if len(left_out) > 1 else "1 task is"
+        said.append(f"{tasks} not offered ({some}), for this machine lacks {lack}")
+    return said if has_mcp() else [*said, f"MCP is not offered: this installation {MCP_LACKS}"]
+
+
+def doors() -> str:
+    """Return the protocols that a server speaks, and where."""
+    from groundup.serving.server import has_mcp
+
+    return "ORS, NeMo Gym, OpenEnv at /ws" + (" and MCP at /mcp/TASK/NAME" if has_mcp() else "")
 
 
 def listening(host: str | None, port: int | None, *, has_token: bool) -> socket.socket:

@@ -37,15 +37,19 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
     from groundup.api import serving
     from groundup.cli.console import say
 
-    job = serving.serving(suite, **flags)
+    job = serving.preflight(serving.serving(suite, **flags))
+    for notice in serving.notices(job):
+        say(f"groundup: {notice}")
+    offered = len(job.offer().every)
     if dry_run:
-        offer = job.offer()
-        say(f"groundup: {len(offer.every)} tasks as {', '.join(offer.splits)}; the run would be in {job.path}")
+        say(f"groundup: {offered} tasks as {', '.join(job.splits)}; the run would be in {job.path}")
         return 0
     listener = serving.listening(flags.get("host"), flags.get("port"), has_token=bool(job.tokens))
     say(f"groundup: the run is in {job.path}")
     with listener:
-        serving.serve(job, listener, lambda address: say(f"groundup: serving {job.plan.suite.name} at {address}"))
+        about = f"serving {job.plan.suite.name} at"
+        told = f"{offered} tasks by {serving.doors()}"
+        serving.serve(job, listener, lambda address: say(f"groundup: {about} {address}: {told}"))
     say(f"groundup: stopped; `groundup report {job.path}` shows what came of it")
     return 0
 

@@ -23,12 +23,12 @@ _ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
 
 
-async def answers(repository: str, mirror: str | None) -> bool:
-    """Whether *repository* can be asked for what it has, within half a minute."""
+async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> bool:
+    """Whether *repository* can be asked for what it has, each of its addresses within *timeout_s*."""
     variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
     for address in addresses_of(repository, mirror):
         command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address, "HEAD"]
-        printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=_ANSWER_S)
+        printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=timeout_s)
         if printed.ok:
             return True
     return False

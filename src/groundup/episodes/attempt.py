@@ -178,6 +178,16 @@ class Grading:
 
         return await fairly_graded(grade)
 
+    async def prepare(self, scratch: Path) -> None:
+        """Build and fetch what grading takes, with workings in the new folder *scratch*.
+
+        So that no episode is played whose submission cannot be graded. Raises what a grader raises.
+        """
+        bench = (await self.inside()).bench(scratch)
+        await self.grader.layers(self.task, bench)
+        if (source := self.suite.needs(self.task).source) is not None:
+            await bench.builder.source(source)
+
     async def inside(self) -> Self:
         """Return it in the task's own image, where tasks have such."""
         return replace(self, equipment=await self.equipment.of(self.task, self.suite.published_image(self.task)))

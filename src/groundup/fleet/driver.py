@@ -369,6 +369,9 @@ class RemoteGrading(Grading):
     sandbox: str = field(kw_only=True)
     builder: str = field(kw_only=True)
 
+    async def prepare(self, scratch: Path) -> None:
+        """Do nothing: nodes build and fetch by themselves."""
+
     async def settled(
         self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
     ) -> tuple[Graded, bool]:

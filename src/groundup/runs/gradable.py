@@ -1,4 +1,4 @@
-"""How many tasks of each suite can be graded on this machine, and what the newest oracles' runs say of each.
+"""Which tasks of each suite can be graded on this machine, and what the newest oracles' runs say of each.
 
 Looks at interpreters, programs, Git hosts and finished layers; builds and fetches nothing.
 """
@@ -6,7 +6,7 @@ Looks at interpreters, programs, Git hosts and finished layers; builds and fetch
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 
@@ -28,6 +28,9 @@ from groundup.settings import Settings, environment
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, References, VerdictLine
 from groundup.suites.base import Needs, Suite, open_suite
+
+_ASKED_AT_ONCE = 16
+_ASKED_S = 10.0
 
 
 class OracleResult(Record):
@@ -138,6 +141,39 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
     host = await _host(settings, [one for tasks in needs.values() for one in tasks.values()])
     store = layer_store(settings)
     return host, tuple(_standing(name, suites[name], needs.get(name, {}), host, store) for name in suites)
+
+
+async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> dict[str, str]:
+    """Return what those of *tasks* lack that cannot be graded here, by name, in words that say how it comes here.
+
+    Asks for every original that would have to be fetched: a mirror may have some of them and not others.
+    """
+    needs, store = {task.id: suite.needs(task) for task in tasks}, layer_store(settings)
+    found = await _host(settings, [one.model_copy(update={"source": None}) for one in needs.values()])
+    waiting = {name: one for name, one in needs.items() if not _is_built(one, found, store)}
+    reached = await _answering(waiting.values(), settings) if found.has_git else frozenset()
+    lacks: dict[str, str] = {}
+    for name, one in waiting.items():
+        host = found
+        if isinstance(one.source, GitSource):
+            repository = one.source.repository
+            host = found.model_copy(update={"git_hosts": {repository.partition("/")[0]: repository in reached}})
+        for lack in _lacks([one], host, store):
+            lacks[name] = f"{lack.what}: {lack.advice}"
+    return lacks
+
+
+async def _answering(needs: Iterable[Needs], settings: Settings) -> Set[str]:
+    """Return which repositories of *needs* answer."""
+    places = asyncio.Semaphore(_ASKED_AT_ONCE)
+
+    async def answering(repository: str) -> bool:
+        async with places:
+            return await answers(repository, settings.git_mirror, _ASKED_S)
+
+    wanted = sorted({one.source.repository for one in needs if isinstance(one.source, GitSource)})
+    answered = await asyncio.gather(*map(answering, wanted))
+    return {repository for repository, here in zip(wanted, answered, strict=True) if here}
 
 
 async def _host(settings: Settings, needs: list[Needs]) -> Host:

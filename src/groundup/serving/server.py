@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -60,11 +60,13 @@ class ServeJob:
     workers: str | None = None
     """Address of a fleet that grades, or the file that has it."""
     resumed: bool = False
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Tasks of the plan that are not offered, for this machine cannot grade them; what each lacks."""
     log: Log = field(default_factory=Log)
 
     def offer(self) -> Offer:
         """Return the tasks by their splits."""
-        names = tuple(self.plan.planned.tasks)
+        names = tuple(name for name in self.plan.planned.tasks if name not in self.lacking)
         if self.seed is not None:
             names = shuffled(names, self.seed)
         splits = [Split(name, name if name in TYPES else "validation", names) for name in self.splits]
@@ -122,9 +124,20 @@ async def _open(
         await sessions.close()
 
 
+MCP_LACKS = "lacks the SDK: pip install 'groundup[mcp]', and start it again"
+
+
+def has_mcp() -> bool:
+    """Whether the SDK of MCP is installed."""
+    return find_spec("mcp_types") is not None
+
+
 @asynccontextmanager
 async def application(service: ServedTasks, tokens: Sequence[str] = ()) -> AsyncIterator[ASGIApp]:
-    """Yield the protocols as one application; MCP is there where its SDK is."""
+    """Yield the protocols as one application; MCP is there where its SDK is, and says so where it is not."""
+
+    async def closed(request: Request) -> Response:
+        return JSONResponse({"detail": f"this server does not speak MCP; it {MCP_LACKS}"}, 501)
 
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -133,10 +146,12 @@ async def application(service: ServedTasks, tokens: Sequence[str] = ()) -> Async
     routes: list[BaseRoute] = [Route("/metrics", metrics), *chain.from_iterable(of_protocols)]
     handlers: dict[Any, Any] = {GroundupError: refused, HTTPException: refused}
     async with AsyncExitStack() as stack:
-        if find_spec("mcp_types") is not None:
+        if has_mcp():
             from groundup.serving.mcp import Mcp
 
             routes += await stack.enter_async_context(Mcp(service).running())
+        else:
+            routes.append(Route("/mcp/{rest:path}", closed, methods=["GET", "POST", "DELETE"]))
         yield Gate(Direct(routes, Starlette(routes=routes, exception_handlers=handlers)), tokens)
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from groundup.domain.conversations import Tool
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
@@ -27,6 +27,7 @@ from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
+from groundup.trees.scratch import async_scratch_folder
 from groundup.trees.writer import in_thread
 
 Step = dict[str, JsonValue]
@@ -75,6 +76,7 @@ class Episodes:
         self._stage = stage
         stage.writer.folder.scratch.mkdir(exist_ok=True)
         self._next: Counter[str] = Counter()
+        self._prepared: set[str] = set()
         settled = {line.attempt for line in stage.writer.folder.lines()}
         for key in stage.writer.folder.begun():
             self._next[key.task] = max(self._next[key.task], key.index + 1)
@@ -84,20 +86,24 @@ class Episodes:
 
     @asynccontextmanager
     async def opened(self, task: Task) -> AsyncIterator["OpenedEpisode"]:
-        """Open an episode of *task*. Raises what its environment raises, which is recorded."""
+        """Open an episode of *task* that can be graded. Raises what its environments raise, which is recorded."""
         stage = self._stage
         key = AttemptKey(task=task.id, index=self._next[task.id])
         self._next[task.id] += 1
         sink = stage.writer.attempt(key)
         record = EpisodeRecord(stage, key, datetime.now(UTC))
-        scratch = stage.writer.folder.scratch
+        scratch, grading = stage.writer.folder.scratch, stage.grading(key)
         try:
-            async with open_episode(stage.plan.episode(key), stage.grading(key), scratch, sink) as episode:
+            if task.id not in self._prepared:
+                async with async_scratch_folder("prepared") as folder:
+                    await grading.prepare(folder / "bench")
+                self._prepared.add(task.id)
+            async with open_episode(stage.plan.episode(key), grading, scratch, sink) as episode:
                 prompt = stage.prompt(episode)
                 offered: list[JsonValue] = [tool.model_dump(mode="json") for tool in stage.tools]
                 episode.note("message", role="user", content=prompt, tools=offered)
                 yield OpenedEpisode(episode, record, prompt)
-        except InfrastructureError as error:
+        except (InfrastructureError, TaskError) as error:
             if not record.tries:
                 await record.kept(record.unrewarded(str(error), error))
             raise
@@ -119,7 +125,7 @@ class EpisodeRecord:
         """Record what the episode, or one submission, came to. Waits for the disk, which other sessions do not."""
         await in_thread(lambda: self.write(result))
 
-    def unrewarded(self, why: str, error: InfrastructureError | None = None) -> EpisodeResult:
+    def unrewarded(self, why: str, error: InfrastructureError | TaskError | None = None) -> EpisodeResult:
         """Return the result of one that ended without a reward, and not by its client's wish."""
         graded, _ = self.stage.grading(self.key).failed(error or InfrastructureError(why), Phase.MAKING)
         return EpisodeResult(outcome=Outcome.INFRASTRUCTURE, graded=graded)
