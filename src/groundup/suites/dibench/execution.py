@@ -24,6 +24,7 @@ from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
+from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.text_score import TextScore, nothing_declared, text_score
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
@@ -71,6 +72,11 @@ class ExecutionGrader(Grader):
     def reservation_mb(self, task: Task) -> int:
         """Return what a job may use, and act."""
         return JOB_LIMITS.memory_mb + _ACT_MB
+
+    @override
+    def check(self, task: Task) -> None:
+        """Raise `MissingExtraError` where this suite's own packages are not installed."""
+        require_extra()
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:

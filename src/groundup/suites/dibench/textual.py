@@ -26,6 +26,7 @@ from groundup.registries.names import NameLookup, Names, ecosystem_of
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import USUAL, Edited, Read, answer, new_dependencies, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem, as_lines
+from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, score_instance
 from groundup.suites.dibench.missed import compared, missed_reasons
 from groundup.suites.dibench.patches import PatchError
@@ -58,6 +59,11 @@ class TextualGrader(Grader):
     def reservation_mb(self, task: Task) -> int:
         """Return a bound for reading a repository's build files."""
         return _RESERVATION_MB
+
+    @override
+    def check(self, task: Task) -> None:
+        """Raise `MissingExtraError` where this suite's own packages are not installed."""
+        require_extra()
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
