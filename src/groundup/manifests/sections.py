@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from groundup.domain.errors import MissingExtraError
 from groundup.manifests.editing import Edit, Span, Text, edited
 from groundup.manifests.records import (
     Dependency,
@@ -98,7 +99,7 @@ class ManifestFormat(ABC):
         """Scan; whatever a parser raises for a file that no person would write is that file's fault."""
         try:
             return self.scan(source)
-        except ManifestError:
+        except (ManifestError, MissingExtraError):
             raise
         except Exception as error:  # the boundary to parsers and strangers' files
             reason = str(error).partition("\n")[0][:120]

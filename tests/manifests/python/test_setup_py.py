@@ -1,9 +1,11 @@
 """setup.py: what can be said without running it, what cannot, and what a mask leaves."""
 
 import ast
+import sys
 
 import pytest
 
+from groundup.domain.errors import MissingExtraError
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
@@ -203,3 +205,10 @@ def test_names_bound_to_each_other_are_not_followed_for_ever(value: str) -> None
     text = f"from setuptools import setup\nx = 'a'\n{f'x = {value}{chr(10)}' * 500}setup(install_requires=[x])\n"
     with pytest.raises(ManifestError, match="in too many ways"):
         FORMAT.read(text.encode(), PATH)
+
+
+def test_without_libcst_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extra says which one reads setup.py, instead of calling the file unreadable."""
+    monkeypatch.setitem(sys.modules, "groundup.manifests.python.setup_values", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'groundup\[dibench\]'"):
+        names(b"from setuptools import setup\nsetup(install_requires=['a'])\n")
