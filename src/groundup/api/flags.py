@@ -7,6 +7,7 @@ They are the keyword arguments of the API, the options of the command line (with
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 from groundup.domain.errors import UsageError
@@ -215,6 +216,16 @@ def names(given: Names, flag: str) -> tuple[str, ...] | None:
     if not found:
         raise UsageError(f"{flag} names nothing; name something or leave it out")
     return tuple(found)
+
+
+def refuse_wrong_prices(price: str | None, prices: AnyPath | None) -> None:
+    """Raise `UsageError` for prices that cannot be read, also in a run that asks no model."""
+    from groundup.models.prices import parse_price, read_prices
+
+    if price:
+        parse_price(price)
+    if prices:
+        read_prices(Path(prices))
 
 
 class EpisodeFlags(TypedDict, total=False):

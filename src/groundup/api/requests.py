@@ -27,6 +27,7 @@ from groundup.api.flags import (
     SubjectFlags,
     WorkFlags,
     names,
+    refuse_wrong_prices,
 )
 from groundup.api.reports import run_folder
 from groundup.domain.digests import digest_bytes
@@ -267,13 +268,7 @@ def sampled(tasks: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:
 def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
     flags: dict[str, Any] = dict(given)
     prices, price = flags.get("prices"), flags.get("price")
-    if prices or price:  # a run that asks no model has them for nothing, and wrong ones are wrong all the same
-        from groundup.models.prices import parse_price, read_prices
-
-        if price:
-            parse_price(price)
-        if prices:
-            read_prices(Path(prices))
+    refuse_wrong_prices(price, prices)
     return RunOptions(
         agent_jobs=flags.get("agent_jobs") or settings.agent_jobs,
         generate_only=flags.get("generate_only", False),
