@@ -46,6 +46,18 @@ async def test_it_says_what_there_is(client: Client, below: str) -> None:
         assert (await client.post(f"{below}/task", body)).status_code == 400
 
 
+async def test_what_names_no_task_is_refused_in_words(client: Client) -> None:
+    """An index below 0 is a trainer's mistake, not the last task; a split that is left out is called so."""
+    refused = await client.post("/task", {"split": "test", "index": -1})
+    assert refused.json()["detail"] == "Invalid index: there is no -1; test has 2 tasks, counted from 0"
+    for path, body in (("/tasks", {}), ("/task", {"index": 0}), ("/create", {"index": 0})):
+        refused = await client.post(path, body, "mine")
+        assert (refused.status_code, refused.json()["detail"]) == (
+            400,
+            "Invalid split: none is named; there is test",
+        )
+
+
 async def test_it_says_who_it_is(client: Client) -> None:
     """Health, version, environments and secrets are those of the standard."""
     assert (await client.get("/health")).json() == {"status": "ok"}

@@ -54,6 +54,8 @@ class Offer:
 
     def split(self, name: JsonValue) -> Split:
         """Return a split. Raises `UsageError`."""
+        if name is None:
+            raise UsageError(f"Invalid split: none is named; there is {', '.join(self.splits)}")
         if not isinstance(name, str) or name not in self.splits:
             raise UsageError(f"Invalid split: {unknown('split', str(name)[:100], self.splits)}")
         return self.splits[name]
@@ -61,8 +63,9 @@ class Offer:
     def at(self, split: JsonValue, index: JsonValue) -> Task:
         """Return the task number *index* of a split. Raises `UsageError`."""
         tasks = self.split(split).tasks
-        if isinstance(index, bool) or not isinstance(index, int) or not -len(tasks) <= index < len(tasks):
-            raise UsageError(f"Invalid index: {split} has {len(tasks)} tasks, counted from 0")
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(tasks):
+            wanted = f"there is no {str(index)[:20]}" if index is not None else "none is named"
+            raise UsageError(f"Invalid index: {wanted}; {split} has {len(tasks)} tasks, counted from 0")
         return self._tasks[tasks[index]]
 
     def named(self, name: JsonValue) -> Task:

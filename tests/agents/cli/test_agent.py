@@ -106,16 +106,20 @@ async def test_a_budget_ends_a_program(stage: Stage) -> None:
 
 async def test_time_ends_a_program(stage: Stage) -> None:
     """A program that never ends is ended, and what it has written counts."""
-    program = "import time; open('/workspace/half', 'w').write('x'); print('begun', flush=True); time.sleep(600)\n"
-    ended = await stage.play(program, model=FakeModel(), limits=EpisodeLimits(wall_clock_s=3))
+    program = ASKING + "import time; open('/workspace/half', 'w').write('x')\n"
+    program += "ask([{'role': 'user', 'content': 'begun'}])\ntime.sleep(600)\n"
+    ended = await stage.play(
+        program, "{prompt_file}", model=FakeModel([says("go on")]), limits=EpisodeLimits(wall_clock_s=3)
+    )
     assert ended.outcome is Outcome.LIMIT
     assert (stage.root / "workspace" / "half").exists()
 
 
 async def test_a_program_that_fails_is_a_crash_with_its_words(stage: Stage) -> None:
     """What a program says when it fails is kept, and its last line is reported."""
-    ended = await stage.play("import sys; sys.exit('no such flag')\n", model=FakeModel())
-    assert (ended.outcome, ended.turns) == (Outcome.CRASHED, 0)
+    program = ASKING + "import sys; ask([{'role': 'user', 'content': 'begun'}]); sys.exit('no such flag')\n"
+    ended = await stage.play(program, "{prompt_file}", model=FakeModel([says("go on")]))
+    assert (ended.outcome, ended.turns) == (Outcome.CRASHED, 1)
     assert ended.detail == "the program ended with exit code 1: no such flag"
     assert stage.kept["stderr.log"] == b"no such flag\n"
 

@@ -5,6 +5,7 @@ import pytest
 from groundup.agents.cli.preset import Preset
 from groundup.agents.cli.results import Finished, outcome_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
+from groundup.domain.errors import MachineError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop
@@ -49,9 +50,12 @@ def test_a_program_that_fails_has_crashed_with_its_last_words() -> None:
     assert (printed.outcome, printed.detail) == (Outcome.CRASHED, "the program ended with exit code 3: no key")
 
 
-def test_a_program_that_never_reached_its_model_has_crashed() -> None:
-    """Exit code 0 without a single reply is no submission: many programs end so when they are set up wrongly."""
-    assert ended(result(), used=Account(EpisodeLimits())) is Outcome.CRASHED
+@pytest.mark.parametrize(("code", "ending"), [(0, Ending.EXITED), (3, Ending.EXITED), (None, Ending.TIMEOUT)])
+def test_a_program_that_never_reached_its_model_failed_us(code: int | None, ending: Ending) -> None:
+    """Without a single reply nothing was measured, however it ended: the attempt is owed, with its last line."""
+    said = result(code, ending, b"unknown option --model\n")
+    with pytest.raises(MachineError, match="before its model had answered once: unknown option --model"):
+        ended(said, used=Account(EpisodeLimits()))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from groundup.agents.cli.preset import Preset
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Paid, paid_for, reply_fields
 from groundup.agents.workspace import AgentSandbox
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop
 from groundup.models.gateway import ModelGateway
@@ -183,7 +183,7 @@ class Finished:
 
 
 def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> AgentResult:
-    """Return the outcome. Raises `ModelError` and `BudgetSpentError` where another try is owed."""
+    """Return the outcome. Raises `ModelError`, `BudgetSpentError` and `MachineError` where another try is owed."""
     result, stop = finished.result, finished.stop
     if stop is not None and stop.outcome is Outcome.INFRASTRUCTURE:
         raise (UnusableModelError if stop.of_the_run else ModelError)(stop.detail)
@@ -196,14 +196,14 @@ def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> A
         return AgentResult(
             outcome=Outcome.REFUSED, detail=finished.last.error or "the endpoint's filter ended the reply"
         )
-    if result.ending in _LIMITS:
-        return AgentResult(outcome=Outcome.LIMIT, detail=_LIMITS[result.ending])
-    if not done:
-        detail = f"the program ended with exit code {result.exit_code}: {_last_words(result)}"
-        return AgentResult(outcome=Outcome.CRASHED, detail=detail)
+    how = _LIMITS.get(result.ending, f"the program ended with exit code {result.exit_code}")
     if account is not None and preset.protocol != "none" and account.turns == 0:
-        detail = f"the program ended without a reply of its model: {_last_words(result)}"
-        return AgentResult(outcome=Outcome.CRASHED, detail=detail)
+        # A wrong flag, a version that cannot start: nothing was measured of the model, so there is no 0 for it.
+        raise MachineError(f"{how} before its model had answered once: {_last_words(result)}")
+    if result.ending in _LIMITS:
+        return AgentResult(outcome=Outcome.LIMIT, detail=how)
+    if not done:
+        return AgentResult(outcome=Outcome.CRASHED, detail=f"{how}: {_last_words(result)}")
     return AgentResult(outcome=Outcome.SUBMITTED, detail=f"exit code {result.exit_code}")
 
 
