@@ -63,6 +63,12 @@ class Contexts:
         inner.environment = self.environment | {key: self.shown(value) for key, value in environment.items()}
         return inner
 
+    def mapping(self, expression: str | None) -> dict[str, str]:
+        """Return the variables that `env: ${{ matrix.env }}` stands for; none where that is unknown."""
+        inner = _EXPRESSION.fullmatch((expression or "").strip())
+        value = self.value(inner[1]) if inner else UNKNOWN
+        return {key: as_text(item) or "" for key, item in value.items()} if isinstance(value, dict) else {}
+
     def called(self, inputs: Mapping[str, JsonValue]) -> "Contexts":
         """Return the contexts inside an action that is called with *inputs*."""
         inner = Contexts(self.matrix, {}, inputs, self.event)

@@ -5,7 +5,7 @@ Local actions and called workflows are followed. Curation picks a job by this; g
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -71,7 +71,8 @@ def contexts_of(
 
     Variables that a step of the job sets anew are unknown.
     """
-    environment = {**workflow.environment, **job.environment}
+    whole = Contexts(leg, {}, inputs, event or workflow.event).mapping(job.environment_expression)
+    environment = {**workflow.environment, **job.environment, **whole}
     for step in job.steps:
         if step.run is not None and "GITHUB_ENV" in step.run:
             for name in _SETS_VARIABLE.findall(step.run):
@@ -86,9 +87,18 @@ def placed_steps(
 
     With *skipped*, yield also the steps whose conditions do not hold.
     """
-    own = (PlacedStep(step, contexts.within(step.environment), step) for step in steps)
+    own = own_steps(steps, contexts)
     followed = (found for placed in own for found in _followed(placed, tree, _DEEPEST, skipped=skipped))
     yield from itertools.islice(followed, _MOST)  # actions that call actions multiply
+
+
+def own_steps(steps: Iterable[Step], contexts: Contexts) -> Iterator[PlacedStep]:
+    """Yield *steps* as they stand, whether they may run or not."""
+    return (PlacedStep(step, _within(contexts, step), step) for step in steps)
+
+
+def _within(contexts: Contexts, step: Step) -> Contexts:
+    return contexts.within({**step.environment, **contexts.mapping(step.environment_expression)})
 
 
 def _followed(placed: PlacedStep, tree: RepositoryTree, depth: int, *, skipped: bool) -> Iterator[PlacedStep]:
@@ -108,7 +118,7 @@ def _followed(placed: PlacedStep, tree: RepositoryTree, depth: int, *, skipped: 
     given = {key: placed.contexts.shown(value) for key, value in placed.step.inputs.items()}
     contexts = placed.contexts.called({**action.inputs, **given})
     for step in action.steps:
-        inner = PlacedStep(step, contexts.within(step.environment), placed.origin, action.folder)
+        inner = PlacedStep(step, _within(contexts, step), placed.origin, action.folder)
         yield from _followed(inner, tree, depth - 1, skipped=skipped)
 
 

@@ -37,6 +37,9 @@ class Step(Record):
     condition: str | None = Field(default=None, description="`if`")
     inputs: dict[str, str] = Field(default={}, description="`with`")
     environment: dict[str, str] = {}
+    environment_expression: str | None = Field(
+        default=None, description="`env` as one expression, such as `${{ matrix.env }}`"
+    )
     continue_on_error: bool = False
 
     @property
@@ -76,6 +79,7 @@ class Job(Record):
     container: str | None = Field(default=None, description="the image")
     reusable: str | None = Field(default=None, description="`uses`: another workflow that is called")
     environment: dict[str, str] = {}
+    environment_expression: str | None = Field(default=None, description="`env` as one expression")
     shell: str | None = Field(default=None, description="the default of its steps, the workflow's included")
     working_directory: str | None = Field(default=None, description="the default of its steps")
 
@@ -189,6 +193,7 @@ def _job(name: str, job: Mapping[str, JsonValue], document: Mapping[str, JsonVal
         container=_text(_mapping(container).get("image") if isinstance(container, dict) else container),
         reusable=_text(job.get("uses")),
         environment=_texts(job.get("env")),
+        environment_expression=_text(job.get("env")),
         shell=_text(own.get("shell") or all_jobs.get("shell")),
         working_directory=_text(own.get("working-directory") or all_jobs.get("working-directory")),
     )
@@ -213,6 +218,7 @@ def _step(index: int, step: Mapping[str, JsonValue]) -> Step:
         condition=_text(step.get("if")),
         inputs=_texts(step.get("with")),
         environment=_texts(step.get("env")),
+        environment_expression=_text(step.get("env")),
         continue_on_error=step.get("continue-on-error") is True,
     )
 

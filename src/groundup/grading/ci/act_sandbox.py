@@ -31,7 +31,8 @@ from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.shim import PORT
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
-from groundup.workflows.jobs import PlacedStep, contexts_of
+from groundup.workflows.expressions import Contexts
+from groundup.workflows.jobs import contexts_of, own_steps
 from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, steps_of
 
@@ -61,23 +62,30 @@ def derived_action(data: bytes, path: str, kept: Collection[int]) -> bytes:
 def _job(workflow: Workflow, job: Job, leg: Leg | None) -> JsonValue:
     jobs = workflow.document["jobs"]
     assert isinstance(jobs, dict)
-    original = jobs[job.id]
-    assert isinstance(original, dict)
+    contexts = contexts_of(workflow, job, leg)
+    original = _with_variables(jobs[job.id], contexts)
+    steps = original.get("steps")
+    original["steps"] = [_with_variables(step, contexts) for step in steps] if isinstance(steps, list) else []
     derived = _without_folder({key: value for key, value in original.items() if key not in _DROPPED_OF_JOB})
     derived["runs-on"] = RUNNER
     if leg:
         derived["strategy"] = {"matrix": {"include": [leg]}}
     elif leg is None and "strategy" in original:
-        derived["strategy"] = original["strategy"]
-    # A needed job runs in all its legs.
-    contexts = contexts_of(workflow, job, leg)
+        derived["strategy"] = original["strategy"]  # a needed job runs in all its legs
     kept = {
-        step.index
-        for step in job.steps
-        if PlacedStep(step, contexts.within(step.environment), step).may_run and not only_uploads(step)
+        placed.step.index
+        for placed in own_steps(job.steps, contexts)
+        if placed.may_run and not only_uploads(placed.step)
     }
-    derived["steps"] = _steps(original.get("steps"), kept, job.working_directory)
+    derived["steps"] = _steps(original["steps"], kept, job.working_directory)
     return derived
+
+
+def _with_variables(part: JsonValue, contexts: Contexts) -> dict[str, JsonValue]:
+    """Return a job or step whose `env` is a table: act drops `env: ${{ matrix.env }}`."""
+    assert isinstance(part, dict)
+    expression = part.get("env")
+    return part | ({"env": dict(contexts.mapping(expression))} if isinstance(expression, str) else {})
 
 
 def _steps(value: JsonValue, kept: Collection[int], folder: str | None) -> JsonValue:
