@@ -179,9 +179,9 @@ async def test_a_job_that_wants_the_lock_file_does_without_it(tmp_path: pathlib.
 
 
 async def test_variables_that_a_leg_holds_as_a_table_reach_the_step(tmp_path: pathlib.Path) -> None:
-    """`env: ${{ matrix.env }}`, of a step and of the job, is what the pinned leg says; act alone would drop it."""
+    """`env: ${{ matrix.env }}`, of a step and of the job, is what the leg says; act alone would drop it."""
     head = (
-        "    strategy: {matrix: {include: [{python: a, env: {TOXENV: py, N: 1}}, {python: b, env: {TOXENV: c}}]}}\n"
+        "    strategy: {matrix: {include: [{python: a, env: {TOXENV: py, N: 1}}, {python: b, env: {A: c}}]}}\n"
         "    env: ${{ matrix.env }}\n"
     )
     test = '{name: test, run: \'test "$TOXENV-$N" = py-1\', env: "${{ matrix.env }}", working-directory: sub}'
