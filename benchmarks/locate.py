@@ -108,7 +108,8 @@ def print_miss(sample: Mapping[str, Any], found: Located) -> None:
     """Print what was wanted and what was found."""
     print(f"\n{sample['repository']} wanted {sample['answers']}")
     for candidate in found.candidates[:3]:
-        print(f"   {candidate.score:5.1f} {candidate.title} {candidate.leg} {candidate.commands[:2]}")
+        print(f"   {candidate.score:5.1f} {candidate.workflow}: {candidate.job} {candidate.leg}")
+        print(f"         {candidate.commands[:2]}")
         print(f"         {'; '.join(candidate.reasons)}")
     for sentence in found.unread:
         print(f"   {sentence}")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.instances import InstanceRequest, add_instance, check_out, chosen_job
+from groundup.curation.choosing import JobWish, chosen_job
+from groundup.curation.instances import InstanceRequest, add_instance, check_out
 from groundup.domain.errors import TaskError, UsageError
 from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
@@ -183,17 +184,17 @@ async def test_job_and_leg_of_ones_own_are_taken_and_checked(repository: Path, t
     """A leg that is named is pinned in full; one that the matrix does not have is refused."""
     tree = tmp_path / "tree"
     await check_out(str(repository), None, tree, tmp_path, None)
-    wanted = InstanceRequest(repository="r", language="python", job="test", leg={"python": "3.11"})
+    wanted = JobWish(job="test", leg={"python": "3.11"})
 
-    job = chosen_job(wanted, tree)
+    job = chosen_job(wanted, "r", tree)
     assert job.leg == {"python": "3.11"}
     assert job.runner == "ubuntu-latest"
     with pytest.raises(TaskError, match="no leg"):
-        chosen_job(wanted.model_copy(update={"leg": {"python": "2.7"}}), tree)
+        chosen_job(wanted.model_copy(update={"leg": {"python": "2.7"}}), "r", tree)
     with pytest.raises(UsageError, match=r"other\.yml"):
-        chosen_job(wanted.model_copy(update={"workflow": "other.yml"}), tree)
+        chosen_job(wanted.model_copy(update={"workflow": "other.yml"}), "r", tree)
     with pytest.raises(TaskError, match="--workflow"):
-        chosen_job(wanted.model_copy(update={"job": "absent"}), tree)
+        chosen_job(wanted.model_copy(update={"job": "absent"}), "r", tree)
 
 
 async def test_a_repository_is_found_by_a_mirror_and_never_written_to(repository: Path, tmp_path: Path) -> None:
@@ -266,3 +267,33 @@ async def test_both_graders_count_the_same_dependencies_of_a_crate(tmp_path: Pat
         "difflib",
         "regex",
     }
+
+
+async def test_what_is_declared_instead_is_named(tmp_path: Path) -> None:
+    """A package with development dependencies only is told so, with the option that takes those out."""
+    package = b'{"name": "x", "devDependencies": {"ava": "1", "xo": "2"}, "scripts": {"test": "ava"}}'
+    workflow = (
+        b"on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps: [{run: npm install}, {run: npm test}]\n"
+    )
+    root = _committed(tmp_path / "x", {".github/workflows/ci.yml": workflow, "package.json": package})
+    wanted = InstanceRequest(repository=str(root), language="javascript")
+    with pytest.raises(TaskError, match=r"there are: 2 dev.*--kinds dev"):
+        await add_instance(wanted, tmp_path / "set", _settings(tmp_path))
+    dev = wanted.model_copy(update={"kinds": frozenset({DependencyKind.DEV})})
+    assert (await add_instance(dev, tmp_path / "set", _settings(tmp_path))).instance.build_files == (
+        "package.json",
+    )
+
+
+def _lose(repository: Path, path: str) -> None:
+    """Remove the object of a file from a history."""
+    found = subprocess.run(["git", "rev-parse", f"HEAD:{path}"], cwd=repository, capture_output=True, check=True)
+    blob = found.stdout.decode().strip()
+    (repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+
+
+async def test_a_copy_without_a_large_file_is_one_sentence(repository: Path, tmp_path: Path) -> None:
+    """A mirror that holds no large files is told by the file that it lacks."""
+    _lose(repository, "x.py")
+    with pytest.raises(TaskError, match=r"this copy lacks x\.py, a large file perhaps; name another mirror"):
+        await check_out(str(repository / ".git"), None, tmp_path / "tree", tmp_path, None)

@@ -121,7 +121,7 @@ def _print(found: "Located") -> None:
         said = f"{opinion.workflow}: {opinion.job}" if opinion.job else "none"
         say(f"groundup: {opinion.model} {'agrees' if opinion.agrees else 'differs'}: {said}; {opinion.reason}")
     if best is None:
-        say("groundup: no job of a workflow runs tests, as far as its commands say")
+        say(f"groundup: no job of a workflow runs tests, as far as its commands say ({found.nothing})")
         return
     typer.echo(f"{best.workflow}  job {best.job}  {_leg(best)}")
     if best.through:
@@ -179,6 +179,10 @@ def instance(
     made = asyncio.run(add_instance(wanted, output, load()))
     if json:
         print_document(made)
+    for better in made.job.passed_over[:_SHOWN]:
+        say(f"groundup: passed over {better}")
+    if made.job.hindered:
+        say(f"groundup: scored by its text only, because the job cannot be run here: {made.job.hindered}")
     masked = sum(len(file.dependencies) for file in made.report.masked)
     say(
         f"groundup: {made.instance.instance_id}: {masked} dependencies taken out of "

@@ -11,16 +11,18 @@ Knows nothing of how a job is found (`locating`) or executed (`grading`).
 """
 
 import asyncio
+import contextlib
 import difflib
 import itertools
 import re
-import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from groundup.curation.choosing import JobWish, TestJob, chosen_job, hindrance
 from groundup.curation.instance_folders import ADVICE, InstanceFolder
-from groundup.curation.locating import Located, locate, located
+from groundup.curation.locating import Located, located
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
@@ -28,16 +30,15 @@ from groundup.environments.git import GitRepository, address_of
 from groundup.episodes.equipment import equipment
 from groundup.grading.bench import Bench
 from groundup.languages import LANGUAGES
+from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
-from groundup.manifests.records import DependencyKind, Language
+from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.dataset import Instance, InstanceMetadata
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.scratch import scratch_folder
-from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree
-from groundup.workflows.workflow import read_workflow
 
 
 class RepositoryOrigin(NamedTuple):
@@ -82,10 +83,24 @@ async def locate_in(
     folder = Path(repository).expanduser()
     is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     if folder.is_dir() and not is_bare and commit is None:
-        return await located(FolderTree(folder), model, base_url)
+        return _with_hindrances(await located(FolderTree(folder), model, base_url), folder)
     with scratch_folder("locate") as work:
         await check_out(repository, commit, work / "tree", work, settings.git_mirror)
-        return await located(FolderTree(work / "tree"), model, base_url)
+        return _with_hindrances(await located(FolderTree(work / "tree"), model, base_url), work / "tree")
+
+
+_PLANNED = 5
+"""How many candidates are looked at for what hinders them here."""
+
+
+def _with_hindrances(found: Located, tree: Path) -> Located:
+    """Return *found* with what keeps the best jobs from being run here."""
+    told = []
+    for candidate in found.candidates[:_PLANNED]:
+        why = hindrance(tree, candidate.workflow, candidate.job, candidate.leg)
+        more = (f"cannot be run here: {why}",) if why and not candidate.is_dynamic else ()
+        told.append(candidate.model_copy(update={"hindrances": (*candidate.hindrances, *more)}))
+    return found.model_copy(update={"candidates": (*told, *found.candidates[_PLANNED:])})
 
 
 async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:
@@ -154,27 +169,12 @@ def masked_kinds(language: Language) -> frozenset[DependencyKind]:
     return frozenset({DependencyKind.RUNTIME, *central})
 
 
-class TestJob(Record):
-    """Which job of which workflow file runs the tests, in which leg of its matrix."""
-
-    workflow: str
-    name: str
-    leg: dict[str, str] = {}
-    runner: str
-    """The label of the machine that it runs on."""
-
-    @property
-    def act_command(self) -> str:
-        """The command line of act that runs it, as the published instances write it."""
-        pins = "".join(f" --matrix {shlex.quote(f'{key}:{value}')}" for key, value in self.leg.items())
-        return f"act -j {shlex.quote(self.name)}{pins} -W {shlex.quote(self.workflow)}"
-
-
 class Made(Record):
     """An instance, with what its maker saw while masking."""
 
     instance: Instance
     report: MaskReport
+    job: TestJob
 
 
 class InstanceRequest(Record):
@@ -204,7 +204,7 @@ def _made(
         raise TaskError(f"{name} cannot be masked: {report.refused[0]}; take another commit, or fix the manifest")
     changed = [item for item in report.masked if _differs(original, masked, item)]
     if not changed:
-        raise TaskError(f"{name} declares nothing that could be masked in {language}; name another language")
+        raise TaskError(_nothing_declared(original, language, name))
     instance = Instance(
         instance_id=name,
         metadata=InstanceMetadata(
@@ -217,7 +217,23 @@ def _made(
         build_files=tuple(item.path for item in changed),
         env_specs=_specifications(language, job),
     )
-    return Made(instance=instance, report=report)
+    return Made(instance=instance, report=report, job=job)
+
+
+def _nothing_declared(original: Path, language: Language, name: str) -> str:
+    """Return the sentence on a repository without what is taken out usually: with what there is instead."""
+    kinds: Counter[str] = Counter()
+    for found in find_manifests(original, language):
+        with contextlib.suppress(ManifestError):
+            read = FORMATS[found.format].read((original / found.path).read_bytes(), found.path)
+            kinds.update(item.kind.value for item in read.dependencies)
+    there = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    if not there:
+        return f"{name} declares nothing that could be masked in {language}; name another language"
+    return (
+        f"{name} declares nothing that could be masked in {language} of the kinds that are taken out (there are: "
+        f"{there}); name others with --kinds, such as --kinds {kinds.most_common(1)[0][0]}"
+    )
 
 
 def _differs(original: Path, masked: Path, item: MaskedFile) -> bool:
@@ -262,7 +278,8 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
     with scratch_folder("curate") as work:
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
-        job = chosen_job(wanted, original)
+        wish = JobWish(workflow=wanted.workflow, job=wanted.job, leg=wanted.leg)
+        job = chosen_job(wish, wanted.repository, original)
         identity = checked_name(wanted.name or _name_of(origin, wanted.repository))
         earlier = target.earlier(wanted.language, identity)
         if earlier is not None:
@@ -296,31 +313,6 @@ async def _refuse_others(
     else:
         return
     raise UsageError(f"the instance {earlier.instance_id} in {lines} was made of {made_of}; {ADVICE}")
-
-
-def chosen_job(wanted: InstanceRequest, original: Path) -> TestJob:
-    """Return the job that is asked for or located, every key of its matrix pinned."""
-    found = locate(FolderTree(original))
-    fitting = [
-        one
-        for one in found.candidates
-        if wanted.workflow in (None, one.workflow) and wanted.job in (None, one.job)
-    ]
-    if not fitting and (wanted.workflow is None or wanted.job is None):
-        raise TaskError(
-            f"no job of {wanted.repository} seems to run tests; name one with --workflow and --job "
-            f"({'; '.join(found.unread[:1]) or 'every workflow was read'})"
-        )
-    workflow = wanted.workflow or fitting[0].workflow
-    name = wanted.job or fitting[0].job
-    asked = wanted.leg if wanted.leg is not None else fitting[0].leg if fitting else {}
-    file = original / workflow
-    if not file.is_file():
-        raise UsageError(f"{wanted.repository} has no {workflow}; name a workflow file that it has")
-    job = read_workflow(file.read_bytes(), workflow).job(name)
-    leg = {} if job.matrix.dynamic else pinned(job, asked)
-    runner = fitting[0].runner if fitting else ", ".join(job.runs_on)
-    return TestJob(workflow=workflow, name=name, leg=dict(flat(leg)), runner=runner)
 
 
 def _name_of(origin: RepositoryOrigin, repository: str) -> str:

@@ -8,6 +8,7 @@ The model sees the workflow files and the jobs in them, not what the rules found
 it names a job that exists.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -41,13 +42,17 @@ class JobCandidate(Record):
     """What runs the tests, each with the names that lead to it."""
     score: float
     reasons: tuple[str, ...] = ()
+    other_legs: tuple[dict[str, str], ...] = ()
+    """Legs that would do too, the best first."""
+    is_dynamic: bool = False
+    """Whether its matrix is made while the workflow runs."""
     hindrances: tuple[str, ...] = ()
     """What running it elsewhere than on GitHub takes besides: services, containers, workflows of others."""
 
     @property
-    def title(self) -> str:
-        """How a line names it."""
-        return f"{self.workflow}: {self.job}"
+    def legs(self) -> tuple[dict[str, str], ...]:
+        """Every leg that would do, the best first."""
+        return (self.leg, *self.other_legs)
 
 
 class JobOpinion(Record):
@@ -66,7 +71,18 @@ class Located(Record):
     candidates: tuple[JobCandidate, ...] = ()
     unread: tuple[str, ...] = ()
     """Workflow files that could not be read: one sentence each."""
+    others: tuple[str, ...] = ()
+    """Files of other CI services, which are not read."""
     opinion: JobOpinion | None = None
+
+    @property
+    def nothing(self) -> str:
+        """Why there may be no candidate."""
+        if self.unread:
+            return self.unread[0]
+        if self.others:
+            return f"it uses {', '.join(self.others[:3])}, of which only GitHub's workflows are read"
+        return "every workflow was read"
 
     @property
     def best(self) -> JobCandidate | None:
@@ -95,6 +111,13 @@ _PLAIN = re.compile(
     r"(?<![a-z])(?:unit|tests?|testing|pytest|tox|ci|build|main|check|checks)(?![a-z])", re.IGNORECASE
 )
 _TEST_NAME = re.compile(r"(?<![a-z])(?:unit[-_ ]?)?(?:tests?|pytest|tox)(?![a-z])", re.IGNORECASE)
+
+
+_OTHER_SERVICES = re.compile(
+    r"\.travis\.ya?ml|\.circleci/config\.ya?ml|\.gitlab-ci\.ya?ml|\.?azure-pipelines\.ya?ml|\.?appveyor\.ya?ml|"
+    r"Jenkinsfile|\.cirrus\.ya?ml|\.drone\.ya?ml|\.woodpecker(?:/\w+)?\.ya?ml|\.zuul\.ya?ml|bitbucket-pipelines\.ya?ml|"
+    r"\.semaphore/semaphore\.ya?ml|\.build(?:kite/pipeline|\.s)?\.ya?ml"
+)
 
 
 class _Leg(NamedTuple):
@@ -129,7 +152,8 @@ def locate(tree: RepositoryTree) -> Located:
             if candidate is not None and candidate.score >= _FEWEST_POINTS:
                 found.append(candidate)
     found.sort(key=lambda item: -item.score)
-    return Located(candidates=tuple(found), unread=tuple(unread))
+    others = tuple(path for path in sorted(tree.paths()) if _OTHER_SERVICES.fullmatch(path))
+    return Located(candidates=tuple(found), unread=tuple(unread), others=others)
 
 
 def read_workflows(tree: RepositoryTree) -> tuple[list[Workflow], list[str]]:
@@ -152,7 +176,7 @@ def _local(called: str) -> str:
 
 
 def _candidate(jobs: JobReader, workflow: Workflow, job: Job) -> JobCandidate | None:
-    chosen = _best_leg(jobs, workflow, job)
+    chosen, *others = _rated_legs(jobs, workflow, job)
     tests = chosen.look.tests
     if not tests:
         return None
@@ -170,19 +194,32 @@ def _candidate(jobs: JobReader, workflow: Workflow, job: Job) -> JobCandidate | 
         through=chosen.look.through,
         runner=chosen.look.runner,
         commands=tuple(dict.fromkeys(_shown(meaning) for meaning in tests))[:8],
+        other_legs=_other_legs(chosen, others),
+        is_dynamic=bool(job.matrix.dynamic),
         score=round(points.sum, 2),
         reasons=tuple(points.reasons),
         hindrances=tuple(_hindrances(chosen.look, job)),
     )
 
 
-def _best_leg(jobs: JobReader, workflow: Workflow, job: Job) -> _Leg:
+_MOST_OTHER_LEGS = 6
+
+
+def _other_legs(chosen: _Leg, others: Sequence[_Leg]) -> tuple[dict[str, str], ...]:
+    """Return the next best legs that run as much as the chosen one, on Linux."""
+    enough = 0.6 * _worth(chosen.look.tests)
+    fitting = (one for one in others if _worth(one.look.tests) >= enough and system_rating(one.look.runner) > 0.5)
+    return tuple(dict(flat(one.leg)) for one in itertools.islice(fitting, _MOST_OTHER_LEGS))
+
+
+def _rated_legs(jobs: JobReader, workflow: Workflow, job: Job) -> list[_Leg]:
+    """Return the legs of *job*, the best first."""
     rated = []
     for leg in legs(job.matrix)[:_MOST_LEGS]:
         look = jobs.look(workflow, job, leg)
         rating = 4 * _worth(look.tests) + 3 * system_rating(look.runner) + _version(look, leg) + plainness(leg)
         rated.append(_Leg(leg, look, round(rating - 0.01 * len(leg), 4)))
-    return max(rated, key=lambda item: item.rating)  # the first of equals
+    return sorted(rated, key=lambda item: -item.rating)  # the first of equals stays first
 
 
 def _worth(tests: Sequence[Meaning]) -> float:

@@ -20,6 +20,7 @@ _ANSWER_S = 30.0
 _AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """A repository's attributes would leave tests out of an archive, or change what is in its files."""
 _ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
+_ABSENT = re.compile(r"invalid object \d+ [0-9a-f]+ for '([^']+)'")
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
 
 
@@ -175,9 +176,9 @@ class GitRepository:
             *(f":(exclude,top,literal){path}" for path in without),
         )
         if not printed.ok:
-            raise TaskError(
-                f"the tree of {commit} cannot be read: {printed.text().strip()[:200]}; name another commit"
-            )
+            absent = _ABSENT.search(printed.text())
+            why = f"this copy lacks {absent[1]}, a large file perhaps" if absent else _complaint(printed)
+            raise TaskError(f"the tree of {commit[:12]} cannot be read: {why}; name another mirror or commit")
         extract_archive(archive, destination, limits or TreeLimits())
         archive.unlink()
 

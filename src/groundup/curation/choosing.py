@@ -1,0 +1,127 @@
+"""Which job an instance gets: the best one that can be run here, whose called workflow is written out.
+
+What hinders a job is what `grading.ci` would report before it runs anything. Nothing is executed here.
+"""
+
+import itertools
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from groundup.curation.locating import JobCandidate, Located, locate
+from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.records import Record
+from groundup.grading.ci.plan import PlannedJob
+from groundup.grading.ci.records import JobRequest, UnsupportedJobError
+from groundup.workflows.matrix import flat, pinned
+from groundup.workflows.tree import FolderTree
+from groundup.workflows.workflow import WorkflowError, read_workflow
+
+_MOST_TRIED = 24
+_MOST_TOLD = 3
+
+
+class JobWish(Record):
+    """What of the choice is made already."""
+
+    workflow: str | None = None
+    job: str | None = None
+    leg: dict[str, str] | None = None
+
+
+class TestJob(Record):
+    """Which job of which workflow file runs the tests, in which leg of its matrix."""
+
+    workflow: str
+    name: str
+    leg: dict[str, str] = {}
+    runner: str
+    """The label of the machine that it runs on."""
+    hindered: str = ""
+    """Why it cannot be run here; empty: it can, as far as is known before it runs."""
+    passed_over: tuple[str, ...] = ()
+    """Better jobs and legs, each with why it cannot be run here."""
+
+    @property
+    def act_command(self) -> str:
+        """The command line of act that runs it, as the published instances write it."""
+        pins = "".join(f" --matrix {shlex.quote(f'{key}:{value}')}" for key, value in self.leg.items())
+        return f"act -j {shlex.quote(self.name)}{pins} -W {shlex.quote(self.workflow)}"
+
+    @property
+    def title(self) -> str:
+        """How a line names it."""
+        leg = ", ".join(f"{key}: {value}" for key, value in self.leg.items())
+        return f"{self.workflow}: {self.name}" + (f" ({leg})" if leg else "")
+
+
+def chosen_job(wish: JobWish, repository: str, original: Path) -> TestJob:
+    """Return the best job of the repository in *original* that fits *wish* and can be run here, pinned.
+
+    Where a job is wished for by name, it is taken even if it cannot be run here. Raises `TaskError` when no job
+    runs tests, or none of those that do can be run here.
+    """
+    found = locate(FolderTree(original))
+    fitting = [
+        one for one in found.candidates if wish.workflow in (None, one.workflow) and wish.job in (None, one.job)
+    ]
+    if not fitting:
+        return _unlocated(wish, repository, original, found)
+    seen: list[TestJob] = []
+    for candidate, leg in itertools.islice(_choices(fitting, wish.leg), _MOST_TRIED):
+        job = _pinned(original, candidate.workflow, candidate.job, leg, candidate.runner)
+        if not job.hindered:
+            told = tuple(dict.fromkeys(f"{one.title}: {one.hindered}" for one in seen))
+            return job.model_copy(update={"passed_over": told})
+        seen.append(job)
+    if wish.job is not None:
+        return seen[0]
+    whys = "; ".join(dict.fromkeys(f"{one.workflow}: {one.name}: {one.hindered}" for one in seen[:_MOST_TOLD]))
+    raise TaskError(
+        f"no job of {repository} that runs tests can be run here ({whys}); name one with --job for an instance "
+        "that is scored by its text only"
+    )
+
+
+def hindrance(original: Path, workflow: str, job: str, leg: Mapping[str, str]) -> str:
+    """Return what keeps a job of the repository in *original* from being run here; nothing: it can be."""
+    request = JobRequest(tree=original, workflow=workflow, job=job, matrix=dict(leg))
+    try:
+        PlannedJob(request)
+    except UnsupportedJobError as error:
+        return "; ".join(f"{one.kind}: {one.what}" for one in error.obstacles[:_MOST_TOLD])
+    except WorkflowError as error:
+        return str(error)
+    return ""
+
+
+def _choices(
+    fitting: list[JobCandidate], leg: Mapping[str, str] | None
+) -> Iterator[tuple[JobCandidate, Mapping[str, str]]]:
+    """Yield jobs with their legs, the best first; only the wished-for leg where there is one."""
+    for candidate in fitting:
+        yield from ((candidate, one) for one in ([leg] if leg is not None else candidate.legs))
+
+
+def _pinned(original: Path, workflow: str, name: str, leg: Mapping[str, str], runner: str) -> TestJob:
+    data = FolderTree(original).read(workflow)
+    job = read_workflow(data or b"", workflow).job(name)
+    values = dict(flat(pinned(job, leg))) if not job.matrix.dynamic else {}
+    return TestJob(
+        workflow=workflow,
+        name=name,
+        leg=values,
+        runner=runner or ", ".join(job.runs_on),
+        hindered=hindrance(original, workflow, name, values),
+    )
+
+
+def _unlocated(wish: JobWish, repository: str, original: Path, found: Located) -> TestJob:
+    """Return the wished-for job, which does not seem to run tests."""
+    if wish.workflow is None or wish.job is None:
+        raise TaskError(
+            f"no job of {repository} seems to run tests; name one with --workflow and --job ({found.nothing})"
+        )
+    if not (original / wish.workflow).is_file():
+        raise UsageError(f"{repository} has no {wish.workflow}; name a workflow file that it has")
+    return _pinned(original, wish.workflow, wish.job, wish.leg or {}, "")
