@@ -40,12 +40,12 @@ from groundup.runs import api
 from groundup.runs.api import RunResult
 from groundup.runs.interrupts import StopSignal
 from groundup.runs.plan import RunOptions, RunPlan
-from groundup.runs.predictions import model_named_in
+from groundup.runs.predictions import ablated_as, model_named_in
 from groundup.runs.progress import Progress
 from groundup.runs.submissions import Named, read_assignments, submissions_of
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.records import Predictions, RunConfiguration, SubmissionsFrom
+from groundup.store.records import Ablated, Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
 
 _OF_INTEGRITY = {"spot": "strict", "full": "full"}
@@ -143,12 +143,19 @@ def evaluation(
     """Return the run that grades *predictions*. Raises `UsageError`."""
     given: EvaluateFlags = checked(EvaluateFlags, flags)
     path = Path(predictions)
-    submissions = Predictions(
-        path=str(path.absolute()),
-        task=given.get("task"),
-        agent_name=given.get("agent_name"),
-        model_name=given.get("model_name") or model_named_in(path),
+    agent, model = given.get("agent_name"), given.get("model_name") or model_named_in(path)
+    submissions: Ablated | Predictions = Predictions(
+        path=str(path.absolute()), task=given.get("task"), agent_name=agent, model_name=model
     )
+    if (ablated := ablated_as(path)) is not None:
+        submissions = Ablated(
+            path=submissions.path,
+            task=submissions.task,
+            agent_name=agent or ablated.agent,
+            model_name=model or ablated.model,
+            ablation=ablated.ablation,
+            run=ablated.run,
+        )
     return _new_run(suite, submissions, given, settings)
 
 

@@ -14,6 +14,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, names_of, read_snapshot, snapshot_lines
 from groundup.runs import exporting
+from groundup.runs.predictions import ABLATION_FILE, AblationRecord
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
@@ -44,8 +45,8 @@ def ablate(
 ) -> tuple[int, list[str]]:
     """Write the submissions of *run* with one kind of mistake taken out, as predictions, into the folder *output*.
 
-    Returns how many were written, and for each that was left out why. Raises `UsageError`. Not for a running event
-    loop.
+    A file beside them tells `evaluate` whose they are. Returns how many were written, and for each that was left
+    out why. Raises `UsageError`. Not for a running event loop.
     """
     settings, target = settings or load(), Path(output)
     folder = RunFolder(run_folder(run, settings))
@@ -56,6 +57,10 @@ def ablate(
     if target.exists() and any(target.iterdir()):
         raise UsageError(f"{target} is not empty; name a new folder")
     tasks = {task.id: task for task in suite.tasks()}
+    subject, run_id = folder.config().configuration.subject, folder.config().run_id
+    record = AblationRecord(ablation=ablation, run=run_id, agent=subject.agent, model=subject.model)
+    target.mkdir(parents=True, exist_ok=True)
+    write_atomically(target / ABLATION_FILE, record.model_dump_json(indent=1).encode() + b"\n")
     made, refused = 0, []
     for key in folder.config().planned.keys:
         submission = folder.attempt(key).submission

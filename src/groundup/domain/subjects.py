@@ -18,6 +18,10 @@ class Subject(Record):
     settings: dict[str, str | int | float | bool | None] = {}
 
 
+ABLATION, ABLATED_RUN, REGRADED = "ablation", "ablated run", "regraded"
+"""Names of settings: which mistakes were taken out, of which run's submissions; which run was graded again."""
+
+
 class AttemptKey(Record):
     """Names one attempt within a run: a task and an index from 0."""
 

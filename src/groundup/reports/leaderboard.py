@@ -42,7 +42,9 @@ class Entry(Record):
     task_set: str
     set_digest: str
     verified: Verified
-    kind: str = Field(description="who made the submissions: agent, predictions, reference, served or run")
+    kind: str = Field(
+        description="whence submissions are: agent, predictions, reference, served, ablated, regraded"
+    )
     languages: tuple[str, ...] = ()
     limits: str = Field(description="of an attempt, in words")
     contamination: str

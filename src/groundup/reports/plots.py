@@ -64,20 +64,62 @@ def plots_of(report: Report) -> Iterator[Plot]:
     costs = [run for run in runs if run.effort and run.effort.cost_usd is not None]
     if len(costs) > 1:
         yield _costs(costs)
-    for headline in dict.fromkeys(one.headline for run in report.runs for one in _banded(run)):
-        yield _bands(headline, [run for run in report.runs if any(_banded(run))][:_BANDED_RUNS])
+    for figure in ("Exec", "F1"):
+        banded = [run for run in report.runs if any(_banded(run, figure))][:_BANDED_RUNS]
+        for headline in dict.fromkeys(one.headline for run in banded for one in _banded(run, figure)):
+            yield _bands(headline, figure, banded)
+    curves = [one for run in report.runs for one in run.summaries if one.layout == "figure"]
+    for headline in dict.fromkeys(one.headline for one in curves):
+        yield _curves(next(one for one in curves if one.headline == headline))
 
 
-def _banded(run: RunReport) -> Iterator[Summary]:
-    """Yield a suite's tables of F1 by bands, such as DI-Bench's by number of dependencies and by size."""
+def _banded(run: RunReport, figure: str) -> Iterator[Summary]:
+    """Yield a suite's tables of *figure* by bands, such as DI-Bench's by number of dependencies and by size."""
     for one in run.summaries:
-        if one.headline.startswith("By ") and any("F1" in scores for scores in one.scores.values()):
+        if one.headline.startswith("By ") and any(figure in scores for scores in one.scores.values()):
             yield one
 
 
-def _bands(headline: str, runs: Sequence[RunReport]) -> Plot:
-    """Return F1 by band, a bar for each run."""
-    found = {run.run_id: one.scores for run in runs for one in _banded(run) if one.headline == headline}
+def _curves(summary: Summary) -> Plot:
+    """Return a curve for each row of a table of shares: a point for each of its columns."""
+    left, right, top = 60, WIDTH - 20, 16 + 20 * len(summary.scores)
+    bottom = top + 240
+    names = list(dict.fromkeys(name for row in summary.scores.values() for name in row))
+    most = max([0.05, *(score.value or 0.0 for row in summary.scores.values() for score in row.values())])
+    parts = []
+    for share in (0, 0.5, 1):
+        y = bottom - share * (bottom - top)
+        parts += [
+            _line(left, y, right, y, "grid"),
+            _text(left - 8, y + 4, f"{share * most * 100:.0f} %", "soft end"),
+        ]
+    for place, name in enumerate(names):
+        parts.append(_text(left + (place + 0.5) * (right - left) / len(names), bottom + 20, name, "small middle"))
+    for number, (row, scores) in enumerate(summary.scores.items()):
+        colour = f"s{number % 8}"
+        parts += [_rect(left, 4 + 20 * number, 12, 12, colour), _text(left + 18, 15 + 20 * number, row)]
+        points = []
+        for place, name in enumerate(names):
+            value = scores[name].value if name in scores else None
+            x, y = (
+                left + (place + 0.5) * (right - left) / len(names),
+                bottom - (value or 0.0) / most * (bottom - top),
+            )
+            points.append(f"{x:.1f},{y:.1f}")
+            words = escape(printable(f"{row}, {name}: {percent(value or 0.0)}"))
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{colour}"><title>{words}</title></circle>'
+            )
+        parts.append(
+            f'<polyline points="{" ".join(points)}" fill="none" stroke="var(--{colour})" stroke-width="1.5"/>'
+        )
+    name = re.sub(r"\W+", "-", summary.headline.lower())
+    return _picture(name, summary.headline, bottom + 34, parts)
+
+
+def _bands(headline: str, figure: str, runs: Sequence[RunReport]) -> Plot:
+    """Return *figure* by band, a bar for each run."""
+    found = {run.run_id: one.scores for run in runs for one in _banded(run, figure) if one.headline == headline}
     names = list(dict.fromkeys(name for scores in found.values() for name in scores))
     parts, right, y = [], WIDTH - 70, 12.0 + 20 * len(found)
     for number, run in enumerate(found):
@@ -88,14 +130,15 @@ def _bands(headline: str, runs: Sequence[RunReport]) -> Plot:
     for name in names:
         parts.append(_label(_LABELS - 10, y + 7 * len(found) + 4, name))
         for number, (run, scores) in enumerate(found.items()):
-            value = scores[name]["F1"].value if "F1" in scores.get(name, {}) else None
+            value = scores[name][figure].value if figure in scores.get(name, {}) else None
             if value is not None:
-                words = f"{run}, {name}: F1 {percent(value)}"
+                words = f"{run}, {name}: {figure} {percent(value)}"
                 parts.append(_rect(_LABELS, y, value * (right - _LABELS), 12, f"s{number}", words))
                 parts.append(_text(_LABELS + value * (right - _LABELS) + 6, y + 11, percent(value), "soft"))
             y += 14
         y += 10
-    return _picture(headline.lower().replace(" ", "-"), f"F1: {headline[0].lower()}{headline[1:]}", y, parts)
+    name = ("" if figure == "F1" else f"{figure.lower()}-") + headline.lower().replace(" ", "-")
+    return _picture(name, f"{figure}: {headline[0].lower()}{headline[1:]}", y, parts)
 
 
 def as_png(plot: Plot) -> bytes | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from groundup.domain.limits import Effort
 from groundup.domain.names import printable
 from groundup.domain.records import Record
-from groundup.domain.subjects import Outcome
+from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.document import (
     ATTEMPTED,
@@ -24,7 +24,8 @@ from groundup.suites.base import Summary
 UNATTEMPTED_SHOWN = 8
 REASONS_SHOWN = 8
 _PAPER_WIDTH = 12
-"""Figures beside each other in a paper's table; more are put below each other, by group."""
+_PAPER_CHARS = 160
+"""Figures, and characters of their names, beside each other in a paper's table; more go below each other."""
 
 
 class View(Record):
@@ -57,8 +58,17 @@ def views_of(report: Report) -> Iterator[View]:
 
 def paper_views(report: Report) -> Iterator[View]:
     """Yield the tables of the suites' papers: a row for each run, or where too wide, for each group."""
-    headlines = dict.fromkeys(one.headline for run in report.runs for one in _paper(run))
-    yield from (_harmless(_paper_view(report, headline)) for headline in headlines)
+    before = {run.run_id: _ablated(run, report) for run in report.runs if ABLATION in run.subject.settings}
+    plain = [run for run in report.runs if before.get(run.run_id) is None]
+    headlines = dict.fromkeys(one.headline for run in plain for one in _paper(run))
+    yield from (_harmless(_paper_view(plain, headline)) for headline in headlines)
+    for ablation in dict.fromkeys(run.subject.settings.get(ABLATION) for run in report.runs):
+        pairs = [
+            (base, run)
+            for run in report.runs
+            if run.subject.settings.get(ABLATION) == ablation and (base := before.get(run.run_id)) is not None
+        ]
+        yield from map(_harmless, [_ablation_view(str(ablation), pairs)] if pairs else [])
     if lacking := [run.run_id for run in report.runs if not any(_paper(run))]:
         yield _harmless(View(title="Without a table as in a paper", below=tuple(lacking)))
 
@@ -67,27 +77,77 @@ def _paper(run: RunReport) -> Iterator[Summary]:
     return (one for one in run.summaries if one.layout == "paper")
 
 
-def _paper_view(report: Report, headline: str) -> View:
-    tables = [(run, one) for run in report.runs for one in _paper(run) if one.headline == headline]
+def _ablated(run: RunReport, report: Report) -> RunReport | None:
+    """Return the run whose submissions *run* has with mistakes taken out, as the same grader saw them."""
+    of = run.subject.settings.get(ABLATED_RUN)
+    graders = {one.name for one in run.graders}
+    for other in report.runs:
+        same = of in (other.run_id, other.subject.settings.get(REGRADED))
+        if same and ABLATION not in other.subject.settings and graders == {one.name for one in other.graders}:
+            return other
+    return None
+
+
+def _ablation_view(ablation: str, pairs: Sequence[tuple[RunReport, RunReport]]) -> View:
+    """Return the first figure of the suite's paper that both runs have, before and after, by run and group."""
+    rows, notes, figures = [], [], dict[str, None]()
+    for base, run in pairs:
+        tables = {one.headline: one.scores for one in _paper(run)}
+        known = [one for one in _paper(base) if one.headline in tables]
+        main = [table for table in known if list(_names(table)) == list(_names(known[0]))]
+        for one, group in ((table, group) for table in main for group in table.scores):
+            old, new = one.scores[group], tables[one.headline].get(group, {})
+            name = next((name for name in old if old[name].value is not None and name in new), None)
+            if name is None or (after := new[name]).value is None or (before := old[name]).value is None:
+                continue
+            figures[name] = None
+            label = group if len(main) == 1 else f"{one.headline.partition(':')[0]}, {group}"
+            values = (f"{before.value * 100:.1f}", f"{after.value * 100:.1f}")
+            points = f"{(after.value - before.value) * 100:+.1f}"
+            rows.append((base.run_id, base.subject.agent, base.subject.model or "-", label, *values, points))
+            if before.denominator != after.denominator:
+                counts = f"of {amount(before.denominator)} before, of {amount(after.denominator)} after"
+                notes.append(f"{base.run_id}, {label}: {counts}")
+    return View(
+        title=f"Ablation {ablation}: {' and '.join(figures) or 'no figure in both runs'}",
+        columns=("run", "agent", "model", "", "before", "after", "difference"),
+        rows=tuple(rows),
+        below=tuple(notes),
+    )
+
+
+def _names(summary: Summary) -> Iterator[str]:
+    """Yield the figures of a table."""
+    yield from dict.fromkeys(name for scores in summary.scores.values() for name in scores)
+
+
+def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
+    tables = [(run, one) for run in runs for one in _paper(run) if one.headline == headline]
     groups = list(dict.fromkeys(name for _, one in tables for name in one.scores))
-    figures = list(dict.fromkeys(name for _, one in tables for part in one.scores.values() for name in part))
+    figures = list(dict.fromkeys(name for _, one in tables for name in _names(one)))
     notes = dict.fromkeys(note for _, one in tables for note in one.notes)
     cells = [
-        ((run.run_id, run.subject.agent, run.subject.model or "-"), one.scores.get(group), group)
+        ((run.run_id, _agent(run), run.subject.model or "-"), one.scores.get(group), group)
         for run, one in tables
         for group in groups
     ]
     columns: tuple[str, ...] = ("run", "agent", "model")
-    if len(groups) * len(figures) > _PAPER_WIDTH:
+    heads = tuple(f"{group} {figure}" for group in groups for figure in figures)
+    if len(heads) > _PAPER_WIDTH or sum(map(len, heads)) > _PAPER_CHARS:
         columns += ("", *figures)
         rows = [(*who, group, *_paper_cells(scores, figures)) for who, scores, group in cells if scores]
     else:
-        columns += tuple(f"{group} {figure}" for group in groups for figure in figures)
+        columns += heads
         rows = []
         for place in range(0, len(cells), len(groups)):
             row = cells[place : place + len(groups)]
             rows.append((*row[0][0], *(cell for _, scores, _ in row for cell in _paper_cells(scores, figures))))
     return View(title=headline, columns=columns, rows=tuple(rows), below=tuple(notes))
+
+
+def _agent(run: RunReport) -> str:
+    ablation = run.subject.settings.get(ABLATION)
+    return f"{run.subject.agent}, {ablation}" if ablation else run.subject.agent
 
 
 def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from groundup.runs.submissions import GeneratedSource
 from groundup.sandbox.inplace import InPlaceProvider
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.store.records import EarlierRun, RunConfiguration, Served
+from groundup.store.records import Regraded, RunConfiguration, Served
 
 
 class RunResult(Record):
@@ -126,7 +126,7 @@ def regrade(
 def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | None = None) -> RunConfiguration:
     """Return the configuration of the run that `regrade` would make."""
     earlier = RunFolder(folder).config().configuration
-    again = {"submissions": EarlierRun(path=str(folder.resolve()))}
+    again = {"submissions": Regraded(path=str(folder.resolve()), subject=earlier.subject)}
     # What verifiers' containers graded has to have a sandbox here.
     here = {"sandbox": settings.sandbox} if earlier.sandbox == InPlaceProvider.name else {}
     return _with(earlier.model_copy(update={**again, **here}), changes)

@@ -30,8 +30,8 @@ from groundup.store.records import (
     ConfigFile,
     EarlierRun,
     Generated,
+    GivenSubmissions,
     Planned,
-    Predictions,
     References,
     RunConfiguration,
     Served,
@@ -272,7 +272,7 @@ def _members(names: Sequence[str], every: Sequence[str], groups: Groups) -> set[
 
 def _named(configuration: RunConfiguration) -> tuple[str, ...] | None:
     match configuration.submissions:
-        case Predictions(task=str(task)):
+        case GivenSubmissions(task=str(task)):
             return configuration.tasks or (task,)
         case EarlierRun(path=path):
             return configuration.tasks or RunFolder(Path(path)).config().planned.tasks
@@ -290,7 +290,7 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
             return GeneratedSource(generated, suite)
         case Served():
             return ServedSource()
-        case Predictions() as predictions:
+        case GivenSubmissions() as predictions:
             from groundup.runs.predictions import PredictionLayout, open_predictions
 
             layout = PredictionLayout(suite.prediction_groups, patches=suite.takes_patches)

@@ -20,11 +20,11 @@ from pydantic import BaseModel, ValidationError
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.names import printable, unknown
-from groundup.domain.records import plainly
+from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.bench import Bench
-from groundup.store.records import Predictions
+from groundup.store.records import GivenSubmissions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import DamagedArchiveError, extract_archive, refuse_damaged
 from groundup.trees.digest import tree_digest, untrusted_digest
@@ -81,7 +81,9 @@ class PredictionLayout:
 class PredictionSource:
     """Implements `SubmissionSource` for what `open_predictions` found."""
 
-    def __init__(self, spec: Predictions, found: Mapping[AttemptKey, FoundPrediction], limits: TreeLimits) -> None:
+    def __init__(
+        self, spec: GivenSubmissions, found: Mapping[AttemptKey, FoundPrediction], limits: TreeLimits
+    ) -> None:
         self._spec = spec
         self._found = found
         self._limits = limits
@@ -146,7 +148,7 @@ class PredictionSource:
 
 
 def open_predictions(
-    spec: Predictions,
+    spec: GivenSubmissions,
     tasks: Sequence[str],
     limits: TreeLimits | None = None,
     *,
@@ -177,6 +179,30 @@ def open_predictions(
     if all(key.index > 0 for key in found):
         raise UsageError(f"{path}: attempts count from 0, and no task has an attempt 0; rename the folders")
     return PredictionSource(spec, found, limits or TreeLimits())
+
+
+ABLATION_FILE = "ablation.json"
+"""Beside predictions that `groundup ablate` wrote."""
+
+
+class AblationRecord(Record):
+    """Whose submissions predictions were, and what was taken out of them."""
+
+    ablation: str
+    run: str
+    agent: str
+    model: str | None = None
+
+
+def ablated_as(path: Path) -> AblationRecord | None:
+    """Return what `groundup ablate` says of the predictions in *path*; None where it did not write them."""
+    file = path / ABLATION_FILE
+    if not file.is_file():
+        return None
+    try:
+        return AblationRecord.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise UsageError(f"{file} is not what `groundup ablate` wrote; remove it, or ablate again") from error
 
 
 def model_named_in(path: Path) -> str | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -11,7 +12,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.limits import Effort, EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey, Outcome, Subject
+from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED, AttemptKey, Outcome, Subject
 from groundup.domain.verdicts import Verdict
 
 
@@ -22,10 +23,9 @@ class References(Record):
     which: str
 
 
-class Predictions(Record):
-    """Submissions lie in a folder or a JSONL file that the user has."""
+class GivenSubmissions(Record):
+    """Submissions lie in a folder or a JSONL file."""
 
-    kind: Literal["predictions"] = "predictions"
     path: str = Field(description="absolute")
     task: Name | None = Field(default=None, description="the one task whose submission *path* is")
     agent_name: str | None = None
@@ -33,11 +33,37 @@ class Predictions(Record):
     source: Literal["predictions", "import"] = "predictions"
 
 
+class Predictions(GivenSubmissions):
+    """They are what the user has."""
+
+    kind: Literal["predictions"] = "predictions"
+
+
+class Ablated(GivenSubmissions):
+    """They are those of another run with one kind of mistake taken out, as `groundup ablate` wrote them."""
+
+    kind: Literal["ablated"] = "ablated"
+    ablation: str
+    run: str = Field(description="id of the run whose submissions were changed")
+
+
 class EarlierRun(Record):
     """Submissions are those of another run, graded again."""
 
-    kind: Literal["run"] = "run"
     path: str = Field(description="absolute")
+
+
+class UnnamedRun(EarlierRun):
+    """As earlier versions wrote it: whose submissions they are is not said."""
+
+    kind: Literal["run"] = "run"
+
+
+class Regraded(EarlierRun):
+    """Whoever made them is the subject of both runs."""
+
+    kind: Literal["regraded"] = "regraded"
+    subject: Subject
 
 
 class Generated(Record):
@@ -69,7 +95,7 @@ class Served(Record):
 
 
 SubmissionsFrom = Annotated[
-    References | Predictions | EarlierRun | Generated | Served, Field(discriminator="kind")
+    References | Predictions | Ablated | UnnamedRun | Regraded | Generated | Served, Field(discriminator="kind")
 ]
 
 
@@ -93,7 +119,13 @@ class RunConfiguration(Record):
                 return Subject(agent=which)
             case Predictions(agent_name=agent, model_name=model):
                 return Subject(agent=agent or "predictions", model=model)
-            case EarlierRun(path=path):
+            case Ablated(agent_name=agent, model_name=model, ablation=ablation, run=run):
+                return Subject(
+                    agent=agent or "predictions", model=model, settings={ABLATION: ablation, ABLATED_RUN: run}
+                )
+            case Regraded(subject=subject, path=path):
+                return subject.model_copy(update={"settings": {**subject.settings, REGRADED: Path(path).name}})
+            case UnnamedRun(path=path):
                 return Subject(agent="regrade", settings={"run": path})
             case Generated(agent=agent, model=model, options=options):
                 return Subject(agent=agent, model=model, settings=_plain(options))

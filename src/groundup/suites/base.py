@@ -130,9 +130,10 @@ class Summary(Record):
         default={}, description="the same for programs: a row's name, a column's name, the score"
     )
     notes: tuple[str, ...] = ()
-    layout: Literal["standard", "paper"] = Field(
+    layout: Literal["standard", "paper", "figure"] = Field(
         default="standard",
-        description="`paper`: figures of the publishers' tables, a row for each run",
+        description="`paper`: figures of the publishers' tables, a row for each run; `figure`: shares that a plot "
+        "draws as curves, one for each row",
     )
 
 

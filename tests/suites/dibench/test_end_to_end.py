@@ -212,7 +212,11 @@ def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:
         "By number of dependencies",
         "By lines of source code",
         "By tokens of source code",
-        "DI-Bench: methods by language",
+        "DI-Bench, regular: methods by language",
+        "DI-Bench, large: methods by language",
+        "Density by number of dependencies",
+        "Density by lines of source code",
+        "Density by tokens of source code",
     ]
     assert {"all", "csharp", "csharp, large", "large", "regular"} < set(table(ended.document, "Dependencies"))
     assert set(table(ended.document, "By kind")) == {"runtime"}
@@ -221,9 +225,11 @@ def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:
     shown = groundup("report", run_of(ended.document)["run_id"])
     assert "By number of dependencies" in shown.out
     assert "methods by language" not in shown.out
+    assert "Density" not in shown.out
     paper = groundup("report", run_of(ended.document)["run_id"], "--layout", "paper", "--format", "markdown")
     assert "| run | agent | model |  | Exec | P | R | F1 | FR |" in paper.out
-    assert "| oracle | - | csharp, large | - | 100.0 | 100.0 | 100.0 |" in paper.out
+    assert "| oracle | - | rust | - | 100.0 | 100.0 | 100.0 |" in paper.out
+    assert "| run | agent | model | csharp Exec | csharp P | csharp R | csharp F1 | csharp FR |" in paper.out
     markdown = groundup("report", run_of(ended.document)["run_id"], "--format", "markdown")
     assert "## By kind" in markdown.out
 
@@ -252,6 +258,7 @@ def test_statistics_count_the_source(groundup: Groundup) -> None:
         "tests": 1,
     }
     assert printed["regular, all"]["repositories"]["numerator"] == 3
+    assert "tokenizer: groundup's estimate" in groundup("tasks", "dibench", "--statistics").err
 
 
 def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path) -> None:
@@ -259,7 +266,9 @@ def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path
     declared = 'dependencies = ["requests==1", "made-up-name", "old"]'
     edited = PYTHON_MASKED.replace("dependencies = []", declared, 1)
     write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": edited})
-    ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
+    ended = groundup(
+        "evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json", "--model-name", "m1"
+    )
     run = run_of(ended.document)["run_id"]
     assert groundup("ablate", run, "oracle-metadata", "-o", tmp_path / "versions").code == 0
     text = (tmp_path / "versions/one_alpha/0/pyproject.toml").read_text()
@@ -271,6 +280,18 @@ def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path
     assert "made-up-name" not in text
     again = groundup("evaluate", "dibench", "-p", tmp_path / "names", "--tasks", "one_alpha", "--json")
     assert verdict(tmp_path, again.document)["facts"]["fake"] == 0
+    settings = {"ablation": "without-fakes", "ablated run": run}
+    said = {"agent": "predictions", "model": "m1", "settings": settings}
+    assert run_of(again.document)["subject"] == said, "whose they are is kept"
+    official = groundup("regrade", run_of(again.document)["run_id"], "--grader", "official", "--json")
+    regraded = run_of(official.document)["subject"]
+    settings["regraded"] = run_of(again.document)["run_id"]
+    assert regraded == said
+    paper = groundup("report", run, run_of(again.document)["run_id"], "--layout", "paper", "--format", "markdown")
+    assert "Ablation without-fakes: P" in paper.out
+    assert f"| {run} | predictions | m1 | python | 33.3 | 50.0 | +16.7 |" in paper.out
+    (tmp_path / "names/ablation.json").write_text("{}")
+    assert groundup("evaluate", "dibench", "-p", tmp_path / "names").code == 2
     assert groundup("ablate", run, "no-such", "-o", tmp_path / "x").code == 2
 
 

@@ -1,8 +1,10 @@
 """Tables over a run, textual and executed: by language, subset, kind, size and failure. Pure."""
 
+import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
@@ -18,7 +20,19 @@ from groundup.suites.dibench.verdict_facts import existence_of, fake_rate, insta
 DEPENDENCY_BANDS = (1, 6, 11, 21, 51)
 LINE_BANDS = (1, 1_000, 5_000, 20_000, 100_000)
 TOKEN_BANDS = (1, 10_000, 50_000, 200_000, 1_000_000)
-_COLUMNS = ("instances", "P", "R", "F1", "macro F1", "exact P", "exact R", "exact F1", "exact macro F1", "fake")
+_DENSITY_BANDS: Mapping[str, tuple[int, ...]] = {
+    "number of dependencies": (1, 2, 3, 5, 8, 13, 21, 34, 55, 89),
+    "lines of source code": (1, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000),
+    "tokens of source code": (1, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
+}
+SizeOf = Callable[[InstanceScore], int | None]
+_SIZES: Mapping[str, tuple[SizeOf, tuple[int, ...]]] = {
+    "number of dependencies": (attrgetter("expected"), DEPENDENCY_BANDS),
+    "lines of source code": (attrgetter("lines"), LINE_BANDS),
+    "tokens of source code": (attrgetter("tokens"), TOKEN_BANDS),
+}
+"""How large repositories are, by which tables and plots have bands."""
+_COLUMNS = ("Exec", "P", "R", "F1", "macro F1", "exact P", "exact R", "exact F1", "exact macro F1", "fake")
 
 
 class Row(Record):
@@ -26,6 +40,8 @@ class Row(Record):
 
     score: InstanceScore
     existence: dict[Existence, int] = {}
+    executed: Score | None = None
+    """Whether its job passed; None where it was not executed."""
 
 
 def run_summaries(
@@ -38,52 +54,88 @@ def run_summaries(
     """
     rows: list[Row] = []
     notes: list[str] = []
+    executes = grader == ExecutionGrader.name
     absent = [key for key, verdict in verdicts.items() if verdict is None]
     for key, verdict in verdicts.items():
         if verdict is not None and verdict.status is Status.GRADED and verdict.facts.get("readable", True):
             score = instance_score(key.task, verdict)
-            rows.append(Row(score=score, existence=dict(existence_of(verdict))))
+            ran = verdict.score if executes and verdict.score and verdict.score.denominator else None
+            rows.append(Row(score=score, existence=dict(existence_of(verdict)), executed=ran))
     left_out = len(verdicts) - len(absent) - len(rows)
     if grader == DIBenchOfficialGrader.name and absent:
         notes.append(f"{len(absent)} without a prediction are left out, as the published code does")
     elif absent:
-        rows += _absent(absent, missing, notes)
+        failed = Score(numerator=0, denominator=1) if executes else None
+        rows += [row.model_copy(update={"executed": failed}) for row in _absent(absent, missing, notes)]
     if left_out:
         notes.append(f"{left_out} have no counts and are left out")
-    textual = [*summaries(rows, notes), _paper(rows, verdicts, grader, notes)]
-    return [*execution_tables(verdicts), *textual] if grader == ExecutionGrader.name else textual
+    subsets = sorted({row.score.subset for row in rows}, key=lambda name: (name != "regular", name))
+    papers = [_paper(subset, rows, notes) for subset in subsets]
+    found = [*summaries(rows, notes), *papers, *_densities(rows)]
+    return [*execution_tables(verdicts), *found, *_paper_failures(verdicts)] if executes else found
 
 
-def _paper(
-    rows: Sequence[Row], verdicts: Mapping[AttemptKey, Verdict | None], grader: str, notes: Sequence[str]
-) -> Summary:
-    """Return the paper's figures by language and subset: Exec, micro P, R and F1 by name, rate of fakes."""
-    subsets = {row.score.subset for row in rows}
+def _paper(subset: str, every: Sequence[Row], notes: Sequence[str]) -> Summary:
+    """Return the paper's figures of a subset by language: Exec, micro P, R and F1 by name, rate of fakes."""
     groups: dict[str, list[Row]] = {}
-    for row in rows:
-        where = f"{row.score.language}, {row.score.subset}" if len(subsets) > 1 else row.score.language
-        groups.setdefault(where, []).append(row)
+    for row in every:
+        if row.score.subset == subset:
+            groups.setdefault(row.score.language, []).append(row)
     scores: dict[str, dict[str, Score]] = {}
-    for where in sorted(groups):
-        members = groups[where]
+    for language in sorted(groups):
+        members = groups[language]
         rates = _scores(aggregate(row.score.total for row in members), _existence(members))
-        tasks = {row.score.id for row in members}
-        ran = _executed(verdicts, tasks) if grader == ExecutionGrader.name else _NOTHING
-        fakes = rates.get("fake", _NOTHING)
-        scores[where] = {"Exec": ran, **{name: rates[name] for name in ("P", "R", "F1")}, "FR": fakes}
-    return Summary(headline="DI-Bench: methods by language", scores=scores, notes=tuple(notes), layout="paper")
+        ran, fakes = _exec(members).get("Exec", _NOTHING), rates.get("fake", _NOTHING)
+        scores[language] = {"Exec": ran, **{name: rates[name] for name in ("P", "R", "F1")}, "FR": fakes}
+    headline = f"DI-Bench, {subset}: methods by language"
+    return Summary(headline=headline, scores=scores, notes=tuple(notes), layout="paper")
 
 
 _NOTHING = Score(numerator=0, denominator=0)
 
 
-def _executed(verdicts: Mapping[AttemptKey, Verdict | None], tasks: Collection[str]) -> Score:
+def _exec(members: Iterable[Row]) -> dict[str, Score]:
     """Return the share of passed jobs; without a prediction it failed, and what was not executed is in none."""
-    found = [verdict for key, verdict in verdicts.items() if key.task in tasks]
-    points = [one.score for one in found if one and one.status is Status.GRADED and one.score]
-    points = [one for one in points if one.denominator]
-    failed = sum(one is None or one.status is Status.TAMPERED for one in found)
-    return Score(numerator=sum(one.numerator for one in points), denominator=len(points) + failed)
+    points = [row.executed for row in members if row.executed is not None]
+    passed = sum(one.numerator for one in points)
+    return {"Exec": Score(numerator=passed, denominator=len(points))} if points else {}
+
+
+def _paper_failures(verdicts: Mapping[AttemptKey, Verdict | None]) -> list[Summary]:
+    """Return the shares of failed jobs by what went wrong, in all and by language; the most frequent first."""
+    graded = [one.facts for one in verdicts.values() if one and one.status is Status.GRADED]
+    failed = [facts for facts in graded if facts.get(KIND)]
+    totals = Counter(word for facts in failed for word in ("all", str(facts["language"])))
+    found = Counter((str(facts[KIND]), word) for facts in failed for word in ("all", str(facts["language"])))
+    kinds = Counter(str(facts[KIND]) for facts in failed)
+    scores = {
+        kind: {
+            word: Score(numerator=found[kind, word], denominator=totals[word])
+            for word in sorted(totals, key=_position)
+        }
+        for kind, _ in kinds.most_common()
+    }
+    return [Summary(headline=_FAILURES, scores=scores, layout="paper")] if scores else []
+
+
+_FAILURES = "DI-Bench: why jobs failed, in percent of the failed ones"
+
+
+def _densities(rows: Sequence[Row]) -> Iterable[Summary]:
+    """Yield how repositories of each language spread over numbers of dependencies, lines and tokens."""
+    tasks = {row.score.id: row.score for row in rows}.values()
+    for what, bounds in _DENSITY_BANDS.items():
+        of, _ = _SIZES[what]
+        found = Counter((one.language, band(of(one), bounds)) for one in tasks)
+        totals = Counter(one.language for one in tasks)
+        names = sorted({name for _, name in found}, key=_position)
+        scores = {
+            language: {
+                name: Score(numerator=found[language, name], denominator=totals[language]) for name in names
+            }
+            for language in sorted(totals)
+        }
+        yield Summary(headline=f"Density by {what}", scores=scores, layout="figure")
 
 
 def _absent(
@@ -111,12 +163,17 @@ def summaries(rows: Sequence[Row], notes: Sequence[str] = ()) -> list[Summary]:
     groups = _by_language_and_subset if several else _by_language
     found = [
         _table("Dependencies by language and subset", rows, groups, notes),
-        _table("By number of dependencies", rows, lambda row: [band(row.score.expected, DEPENDENCY_BANDS)]),
-        _table("By lines of source code", rows, lambda row: [band(row.score.lines, LINE_BANDS)]),
-        _table("By tokens of source code", rows, lambda row: [band(row.score.tokens, TOKEN_BANDS)]),
+        *(
+            _table(f"By {what}", rows, functools.partial(_band_of, of, bounds))
+            for what, (of, bounds) in _SIZES.items()
+        ),
     ]
     by_kind = _kinds(rows)
     return [*found[:1], *([by_kind] if by_kind else []), *found[1:]]
+
+
+def _band_of(of: SizeOf, bounds: Sequence[int], row: Row) -> list[str]:
+    return [band(of(row.score), bounds)]
 
 
 def _by_language(row: Row) -> list[str]:
@@ -136,7 +193,8 @@ def _table(
         for name in groups(row):
             members.setdefault(name, []).append(row)
     made = {
-        name: _scores(aggregate(row.score.total for row in members[name]), _existence(members[name]))
+        name: _exec(members[name])
+        | _scores(aggregate(row.score.total for row in members[name]), _existence(members[name]))
         for name in sorted(members, key=_position)
     }
     return _summary(headline, made, {name: len(members[name]) for name in members}, notes)
@@ -173,14 +231,15 @@ def _scores(rates: Aggregate, existence: Mapping[Existence, int]) -> dict[str, S
 def _summary(
     headline: str, made: Mapping[str, dict[str, Score]], sizes: Mapping[str, int], notes: Sequence[str]
 ) -> Summary:
+    columns = [column for column in _COLUMNS if any(column in scores for scores in made.values())]
     rows = []
     for name, scores in made.items():
-        cells = (_percent(scores.get(column)) for column in _COLUMNS[1:])
+        cells = (_percent(scores.get(column)) for column in columns)
         rows.append((name, str(sizes[name]), *cells))
     instances = {name: {"instances": Score(numerator=size, denominator=1)} for name, size in sizes.items()}
     return Summary(
         headline=headline,
-        columns=("group", *_COLUMNS),
+        columns=("group", "instances", *columns),
         rows=tuple(rows),
         scores={name: instances[name] | scores for name, scores in made.items()},
         notes=tuple(notes),
