@@ -86,7 +86,7 @@ def why(
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """Print the hidden tests that an attempt of RUN lost, each with its short traceback and values."""
+    """Print what an attempt of RUN lost: hidden tests with traceback and values, or names of dependencies."""
     from groundup.api.reports import run_folder
     from groundup.cli.console import print_document, say
     from groundup.settings import load
@@ -99,17 +99,20 @@ def why(
     if not tests:
         say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {task}` says how it ended")
         return 0
-    lost = [one for one in tests if one.expected and one.outcome != "passed" and (test or "") in one.id]
+    lost = [one for one in tests if one.lost and (test or "") in one.id]
     if json:
         print_document({"attempt": str(key), "lost": [one.model_dump(mode="json") for one in lost]})
         return 0
     for one in lost:
         flaky = ", passed when it ran again (flaky)" if one.flaky else ""
-        _heading(f"{one.id}: {one.outcome}{flaky}", {}, "bold")
+        _heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
         _text(one.detail or one.message or "it was not reported", full=True)
-    of = f"of {sum(one.expected for one in tests)} expected tests"
     named = f" whose names hold {test!r}" if test else ""
-    say(f"groundup: {len(lost)} {of}{named} did not pass")
+    if any(one.kind == "dependency" for one in tests):
+        say(f"groundup: {len(lost)} of {len(tests)} dependencies{named} are missing, or one too many")
+    else:
+        of = f"of {sum(one.expected for one in tests)} expected tests"
+        say(f"groundup: {len(lost)} {of}{named} did not pass")
     return 0
 
 

@@ -65,7 +65,7 @@ class Score(Record):
 
 
 class TestResult(Record):
-    """What one hidden test did, as decided outside the tested process."""
+    """What one hidden test did, as decided outside the tested process; or whether one dependency was declared."""
 
     __test__ = False  # not a pytest class
 
@@ -76,6 +76,12 @@ class TestResult(Record):
     message: Said = ""
     detail: Said = Field(default="", description="a short traceback of what failed, with its values")
     flaky: bool = Field(default=False, description="lost, and passed when it ran again alone")
+    kind: Literal["test", "dependency"] = "test"
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is shown to who asks why points were lost; a job's dependencies are in no denominator."""
+        return self.outcome != "passed" and (self.expected or self.kind == "dependency")
 
 
 class GraderIdentity(Record):

@@ -327,10 +327,16 @@ def _size(path: Path) -> str:
 
 def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     tests = attempt.tests()
-    lost = [test for test in tests if test.expected and test.outcome != "passed"]
+    lost = [test for test in tests if test.lost]
     said = evidence.excerpts(attempt) if lost else {}
     shown = [(test, said.get(_pytest_name(test.id))) for test in lost[:LOST_SHOWN]]
-    return {"lost": shown, "lost_total": len(lost), "passed": len(tests) - len(lost), "record": attempt.record()}
+    return {
+        "lost": shown,
+        "lost_total": len(lost),
+        "passed": len(tests) - len(lost),
+        "dependencies": any(test.kind == "dependency" for test in tests),
+        "record": attempt.record(),
+    }
 
 
 def _pytest_name(test: str) -> str:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
-from groundup.settings import Settings
+from groundup.settings import Settings, load
 from groundup.suites.pulling import PublishedFile, PublishedRelease, pull_release, take_folder, unpack_archives
+from groundup.viewer.app import Viewer
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import (
     INSTANCES,
@@ -166,6 +168,13 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     assert "the original does not declare it" in lost["pyproject.toml::unused"]
     missing = [detail for detail in lost.values() if detail.startswith("missing: the original declares `")]
     assert len(missing) == len(lost) - 2 > 0
+    shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha")
+    assert f"{len(lost)} of {len(lost)} dependencies are missing, or one too many" in shown.err
+    assert "expected tests" not in shown.err
+    with TestClient(Viewer(load({"output": str(tmp_path / "runs")})).app()) as client:
+        page = client.get(f"/run/{run_of(ended.document)['run_id']}/attempt/one_alpha/0").text
+    assert f"{len(lost)} dependencies are missing, or one too many" in page
+    assert "the original declares" in page
 
 
 def test_paths_are_looked_for_in_the_repository(groundup: Groundup, tmp_path: Path) -> None:

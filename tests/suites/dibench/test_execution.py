@@ -137,6 +137,9 @@ def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path)
     assert beside == {"precision": 0, "recall": 0, "F1": 0, "fake rate": 1}, (
         "one attempt has the paper's whole row"
     )
+    why = executing("why", ended.document["runs"][0]["run_id"], "tiny-python")
+    assert 'missing: the original declares `"shapes"`' in why.out, "what was missed is told of jobs, too"
+    assert "2 of 2 dependencies are missing, or one too many" in why.err
 
 
 def test_ablations_and_inference_are_executed_alike(executing: Groundup, tmp_path: Path) -> None:

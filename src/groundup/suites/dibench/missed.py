@@ -1,6 +1,7 @@
 """What a prediction missed and what it made up, name by name, in the words that people read."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.manifests.records import Dependency
@@ -28,17 +29,20 @@ def _of_file(file: FileAnswer, made_up: Mapping[tuple[str, str], Existence]) -> 
         shown = f"{file.path}::{(original or own or wanted[key]).name or key}"
         if own is None:
             detail = f"missing: the original declares {_words(wanted[key])}"
-            yield TestResult(id=shown, outcome="failed", expected=True, message="missing", detail=detail)
+            yield _result(shown, "missing", detail)
         elif original is None:
             why = _MADE_UP.get(made_up.get((file.path, key), Existence.FOUND), "the original does not declare it")
             detail = f"one too many: {why}; declared as {_words(own)}"
-            yield TestResult(
-                id=shown, outcome="failed", expected=True, message=f"one too many: {why}", detail=detail
-            )
+            yield _result(shown, f"one too many: {why}", detail)
         else:
             same = exact_key(original) == exact_key(own)
             detail = "" if same else f"another declaration: {_words(own)}; the original has {_words(original)}"
-            yield TestResult(id=shown, outcome="passed", expected=True, detail=detail)
+            yield _result(shown, "", detail)
+
+
+def _result(shown: str, wrong: str, detail: str) -> TestResult:
+    outcome: Literal["passed", "failed"] = "failed" if wrong else "passed"
+    return TestResult(id=shown, outcome=outcome, expected=True, message=wrong, detail=detail, kind="dependency")
 
 
 def _words(dependency: Dependency) -> str:
