@@ -14,7 +14,7 @@ def test_evaluating_a_folder_prints_a_table_and_ends_with_0(groundup: Groundup, 
     assert ended.code == 0
     assert "100.0 % (2/2)" in ended.out
     assert "50.0 % (1/2)" in ended.out
-    assert "75.0 % (1.500/2 attempts)" in ended.out
+    assert "75.0 % (1.500/2 tasks)" in ended.out
     assert "[2/2]" in ended.err
 
 
@@ -162,7 +162,7 @@ def test_attempts_several_per_task(groundup: Groundup, predict: Predict) -> None
     """Numbered folders are attempts; `-k` takes fewer of them."""
     folder = predict({"task-0000/0": "pass", "task-0000/1": "fail", "task-0001/0": "pass", "task-0001/1": "pass"})
     run = json.loads(groundup("evaluate", TWO, "-p", folder, "--json").out)["runs"][0]
-    assert run["figures"][0]["score"] == {"value": 0.75, "numerator": 3, "denominator": 4}
+    assert run["figures"][0]["score"] == {"value": 0.75, "numerator": 1.5, "denominator": 2}
     fewer = json.loads(groundup("evaluate", TWO, "-p", folder, "-k", "1", "--json").out)["runs"][0]
     assert fewer["counts"]["planned"] == 2
 

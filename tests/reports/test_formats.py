@@ -34,7 +34,7 @@ def printed(report: Report) -> str:
 
 
 ONE = """toy · r
-4 of 5 tasks were attempted: 58.3 %; over all 5: 43.8 %
+4 of 5 tasks were attempted: 58.3 %; over the 4 with a verdict: 43.8 %
 predictions with m; toy 1; sandbox bubblewrap
 graded by strict 3, data d1, environment rebuilt
 
@@ -50,23 +50,21 @@ verdicts with signs of tampering: 1; `groundup review r` shows them
 
 Summary
 
- figure                             value
- mean score                         43.8 % (1.750/4 attempts)
- mean score of what was attempted   58.3 % (1.750/3 attempts)
- solved                             25.0 % (1/4 attempts)
- points                             87.5 % (7/8 points)
- declared                           16.7 % (0.500/3 attempts)
- tampered                           1
- infrastructure                     1
- not attempted                      1
- lost at test                       2
+ figure           value
+ mean score       43.8 % (1.750/4 tasks)
+ solved           25.0 % (1/4 tasks)
+ declared         12.5 % (0.500/4 tasks)
+ tampered         1
+ infrastructure   1
+ not attempted    1
+ lost at test     2
 
 no interval: fewer than 6 tasks say too little of others
 """
 
 
 def test_no_attempt_is_called_solved_beside_an_unexplained_fault() -> None:
-    """With the full score and yet a reason, such as one that was not deployed, all reasons are reported."""
+    """With all points and yet a reason, such as one that was not deployed, all reasons are reported."""
     report = report_of([run_of("r", WORDS)])
     run = report.runs[0]
     beta = next(row for row in run.attempts if row.task == "beta")
@@ -78,7 +76,7 @@ def test_no_attempt_is_called_solved_beside_an_unexplained_fault() -> None:
     text = printed(report.model_copy(update={"runs": (run.model_copy(update={"attempts": tuple(rows)}),)}))
 
     (line,) = (line for line in text.splitlines() if "beta" in line)
-    assert "full score" in line
+    assert "solved" in line
     assert "install: no such package; start: port 80 did not answer" in line
 
 
@@ -139,14 +137,14 @@ def test_many_unattempted_tasks_are_one_line() -> None:
     assert text.splitlines()[1] == "1 of 101 tasks was attempted: 100.0 %; over all 101: 1.0 %"
     assert "t006, t007 and 92 more; `evaluate --only-predicted` leaves such tasks out" in text
     assert "t050" not in text
-    assert "1.0 % (1/101 attempts)" in text
+    assert "1.0 % (1/101 tasks)" in text
 
 
 def test_markdown_says_the_same_and_a_stranger_s_words_stay_words() -> None:
     """Messages of submissions are escaped: no markup, no new table cells."""
     text = markdown(views_of(report_of([run_of("r", WORDS)])))
     assert "| alpha | 75.0 % (3/4) | graded | test: some \\*failed\\* \\| \\\\x1b\\[31m |" in text
-    assert "| mean score | 43.8 % (1.750/4 attempts) |" in text
+    assert "| mean score | 43.8 % (1.750/4 tasks) |" in text
 
 
 def test_every_score_in_the_document_has_value_numerator_and_denominator() -> None:

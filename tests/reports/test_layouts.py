@@ -22,10 +22,10 @@ def test_few_figures_stand_beside_each_other() -> None:
         report_run(*run_of("b", {"t": [(2, 2)]}), [paper(1, 2, 3)]),
     ]
     (view,) = paper_views(side_by_side(runs))
-    assert view.columns == ("run", "agent", "model", "g0 f0", "g0 f1", "g1 f0", "g1 f1")
+    assert view.columns == ("run", "agent", "model", "tasks", "unfinished", "g0 f0", "g0 f1", "g1 f0", "g1 f1")
     assert view.rows == (
-        ("a", "predictions", "m", "25.0", "25.0", "25.0", "25.0"),
-        ("b", "predictions", "m", "75.0", "75.0", "-", "-"),
+        ("a", "predictions", "m", "1", "0", "25.0", "25.0", "25.0", "25.0"),
+        ("b", "predictions", "m", "1", "0", "75.0", "75.0", "-", "-"),
     )
     assert view.below == ("a note",)
 
@@ -34,8 +34,8 @@ def test_many_figures_stand_below_each_other() -> None:
     """A row for each run and group, so that it fits a page."""
     runs = [report_run(*run_of("a", {"t": [(1, 2)]}), [paper(4, 5, 1)])]
     (view,) = paper_views(side_by_side(runs))
-    assert view.columns == ("run", "agent", "model", "", "f0", "f1", "f2", "f3", "f4")
-    assert [row[3] for row in view.rows] == ["g0", "g1", "g2", "g3"]
+    assert view.columns == ("run", "agent", "model", "its tasks", "unfinished", "", "f0", "f1", "f2", "f3", "f4")
+    assert [row[5] for row in view.rows] == ["g0", "g1", "g2", "g3"]
 
 
 def test_a_run_without_such_a_table_is_named() -> None:

@@ -53,8 +53,24 @@ def test_the_mean_counts_the_missing_and_the_tampered_as_zero_and_leaves_out_wha
     assert parts(found["mean score"]) == (1.5, 4)
     assert parts(found["mean score of what was attempted"]) == (1.5, 3)
     assert parts(found["solved"]) == (1, 4)
-    assert parts(found["points"]) == (6, 8)
-    assert parts(found["declared"]) == pytest.approx((4 / 14 + 2 / 14, 3))
+    assert parts(found["declared"]) == pytest.approx((4 / 14 + 2 / 14, 4))
+
+
+def test_what_was_not_attempted_counts_in_every_figure_or_in_none() -> None:
+    """Further scores are over as many tasks as the mean; points are not known of what has no verdict."""
+    found = figures({"a": [(2, 4)], "b": ["not_attempted"], "c": ["tampered"], "d": ["infrastructure"]})
+    over = {name: figure.score.denominator for name, figure in found.items() if "attempted" not in name}
+    assert over == {"mean score": 3, "solved": 3, "declared": 3}
+    assert parts(figures({"a": [(2, 4)], "b": [(4, 4)]})["points"]) == (6, 8)
+
+
+def test_every_mean_is_over_tasks() -> None:
+    """A task with more known attempts weighs no more than another, in the report as in a comparison."""
+    words: dict[str, list[Word]] = {"a": [(1, 1), (1, 1)], "b": [(0, 1), "infrastructure"]}
+    base, other = report_run(*run_of("base", words)), report_run(*run_of("other", words))
+    (compared,) = side_by_side([base, other]).comparisons
+    assert parts(base.headline) == (1, 2)
+    assert compared.figures[0].base == base.headline.score.value
 
 
 def test_what_no_one_knows_is_reported() -> None:
@@ -65,7 +81,7 @@ def test_what_no_one_knows_is_reported() -> None:
 
 
 def test_where_points_were_lost_is_counted_by_stage() -> None:
-    """Only attempts with a verdict below the full score."""
+    """Only attempts with a verdict that lack points."""
     assert report_run(*run_of("r", MIXED)).lost_at == {"test": 2}
 
 
@@ -103,10 +119,10 @@ def test_what_agents_took_is_added_up_and_how_they_were_ended_is_counted() -> No
 
 
 def test_several_attempts_count_each_and_any() -> None:
-    """Two tasks, two attempts: three of four score 1, both tasks have a full score in some attempt."""
+    """Two tasks, two attempts: three of four score 1, both tasks are solved in some attempt."""
     found = figures({"a": [(1, 1), (0, 1)], "b": [(1, 1), (1, 1)]})
-    assert parts(found["mean score"]) == (3, 4)
-    assert parts(found["solved"]) == (3, 4)
+    assert parts(found["mean score"]) == (1.5, 2)
+    assert parts(found["solved"]) == (1.5, 2)
     assert parts(found["pass@2"]) == (2, 2)
     assert found["pass@2"].unit == "tasks"
 

@@ -128,7 +128,7 @@ def test_lost_points_without_a_reason_are_not_called_none(client: TestClient, ru
     page = words(client.get("/run/texts").text)
     assert "Where points were lost" not in page
     assert "unstated" not in page
-    assert "below full score" in words(client.get("/run/texts/tables").text)
+    assert "not solved" in words(client.get("/run/texts/tables").text)
 
 
 def test_a_task_names_the_other_runs_that_have_it(client: TestClient, runs: Path) -> None:

@@ -40,8 +40,8 @@ class AttemptRow(Record):
         return 0.0 if self.standing in ("tampered", "not_attempted") else None
 
     def counted_as(self, name: str) -> float | None:
-        """The value of a further score that enters means: what was tampered with has none, and counts 0."""
-        if self.standing == "tampered":
+        """The value of a further score that enters means: what counts 0 in the main score does in each."""
+        if self.standing in ("tampered", "not_attempted"):
             return 0.0
         return self.scores[name].value if self.standing == "graded" and name in self.scores else None
 

@@ -222,11 +222,11 @@ _STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "owed")
 
 
 def _lost(stage: str) -> str:
-    return "below full score" if stage == "unstated" else f"lost at {stage}"
+    return "not solved" if stage == "unstated" else f"lost at {stage}"
 
 
 def _shares(run: RunReport) -> dict[str, int]:
-    """Return how many attempts ended how: with the full score, at which stage points were lost, or without one."""
+    """Return how many attempts ended how: solved, at which stage points were lost, or without one."""
     below = {_lost(stage): count for stage, count in run.lost_at.items()}
     if run.counts.tampered:  # they are among those that lost something, at whatever they name first
         below = {}
@@ -236,10 +236,10 @@ def _shares(run: RunReport) -> dict[str, int]:
                 below[ended] = below.get(ended, 0) + 1
     full = sum(row.standing == "graded" and row.counted == 1.0 for row in run.attempts)
     others = {word: getattr(run.counts, word.replace(" ", "_")) for word in _STANDINGS}
-    return {name: count for name, count in {"full score": full, **below, **others}.items() if count}
+    return {name: count for name, count in {"solved": full, **below, **others}.items() if count}
 
 
-_COLOURS = {"full score": "s0", "tampered": "s4", "infrastructure": "rest", "owed": "none", "made": "rest"}
+_COLOURS = {"solved": "s0", "tampered": "s4", "infrastructure": "rest", "owed": "none", "made": "rest"}
 _STAGE_COLOURS = ("s1", "s2", "s3", "s5", "s6", "s7")
 
 
@@ -251,7 +251,7 @@ def _colours(names: Sequence[str]) -> dict[str, str]:
 
 def _outcomes(runs: Sequence[RunReport]) -> Plot:
     shares = [_shares(run) for run in runs]
-    names = sorted({name for one in shares for name in one}, key=lambda name: (name != "full score", name))
+    names = sorted({name for one in shares for name in one}, key=lambda name: (name != "solved", name))
     colours = _colours(names)
     legend_rows = (len(names) + 3) // 4
     height = 20 + 20 * legend_rows + _ROW * len(runs) + 8

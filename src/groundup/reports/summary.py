@@ -28,6 +28,8 @@ from groundup.suites.base import Results, Summary
 
 Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
 """What a run's suite makes of it."""
+_EARLIER = "all_passed"
+"""In verdicts of earlier versions: what `solved` says."""
 _RANKED_FROM = 3
 """Two runs have a comparison."""
 
@@ -192,7 +194,7 @@ def _counted(rows: Sequence[AttemptRow]) -> dict[str, list[float]]:
 
 
 def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], attempts: int) -> tuple[Figure, ...]:
-    headline = _mean("mean score", counted, "what was not attempted or was tampered with counts 0")
+    headline = _mean("mean score", counted, "over tasks; what was not attempted or was tampered with counts 0")
     attempted = {"name": ATTEMPTED, "meaning": "the same over attempts that were handed in"}
     twin = headline.model_copy(update=attempted)
     if any(row.standing == "not_attempted" for row in rows):
@@ -201,14 +203,15 @@ def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], att
     figures = [
         headline,
         twin,
-        _share("solved", solved, "attempts with the full score"),
+        _share("solved", solved, "attempts that got all points, by task"),
     ]
     figures += list(_of_several(attempts, solved, counted))
     graded = [row for row in rows if row.standing == "graded"]
-    figures.append(_points([row.score for row in graded if row.score]))
-    for name in sorted({name for row in graded for name in row.scores}):
+    if not any(row.standing in ("tampered", "not_attempted") for row in rows):  # of these no points are known
+        figures.append(_points([row.score for row in graded if row.score]))
+    for name in sorted({name for row in graded for name in row.scores} - {_EARLIER}):
         named = _by_task((row.task, row.counted_as(name)) for row in rows)
-        figures.append(_mean(name, named, "mean over graded attempts; what was tampered with counts 0"))
+        figures.append(_mean(name, named, "where a task has it; what was not attempted or tampered with counts 0"))
     return tuple(figures)
 
 
@@ -238,7 +241,7 @@ def _of_several(
 
 def _over_tasks(name: str, values: Mapping[str, list[float]], meaning: str) -> Figure:
     whole = _share if all(value in (0.0, 1.0) for (value,) in values.values()) else _mean
-    return whole(name, values, meaning).model_copy(update={"unit": "tasks"})
+    return whole(name, values, meaning)
 
 
 def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:
@@ -251,15 +254,15 @@ def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float
 
 
 def _mean(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
-    values = [value for group in groups.values() for value in group]
-    score = Score(numerator=math.fsum(values), denominator=len(values))
-    by_task = list(groups.values())
+    """Return the mean over tasks of the means over their attempts, as in comparisons."""
+    means = [math.fsum(group) / len(group) for group in groups.values()]
+    apart = [[value] for value in means]
     return Figure(
         name=name,
-        score=score,
-        unit="attempts",
-        interval=mean_interval(by_task),
-        standard_error=standard_error(by_task),
+        score=Score(numerator=math.fsum(means), denominator=len(means)),
+        unit="tasks",
+        interval=mean_interval(apart),
+        standard_error=standard_error(apart),
         meaning=meaning,
     )
 

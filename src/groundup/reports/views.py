@@ -127,14 +127,14 @@ def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
     figures = list(dict.fromkeys(name for _, one in tables for name in _names(one)))
     notes = dict.fromkeys(note for _, one in tables for note in one.notes)
     cells = [
-        ((run.run_id, _agent(run), run.subject.model or "-"), one.scores.get(group), group)
+        ((run.run_id, _agent(run), run.subject.model or "-", *_extent(run)), one.scores.get(group), group)
         for run, one in tables
         for group in groups
     ]
-    columns: tuple[str, ...] = ("run", "agent", "model")
+    columns: tuple[str, ...] = ("run", "agent", "model", *_EXTENT)
     heads = tuple(f"{group} {figure}" for group in groups for figure in figures)
     if len(heads) > _PAPER_WIDTH or sum(map(len, heads)) > _PAPER_CHARS:
-        columns += ("", *figures)
+        columns = ("run", "agent", "model", "its tasks", "unfinished", "", *figures)
         rows = [(*who, group, *_paper_cells(scores, figures)) for who, scores, group in cells if scores]
     else:
         columns += heads
@@ -157,10 +157,21 @@ def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> 
         yield "-" if score is None or score.value is None else f"{score.value * 100:.1f}"
 
 
+_EXTENT = ("tasks", "unfinished")
+
+
+def _extent(run: RunReport) -> tuple[str, str]:
+    """Return how many tasks a run has, and how many of them have an attempt without a verdict."""
+    unfinished = {row.task for row in run.attempts if row.standing in ("infrastructure", "made", "owed")}
+    return str(len({row.task for row in run.attempts})), str(len(unfinished))
+
+
 def comparison_views(report: Report) -> Iterator[View]:
     """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
     origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in origin(run))
-    yield _harmless(View(title="Runs", above=origins))
+    rows = tuple((run.run_id, *_extent(run), share(run.headline.score)) for run in report.runs)
+    columns = ("run", *_EXTENT, "mean score over tasks")
+    yield _harmless(View(title="Runs", above=origins, columns=columns, rows=rows))
     yield from evidence_views(report)
     for one in report.comparisons:
         yield from map(_harmless, _pairs(one))
@@ -216,14 +227,18 @@ def _attempts(run: RunReport) -> View:
     shown = [row for row in run.attempts if row.standing != "not_attempted"]
     missing = [_label(row, run.several) for row in run.attempts if row.standing == "not_attempted"]
     below = [_not_attempted(missing)] if missing else []
-    part = coverage(run)
     return View(
         title=f"{run.suite} · {run.run_id}",
-        above=origin(run) if part is None else (part, *origin(run)),
+        above=_above(run),
         columns=("task", "score", "verdict", "why") if shown else (),
         rows=tuple((_label(row, run.several), share(row.score), _standing(row), _why(row)) for row in shown),
         below=(*below, *run.warnings, *_integrity(run)),
     )
+
+
+def _above(run: RunReport) -> tuple[str, ...]:
+    part = coverage(run)
+    return origin(run) if part is None else (part, *origin(run))
 
 
 def coverage(run: RunReport) -> str | None:
@@ -235,9 +250,9 @@ def coverage(run: RunReport) -> str | None:
     of_these = next(figure.score.value for figure in run.figures if figure.name == ATTEMPTED)
     score = "" if of_these is None else f": {percent(of_these)}"
     verb = "was" if len(attempted) == 1 else "were"
-    return (
-        f"{len(attempted)} of {len(tasks)} tasks {verb} attempted{score}; over all {len(tasks)}: {_over_all(run)}"
-    )
+    known = round(run.headline.score.denominator)
+    over = f"all {known}" if known == len(tasks) else f"the {known} with a verdict"
+    return f"{len(attempted)} of {len(tasks)} tasks {verb} attempted{score}; over {over}: {_over_all(run)}"
 
 
 def _over_all(run: RunReport) -> str:
@@ -272,6 +287,19 @@ def grader_words(grader: GraderIdentity) -> str:
     return f"{grader.name} {grader.version}, data {grader.data_version}, environment {grader.environment}"
 
 
+_WORDS = {
+    "of_declared": "share of the declared tests",
+    "port_in_time": "port open in time",
+    "api_coverage": "API coverage",
+    "f1": "F1",
+}
+
+
+def words(name: str) -> str:
+    """Return the name of a score as people say it."""
+    return _WORDS.get(name, name.replace("_", " "))
+
+
 def _label(row: AttemptRow, several: bool) -> str:
     return f"{row.task}/{row.index}" if several else row.task
 
@@ -279,7 +307,7 @@ def _label(row: AttemptRow, several: bool) -> str:
 def _standing(row: AttemptRow) -> str:
     words = row.standing.replace("_", " ")
     if row.standing == "graded" and row.counted == 1.0:
-        words = "full score" if row.reasons else "solved"
+        words = "solved"
     return f"{words} (cached)" if row.cached else words
 
 
@@ -305,14 +333,14 @@ _MEANINGS = {
 def figures_view(run: RunReport) -> View:
     """Return the figures of one run with their meanings, and how its attempts stand."""
     view = _harmless(_figures((run,)))
-    meanings = _MEANINGS | {figure.name: figure.meaning for figure in run.figures}
+    meanings = _MEANINGS | {words(figure.name): figure.meaning for figure in run.figures}
     rows = tuple((*row, meanings.get(row[0], "")) for row in view.rows)
     return view.model_copy(update={"title": "All figures", "columns": (*view.columns, "meaning"), "rows": rows})
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:
-    names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures if _tells(run, figure)))
-    rows = [(name, *(_figure(run, name) for run in runs)) for name in names]
+    names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures if figure.name != ATTEMPTED))
+    rows = [(words(name), *(_figure(run, name) for run in runs)) for name in names]
     rows += [
         (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
     ]
@@ -381,11 +409,6 @@ def _took(effort: Effort | None, name: str) -> str:
     return f"{value} (in part estimated)" if value and effort.estimated and name != "turns" else value
 
 
-def _tells(run: RunReport, figure: Figure) -> bool:
-    """Whether a figure says more than the headline: with everything attempted, both means are one."""
-    return figure.name != ATTEMPTED or figure.score != run.headline.score
-
-
 def between(interval: Interval | None) -> str:
     """Return an interval in percent, in brackets, behind what it belongs to."""
     return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
@@ -401,7 +424,7 @@ def _side_by_side(report: Report) -> View:
     rows = [row for row in rows if any(cell not in ("", "not attempted") for cell in row[1:])]
     return View(
         title="Runs side by side",
-        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in origin(run)),
+        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _above(run)),
         columns=("task", *(run.run_id for run in report.runs)),
         rows=tuple(rows),
         below=tuple(_remarks(report)),
@@ -449,7 +472,7 @@ def _compared(one: RunComparison) -> View:
     """Return a row per figure, over the tasks that have it in both runs."""
     rows = tuple(
         (
-            figure.name,
+            words(figure.name),
             str(figure.pairs),
             percent(figure.base),
             percent(figure.other),

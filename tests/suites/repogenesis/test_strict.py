@@ -43,7 +43,6 @@ async def test_an_honest_service_gets_everything(trial: Trial) -> None:
     assert graded.verdict.status is Status.GRADED
     assert passed(graded) == 4
     assert deployment(graded) == (1, 1, 1, 1)
-    assert share(graded, "all_passed") == 1
     assert share(graded, "api_coverage") == 1
     assert graded.verdict.reasons == ()
     assert len(graded.verdict.model_dump_json()) < 2048

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -214,17 +215,17 @@ class Nl2RepoBench(Suite):
 
 
 def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], bands: Mapping[str, str | None]) -> Summary:
-    """Return the paper's table: mean score and share of solved attempts, in all and by band of difficulty.
+    """Return the paper's table: mean score and share of solved attempts over tasks, in all and by band.
 
     *verdicts* is None where nothing was handed in, which counts 0, as what was tampered with does. What failed
     with the machine is in no mean. *bands* are by task.
     """
-    groups: dict[str, list[float]] = {"all": []}
+    groups: dict[str, dict[str, list[float]]] = {"all": {}}
     for key, verdict in verdicts.items():
         value = _value(verdict)
         if value is not None:
-            groups["all"].append(value)
-            groups.setdefault(bands.get(key.task) or UNKNOWN, []).append(value)
+            for name in ("all", bands.get(key.task) or UNKNOWN):
+                groups.setdefault(name, {}).setdefault(key.task, []).append(value)
     order = [name for name in ("all", *_BANDS, UNKNOWN) if name in groups]
     return Summary(
         headline="NL2RepoBench: models by difficulty",
@@ -240,9 +241,11 @@ def _value(verdict: Verdict | None) -> float | None:
     return verdict.score.value if verdict.status is Status.GRADED and verdict.score else None
 
 
-def _figures(values: list[float]) -> dict[str, Score]:
-    solved = sum(value == 1.0 for value in values)
+def _figures(tasks: Mapping[str, list[float]]) -> dict[str, Score]:
+    """Return means over *tasks* of the means over their attempts."""
+    values = [fmean(scores) for scores in tasks.values()]
+    solved = [fmean(score == 1.0 for score in scores) for scores in tasks.values()]
     return {
         "score": Score(numerator=math.fsum(values), denominator=len(values)),
-        "solved": Score(numerator=solved, denominator=len(values)),
+        "solved": Score(numerator=math.fsum(solved), denominator=len(values)),
     }

@@ -37,7 +37,7 @@ _NOT_PASSED = ("failed", "error")
 def strict_verdict(
     problem: ServiceProblem, observed: Observed, coverage: Coverage, identity: GraderIdentity
 ) -> Verdict:
-    """Return the verdict: the pass rate, and beside it deployment, coverage and whether all tests passed."""
+    """Return the verdict: the pass rate, and beside it deployment and coverage."""
     count = problem.task.tests.count
     tests = observed.tests
     passed = min(tests.count("passed"), count) if tests else 0
@@ -50,7 +50,6 @@ def strict_verdict(
         deployment["health"] = health is not None and 200 <= health < 300
     scores = {name: _flag(held) for name, held in deployment.items()}
     scores["deployed"] = _flag(all(deployment.values()))
-    scores["all_passed"] = Score(numerator=int(0 < count == passed), denominator=int(count > 0))
     scores["api_coverage"] = Score(numerator=len(coverage.implemented), denominator=len(coverage.specified))
     is_tampered = tests is not None and tests.integrity == Status.TAMPERED
     return Verdict(
@@ -69,7 +68,6 @@ def zero_verdict(problem: ServiceProblem, reason: Reason, identity: GraderIdenti
     """Return 0 over all frozen counts."""
     names = ["installed", "port_in_time", "deployed", *(["health"] if problem.task.health else [])]
     scores = {name: _flag(held=False) for name in names}
-    scores["all_passed"] = Score(numerator=0, denominator=int(problem.task.tests.count > 0))
     scores["api_coverage"] = Score(numerator=0, denominator=len(problem.task.endpoints))
     return Verdict(
         status=Status.GRADED,

@@ -33,15 +33,20 @@ def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, ServicePro
     """Return the paper's table, and for graders whose authors publish one, a table by language."""
     if grader in PUBLISHED:
         headline, figures = "As the published harness averages", _published
-        notes = ("left out of averages, as published: no counted test (Pass@1), no endpoint (API coverage)",)
+        notes = (
+            "left out of averages, as published: no counted test (Pass@1), no endpoint (API coverage), and in all "
+            "three what was not handed in",
+        )
     elif grader == LEGACY:
         headline, figures = "As the older scripts average", _legacy
         notes = ("API coverage is that of all endpoints together; what was not handed in is in no average",)
     else:
         return (_paper(verdicts, _every_attempt, problems),)
-    return (_table(headline, figures, verdicts, problems, notes), _paper(verdicts, figures, problems))
+    paper = _paper(verdicts, figures, problems).model_copy(update={"notes": notes})
+    return (_table(headline, figures, verdicts, problems, notes), paper)
 
 
+_ZERO = Score(numerator=0, denominator=1)
 _PAPER = {"Pass@1": ("Pass@1", "pass rate"), "AC": ("API coverage",), "DSR": ("deployed",)}
 """What the paper calls figures, and how tables here call them."""
 
@@ -60,15 +65,23 @@ def _paper(verdicts: Verdicts, figures: Figures, problems: Mapping[str, ServiceP
 
 
 def _every_attempt(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
-    """Return means over all attempts: what was not handed in, or was tampered with, counts 0."""
-    judged = [one for one in verdicts.values() if one is None or one.status is not Status.INFRASTRUCTURE]
-    zero = Score(numerator=0, denominator=1)
-    graded = [one if one is not None and one.status is Status.GRADED else None for one in judged]
-    return {
-        "Pass@1": _mean([zero if one is None else one.score for one in graded]),
-        "API coverage": _mean([zero if one is None else one.scores.get("api_coverage") for one in graded]),
-        "deployed": _mean([zero if one is None else one.scores.get("deployed") for one in graded]),
+    """Return means over tasks of all attempts: what was not handed in, or was tampered with, counts 0."""
+    scores: dict[str, Callable[[Verdict], Score | None]] = {
+        "Pass@1": lambda verdict: verdict.score,
+        "API coverage": lambda verdict: verdict.scores.get("api_coverage"),
+        "deployed": lambda verdict: verdict.scores.get("deployed"),
     }
+    judged = {key: one for key, one in verdicts.items() if one is None or one.status is not Status.INFRASTRUCTURE}
+    found = {}
+    for name, score_of in scores.items():
+        tasks: dict[str, list[float]] = {}
+        for key, one in judged.items():
+            score = score_of(one) if one is not None and one.status is Status.GRADED else _ZERO
+            if score is not None and score.value is not None:
+                tasks.setdefault(key.task, []).append(score.value)
+        means = [math.fsum(values) / len(values) for values in tasks.values()]
+        found[name] = Score(numerator=math.fsum(means), denominator=len(means))
+    return found
 
 
 def _by_language(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> dict[str, Verdicts]:
