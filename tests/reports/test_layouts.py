@@ -3,9 +3,9 @@
 from groundup.domain.verdicts import Score
 from groundup.reports.formats import PaperReport, ShownReport, markdown
 from groundup.reports.summary import report_run, side_by_side
-from groundup.reports.views import paper_views, views_of
+from groundup.reports.views import comparison_views, paper_views, views_of
 from groundup.suites.base import Summary
-from tests.reports.made import run_of
+from tests.reports.made import Word, run_of
 
 
 def paper(groups: int, figures: int, passed: int) -> Summary:
@@ -22,20 +22,30 @@ def test_few_figures_stand_beside_each_other() -> None:
         report_run(*run_of("b", {"t": [(2, 2)]}), [paper(1, 2, 3)]),
     ]
     (view,) = paper_views(side_by_side(runs))
-    assert view.columns == ("run", "agent", "model", "tasks", "unfinished", "g0 f0", "g0 f1", "g1 f0", "g1 f1")
+    assert view.columns == ("run", "agent", "model", "tasks in all", "g0 f0", "g0 f1", "g1 f0", "g1 f1")
     assert view.rows == (
-        ("a", "predictions", "m", "1", "0", "25.0", "25.0", "25.0", "25.0"),
-        ("b", "predictions", "m", "1", "0", "75.0", "75.0", "-", "-"),
+        ("a", "predictions", "m", "1", "25.0", "25.0", "25.0", "25.0"),
+        ("b", "predictions", "m", "1", "75.0", "75.0", "-", "-"),
     )
     assert view.below == ("a note",)
+
+
+def test_each_row_says_of_how_many_tasks_it_is() -> None:
+    """And how many of these are unfinished, so that no part is read as a whole."""
+    words: dict[str, list[Word]] = {"t": [(1, 2)], "u": ["infrastructure"], "v": ["owed"]}
+    runs = [report_run(*run_of("a", words), [paper(1, 1, 1)]), report_run(*run_of("b", words))]
+    (papers, _) = paper_views(side_by_side(runs))
+    assert papers.rows[0][3] == "3, 2 unfinished"
+    first = next(iter(comparison_views(side_by_side(runs))))
+    assert first.rows[0] == ("a", "3, 2 unfinished", "50.0 % (0.500/1)")
 
 
 def test_many_figures_stand_below_each_other() -> None:
     """A row for each run and group, so that it fits a page."""
     runs = [report_run(*run_of("a", {"t": [(1, 2)]}), [paper(4, 5, 1)])]
     (view,) = paper_views(side_by_side(runs))
-    assert view.columns == ("run", "agent", "model", "its tasks", "unfinished", "", "f0", "f1", "f2", "f3", "f4")
-    assert [row[5] for row in view.rows] == ["g0", "g1", "g2", "g3"]
+    assert view.columns == ("run", "agent", "model", "tasks in all", "", "f0", "f1", "f2", "f3", "f4")
+    assert [row[4] for row in view.rows] == ["g0", "g1", "g2", "g3"]
 
 
 def test_a_run_without_such_a_table_is_named() -> None:

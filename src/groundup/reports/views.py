@@ -127,14 +127,14 @@ def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
     figures = list(dict.fromkeys(name for _, one in tables for name in _names(one)))
     notes = dict.fromkeys(note for _, one in tables for note in one.notes)
     cells = [
-        ((run.run_id, _agent(run), run.subject.model or "-", *_extent(run)), one.scores.get(group), group)
+        ((run.run_id, _agent(run), run.subject.model or "-", _extent(run)), one.scores.get(group), group)
         for run, one in tables
         for group in groups
     ]
-    columns: tuple[str, ...] = ("run", "agent", "model", *_EXTENT)
+    columns: tuple[str, ...] = ("run", "agent", "model", "tasks in all")
     heads = tuple(f"{group} {figure}" for group in groups for figure in figures)
     if len(heads) > _PAPER_WIDTH or sum(map(len, heads)) > _PAPER_CHARS:
-        columns = ("run", "agent", "model", "its tasks", "unfinished", "", *figures)
+        columns += ("", *figures)
         rows = [(*who, group, *_paper_cells(scores, figures)) for who, scores, group in cells if scores]
     else:
         columns += heads
@@ -157,20 +157,18 @@ def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> 
         yield "-" if score is None or score.value is None else f"{score.value * 100:.1f}"
 
 
-_EXTENT = ("tasks", "unfinished")
-
-
-def _extent(run: RunReport) -> tuple[str, str]:
-    """Return how many tasks a run has, and how many of them have an attempt without a verdict."""
+def _extent(run: RunReport) -> str:
+    """Return how many tasks a run has, and of how many an attempt has no verdict."""
     unfinished = {row.task for row in run.attempts if row.standing in ("infrastructure", "made", "owed")}
-    return str(len({row.task for row in run.attempts})), str(len(unfinished))
+    tasks = str(len({row.task for row in run.attempts}))
+    return f"{tasks}, {len(unfinished)} unfinished" if unfinished else tasks
 
 
 def comparison_views(report: Report) -> Iterator[View]:
     """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
     origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in origin(run))
-    rows = tuple((run.run_id, *_extent(run), share(run.headline.score)) for run in report.runs)
-    columns = ("run", *_EXTENT, "mean score over tasks")
+    rows = tuple((run.run_id, _extent(run), share(run.headline.score)) for run in report.runs)
+    columns = ("run", "tasks", "mean score")
     yield _harmless(View(title="Runs", above=origins, columns=columns, rows=rows))
     yield from evidence_views(report)
     for one in report.comparisons:

@@ -90,7 +90,7 @@ def test_tables_3_and_4_have_a_row_for_each_model() -> None:
     views = list(paper_views(reported(("base", MODEL, BASE))))
     regular = view(views, "DI-Bench, regular")
     assert regular.columns == (
-        "run", "agent", "model",
+        "run", "agent", "model", "tasks in all",
         "python Exec", "python P", "python R", "python F1", "python FR",
         "rust Exec", "rust P", "rust R", "rust F1", "rust FR",
     )  # fmt: skip
@@ -100,6 +100,7 @@ def test_tables_3_and_4_have_a_row_for_each_model() -> None:
             "base",
             "all-in-one",
             "m1",
+            "7",
             "33.3",
             "80.0",
             "80.0",
@@ -113,7 +114,7 @@ def test_tables_3_and_4_have_a_row_for_each_model() -> None:
         ),
     )
     large = view(views, "DI-Bench, large")
-    assert large.rows == (("base", "all-in-one", "m1", "0.0", "25.0", "100.0", "40.0", "0.0"),)
+    assert large.rows == (("base", "all-in-one", "m1", "7", "0.0", "25.0", "100.0", "40.0", "0.0"),)
 
 
 def test_tables_5_and_6_have_the_difference_in_executability() -> None:
@@ -161,11 +162,11 @@ def test_other_denominators_are_told() -> None:
 def test_table_7_says_why_jobs_failed() -> None:
     """Shares of failed jobs, in all and by language; the most frequent kind comes first."""
     found = view(list(paper_views(reported(("base", MODEL, BASE)))), "DI-Bench: why jobs failed")
-    assert found.columns == ("run", "agent", "model", "", "all", "python", "rust")
+    assert found.columns == ("run", "agent", "model", "tasks in all", "", "all", "python", "rust")
     # Four jobs failed: two in Python, of which one missed something; two in Rust, which both did.
     assert found.rows == (
-        ("base", "all-in-one", "m1", MISSING, "75.0", "50.0", "100.0"),
-        ("base", "all-in-one", "m1", STALE, "25.0", "50.0", "0.0"),
+        ("base", "all-in-one", "m1", "7", MISSING, "75.0", "50.0", "100.0"),
+        ("base", "all-in-one", "m1", "7", STALE, "25.0", "50.0", "0.0"),
     )
 
 
