@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -158,15 +159,42 @@ def test_a_cell_that_looks_like_a_formula_is_text(start: str) -> None:
 
 
 def test_ci_servers_read_how_each_attempt_ended() -> None:
-    """Below full score failed, infrastructure is an error, and what is owed was skipped."""
+    """What counts and is not solved failed; what has no verdict is an error, or pending where it is owed."""
     root = ElementTree.fromstring(report().written("junit"))
     counts = [(one.get("tests"), one.get("failures"), one.get("errors"), one.get("skipped")) for one in root]
-    assert counts == [("4", "2", "1", "0"), ("4", "1", "0", "1")]
+    assert counts == [("4", "2", "1", "0"), ("4", "1", "1", "0")]
 
     document = json.loads(report().written("ctrf"))
     summary = document["results"]["summary"]
-    assert (summary["passed"], summary["failed"], summary["other"], summary["skipped"]) == (3, 3, 1, 1)
+    assert (summary["passed"], summary["failed"], summary["other"], summary["pending"]) == (3, 3, 1, 1)
     assert summary["tests"] == len(document["results"]["tests"]) == 8
+
+
+def test_what_was_not_attempted_fails_in_a_ci_server() -> None:
+    """It counts 0, so a run that leaves tasks out must not be green there."""
+    made = ShownReport.of(report_of([run_of("base", {"one": [(2, 2)], "two": ["not_attempted"]})]))
+    (suite,) = ElementTree.fromstring(made.written("junit"))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    (failure,) = suite.iter("failure")
+    assert (failure.get("type"), failure.get("message")) == ("not_attempted", "not attempted")
+    assert json.loads(made.written("ctrf"))["results"]["summary"]["failed"] == 1
+
+
+def test_junit_is_valid_by_both_schemas_that_servers_use() -> None:
+    """What Ant's schema wants, parts of a suite in their order and all attributes; Jenkins' allows all of it."""
+    root = ElementTree.fromstring(report().written("junit"))
+    assert root.attrib == {}
+    for number, suite in enumerate(root):
+        tags = [child.tag for child in suite]
+        assert tags == ["properties", *["testcase"] * (len(tags) - 3), "system-out", "system-err"]
+        assert set(suite.attrib) == {
+            *("name", "timestamp", "hostname", "tests", "failures", "errors", "skipped", "time", "package", "id")
+        }
+        assert suite.attrib["id"] == str(number)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
+        for case in suite.iter("testcase"):
+            assert set(case.attrib) == {"classname", "name", "time"}
+            assert [set(child.attrib) for child in case] in ([], [{"type", "message"}])
 
 
 def test_latex_keeps_its_own_signs() -> None:
@@ -174,6 +202,30 @@ def test_latex_keeps_its_own_signs() -> None:
     text = report().written("latex").decode()
     assert r"50.0 \%" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
+
+
+LONG = "a message of many words that no line of a page can hold, " * 5
+
+
+@pytest.mark.parametrize(
+    ("view", "environment", "columns"),
+    [
+        (View(title="t", columns=("a", "b"), rows=(("1", "2"),)), "tabular", "ll"),
+        (View(title="t", columns=("a", "why"), rows=(("1", LONG),)), "tabular", "lp"),
+        (View(title="t", columns=("a", "why"), rows=(("1", "2"),) * 41), "longtable", "ll"),
+        (View(title="t", columns=("figure",) * 16, rows=(("100.0",) * 16,)), "resizebox", "l" * 16),
+    ],
+    ids=["as it is", "text in lines", "several pages", "scaled"],
+)
+def test_latex_fits_a_page(view: View, environment: str, columns: str) -> None:
+    """Long texts get lines, many rows get pages, and many columns are scaled; what fits is left as it is."""
+    text = as_latex([view]).decode()
+    (spec,) = re.findall(r"\\begin\{(?:tabular|longtable)\}\{(.*)\}", text)
+    widths = [float(share) for share in re.findall(r"p\{([0-9.]+)\\linewidth\}", spec)]
+    assert re.sub(r">\{.*?\}p\{.*?\}", "p", spec) == columns
+    assert sum(widths) < 1
+    assert ("\\begin{longtable}" in text) == (environment == "longtable")
+    assert ("\\resizebox{\\linewidth}" in text) == (environment == "resizebox")
 
 
 def test_latex_runs_no_command_of_a_stranger() -> None:
@@ -191,6 +243,16 @@ def test_every_form_is_written_to_a_file(form: str, tmp_path: Path) -> None:
     """And twice the same."""
     path = write_report(report(), form, tmp_path / "report")
     assert path.read_bytes() == report().written(form)
+
+
+def test_parquet_has_one_schema() -> None:
+    """Whatever a run has and lacks, so that files of many runs are one table."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: the extra parquet is not installed")
+    bare = ShownReport.of(report_of([run_of("bare", {"one": ["not_attempted"]})]))
+    read = [parquet.read_table(io.BytesIO(made.written("parquet"))) for made in (report(), bare)]
+    assert read[0].schema == read[1].schema
+    assert dict(read[0].to_pylist()[1]["scores"]) == {"declared": pytest.approx(1 / 12)}
+    assert read[1].to_pylist()[0]["score"] is None
 
 
 def test_parquet_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

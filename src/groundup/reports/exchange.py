@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
 from importlib import import_module
 from xml.etree import ElementTree
 
@@ -36,43 +38,94 @@ def _cell(value: object) -> object:
 
 
 def as_parquet(rows: Sequence[Row]) -> bytes:
-    """Return *rows* as a Parquet file. Raises `MissingExtraError` without pyarrow."""
+    """Return *rows* as a Parquet file; further scores of attempts are a map, so that all runs have one schema.
+
+    Raises `MissingExtraError` without pyarrow.
+    """
     try:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
         raise MissingExtraError(
             "--format parquet needs pyarrow; install it with pip install 'groundup[parquet]'"
         ) from error
+    kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    columns = [name for name in (rows[0] if rows else ()) if not name.startswith(_SCORES)]
+    schema = [(name, kinds[_KINDS.get(name, str)]) for name in columns]
+    made = [{name: row[name] for name in columns} | {"scores": _further(row)} for row in rows]
+    if "standing" in columns:  # of attempts, not of a comparison
+        schema.append(("scores", pyarrow.map_(pyarrow.string(), pyarrow.float64())))
     written = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), written)
+    parquet.write_table(pyarrow.Table.from_pylist(made, schema=pyarrow.schema(schema)), written)
     return written.getvalue()
+
+
+def _further(row: Row) -> list[tuple[str, object]]:
+    return [
+        (name.removeprefix(_SCORES), value)
+        for name, value in row.items()
+        if name.startswith(_SCORES) and value is not None
+    ]
+
+
+_SCORES = "scores."
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("attempt", "turns", "input_tokens", "output_tokens"), int),
+    **dict.fromkeys(("score", "numerator", "denominator", "counted", "cost_usd", "seconds"), float),
+    **dict.fromkeys(("base_score", "other_score", "difference"), float),
+    **dict.fromkeys(("cached", "by_time"), bool),
+}
+"""What columns of Parquet hold, whatever a run has of it; text, unless named here."""
 
 
 def as_junit(report: Report) -> bytes:
     """Return a test suite per run and a test per attempt, as CI servers read them.
 
-    What has a verdict below the full score failed; what has none is an error (infrastructure) or was skipped.
+    What counts and is not solved failed, also where nothing was handed in; what has no verdict is an error, so
+    that no unfinished run is taken for a good one. Valid by the schemas of Ant's format and of Jenkins.
     """
-    root = ElementTree.Element("testsuites", name="groundup")
-    for run in report.runs:
-        counts = {name: str(sum(_state(row) == state for row in run.attempts)) for name, state in _JUNIT.items()}
+    root = ElementTree.Element("testsuites")
+    for number, run in enumerate(report.runs):
+        states = [_STATES[_state(row)] for row in run.attempts]
         suite = ElementTree.SubElement(
-            root, "testsuite", {"name": run.run_id, "tests": str(len(run.attempts)), **counts}
+            root,
+            "testsuite",
+            {
+                "name": _token(run.run_id),
+                "id": str(number),
+                "package": _token(run.suite),
+                "hostname": "unknown",
+                "timestamp": run.created_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+                "tests": str(len(states)),
+                "failures": str(states.count("failure")),
+                "errors": str(states.count("error")),
+                "skipped": "0",
+                "time": _seconds(math.fsum(row.duration_s or 0 for row in run.attempts)),
+            },
         )
-        for row in run.attempts:
-            test = ElementTree.SubElement(
-                suite, "testcase", classname=run.suite, name=_name(row), time=f"{row.duration_s or 0:.3f}"
-            )
-            state = _state(row)
-            if state != "passed":
-                kind = {"failed": "failure", "other": "error"}.get(state, "skipped")
-                ElementTree.SubElement(test, kind, message=_xml(_message(row)))
+        ElementTree.SubElement(suite, "properties")
+        for row, state in zip(run.attempts, states, strict=True):
+            time = _seconds(row.duration_s or 0)
+            names = {"classname": _token(run.suite), "name": _token(_name(row)), "time": time}
+            test = ElementTree.SubElement(suite, "testcase", names)
+            if state is not None:
+                ElementTree.SubElement(test, state, type=row.standing, message=_xml(_message(row)))
+        ElementTree.SubElement(suite, "system-out")
+        ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 
 
-_JUNIT = {"failures": "failed", "errors": "other", "skipped": "skipped"}
+_STATES = {"passed": None, "failed": "failure", "other": "error", "pending": "error"}
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}"
+
+
+def _token(text: str) -> str:
+    """Return a name as XML schemas want one: some text, without double spaces."""
+    return " ".join(_xml(text).split()) or "-"
 
 
 def as_ctrf(report: Report) -> bytes:
@@ -107,9 +160,10 @@ def _name(row: AttemptRow) -> str:
 
 
 def _state(row: AttemptRow) -> str:
-    if row.standing in ("graded", "tampered"):
+    """Say how a test stands in the words of CTRF: what counts 0 failed, what has no verdict yet is open."""
+    if row.counted is not None or row.standing == "graded":
         return "passed" if row.counted == 1.0 else "failed"
-    return "other" if row.standing == "infrastructure" else "skipped"
+    return "other" if row.standing == "infrastructure" else "pending"
 
 
 def _message(row: AttemptRow) -> str:
@@ -128,26 +182,71 @@ _LATEX.update({sign: f"\\{sign}" for sign in "&%$#_{}"})
 
 
 def as_latex(views: Iterable[View]) -> bytes:
-    """Return the tables for a paper: one `table` with `booktabs` rules each; notes stand below as comments."""
-    return "\n".join(_table(view) for view in views if view.columns).encode()
+    """Return the tables for a paper, with `booktabs` rules; notes stand below as comments.
+
+    A table that is too wide for a page has its widest columns of text broken into lines, or is scaled where these
+    are not to blame; one of more than a page is a `longtable`.
+    """
+    needs = "% needs \\usepackage{array,booktabs,graphicx,longtable}\n"
+    return (needs + "\n".join(_table(view) for view in views if view.columns)).encode()
+
+
+_LINE = 84
+"""Signs that fit into a line of a page in the size of footnotes."""
+_TEXT = 24
+"""A wider cell is text that can be broken."""
+_LEAST = 16
+_LONG = 40
+"""More rows than these stand on several pages."""
 
 
 def _table(view: View) -> str:
-    lines = [
-        r"\begin{table}",
-        rf"\caption{{{_tex(view.title)}}}",
-        rf"\begin{{tabular}}{{{'l' * len(view.columns)}}}",
-        r"\toprule",
-        " & ".join(map(_tex, view.columns)) + r" \\",
-        r"\midrule",
-        *(" & ".join(map(_tex, row)) + r" \\" for row in view.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-        *(f"% {printable(note)}" for note in view.below),
-        "",
-    ]
-    return "\n".join(lines)
+    columns, scaled = _columns(view)
+    heads = " & ".join(map(_tex, view.columns)) + r" \\"
+    rows = [" & ".join(map(_tex, row)) + r" \\" for row in view.rows]
+    caption = rf"\caption{{{_tex(view.title)}}}"
+    if len(rows) > _LONG:
+        head = [r"\toprule", heads, r"\midrule"]
+        lines = [
+            r"\begingroup\footnotesize",
+            rf"\begin{{longtable}}{{{columns}}}",
+            rf"{caption} \\",
+            *head,
+            r"\endfirsthead",
+            *head,
+            r"\endhead",
+            *rows,
+            r"\bottomrule",
+            r"\end{longtable}",
+            r"\endgroup",
+        ]
+    else:
+        tabular = [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            heads,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        if scaled:
+            tabular = [r"\resizebox{\linewidth}{!}{%", *tabular[:-1], r"\end{tabular}}"]
+        lines = [r"\begin{table}", r"\centering\footnotesize", caption, *tabular, r"\end{table}"]
+    return "\n".join([*lines, *(f"% {printable(note)}" for note in view.below), ""])
+
+
+def _columns(view: View) -> tuple[str, bool]:
+    """Return how columns are set, and whether the table has to be scaled to a page's width."""
+    widths = [max(len(cell) for cell in cells) + 2 for cells in zip(view.columns, *view.rows, strict=True)]
+    texts = [number for number, width in enumerate(widths) if width > _TEXT + 2]
+    if sum(widths) <= _LINE or not texts:
+        return "l" * len(widths), sum(widths) > _LINE
+    left = _LINE - sum(width for number, width in enumerate(widths) if number not in texts)
+    share = max(left // len(texts), _LEAST)
+    broken = rf">{{\raggedright\arraybackslash}}p{{{(share - 2) / _LINE:.2f}\linewidth}}"
+    set_as = "".join(broken if number in texts else "l" for number in range(len(widths)))
+    return set_as, left < _LEAST * len(texts)
 
 
 def _tex(text: str) -> str:

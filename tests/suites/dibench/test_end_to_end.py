@@ -238,7 +238,7 @@ def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:
     paper = groundup("report", run_of(ended.document)["run_id"], "--layout", "paper", "--format", "markdown")
     assert "| run | agent | model | tasks in all |  | Exec | P | R | F1 | FR |" in paper.out
     assert "| oracle | - | 4 | rust | - | 100.0 | 100.0 | 100.0 |" in paper.out
-    assert "| run | agent | model | csharp Exec | csharp P | csharp R | csharp F1 | csharp FR |" in paper.out
+    assert "| tasks in all | csharp Exec | csharp P | csharp R | csharp F1 | csharp FR |" in paper.out
     markdown = groundup("report", run_of(ended.document)["run_id"], "--format", "markdown")
     assert "## By kind" in markdown.out
 
