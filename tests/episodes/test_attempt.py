@@ -31,7 +31,7 @@ async def test_an_agent_plays_an_episode(tmp_path: Path) -> None:
     assert result.graded is not None
     assert result.graded.verdict.score == Score(numerator=1, denominator=2)
     assert result.submission == sink.made()
-    assert [step["kind"] for step in sink.steps] == ["began", "note", "told", "ended"]
+    assert [step["kind"] for step in sink.steps] == ["began", "note", "told", "workspace", "ended"]
     assert sink.logs == {"agent.log": b"words"}
 
 

@@ -24,6 +24,10 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.trees.fingerprints import Fingerprint
 
 
+async def note_nothing(turn: int) -> None:
+    """Keep no history of the workspace."""
+
+
 class SubmitResult(Record):
     """What `submit` tells an agent; `shown` is False where the run hides scores."""
 
@@ -64,6 +68,8 @@ class Assignment:
     """Grades a copy of the workspace as it is, in another sandbox."""
     keep: Callable[[str, bytes], None]
     """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
+    note_turn: Callable[[int], Awaitable[None]] = note_nothing
+    """Is called when a turn has done all that it does; records what that did to the workspace."""
     withheld: tuple[str, ...] = ()
     """Packages that hand out what the task asks for; the registries inside refuse them."""
     original: Fingerprint | None = None

@@ -175,6 +175,8 @@ class Rollout:
                     return Outcome.SUBMITTED, ""
                 answered.append((call, text))
             self._talk.add(*self._calling.results(answered))
+            if not self.replay.replaying:
+                await self._at.note_turn(self.replay.turn)
 
     def _ended_by(self, reply: ChatReply, calls: Sequence[Call]) -> tuple[Outcome, str] | None:
         """Return how replies end the episode that call nothing, or were cut off before they could."""

@@ -146,6 +146,8 @@ def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:
 
 
 def _print_step(step: Mapping[str, object], *, full: bool) -> None:
+    from groundup.agents.history import changes_of
+
     kind = str(step.get("kind"))
     match kind:
         case "began":
@@ -162,6 +164,9 @@ def _print_step(step: Mapping[str, object], *, full: bool) -> None:
                 f"turn {step.get('turn')}: {step.get('name')} did, in {step.get('seconds')} s", step, "bold cyan"
             )
             _text(str(step.get("content", "")), full=full)
+        case "workspace" if (changes := changes_of(step)) is not None:  # type: ignore[arg-type] # what JSON gave
+            _heading(f"turn {changes.turn}: files", step, "bold cyan")
+            _text("\n".join(f"{one.what} {one.path}" for one in changes.files), full=full)
         case "ended":
             detail = f": {step['detail']}" if step.get("detail") else ""
             _heading(f"ended: {step.get('outcome')}{detail}", step, "bold")

@@ -4,16 +4,18 @@ An agent plays it (`Playing`), or a client outside drives it (`driving`). What l
 a stranger's tree like any other. What `submit` answered decides nothing later.
 """
 
+import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from groundup.agents.base import Agent, AgentResult, Assignment, SubmitResult, Trajectory
+from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Effort, Feedback
 from groundup.domain.subjects import Provenance, Submission
@@ -54,6 +56,14 @@ class Workspace:
         _remove_histories(self.path)
         if self._task.deliverable == "edits":
             self._seeded = entry_digests(self.path)
+
+    def seeds(self) -> Path:
+        """Return a folder with the seeds as they were, written once."""
+        folder = self._scratch / "seeds"
+        if not folder.is_dir():
+            folder.mkdir()
+            self._suite.write_seeds(self._task, folder)
+        return folder
 
     def take_in(self, destination: Path) -> Taken:
         """Copy what is there now into the empty folder *destination*: of edits, only what is not as it was.
@@ -145,6 +155,19 @@ class Episode:
             label=str(self.spec.key),
         )
 
+    async def noting_turns(self, trajectory: Trajectory) -> Callable[[int], Awaitable[None]]:
+        """Return what records the workspace after a turn, as `Assignment.note_turn`; before the agent begins."""
+        place, noting = self._workspace, asyncio.Lock()  # a program may have several exchanges at once
+        history = await in_thread(lambda: WorkspaceHistory(place.path, trajectory.recorded(), place.seeds))
+
+        async def note(turn: int) -> None:
+            async with noting:
+                step = await in_thread(lambda: history.after(turn))
+                if step is not None:
+                    trajectory.append(WORKSPACE_STEP, **step)
+
+        return note
+
     async def submit(self) -> SubmitResult:
         """Grade a copy of the workspace as it is now, and say what the feedback of this episode allows."""
         match self.spec.feedback:
@@ -215,7 +238,12 @@ class Playing:
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)
                 # The agent goes on with the replies on record: a new try pays for none of them twice.
                 model = None if self.model is None else for_attempt(self.model, self.spec.index)
-                ended = await agent.attempt(episode.assignment(model, trajectory, self.sink.keep_agent_log))
+                assignment = replace(
+                    episode.assignment(model, trajectory, self.sink.keep_agent_log),
+                    note_turn=await episode.noting_turns(trajectory),
+                )
+                ended = await agent.attempt(assignment)
+                await assignment.note_turn(ended.turns)
                 trajectory.append("ended", outcome=ended.outcome.value, detail=ended.detail)
             return await episode.hand_in(destination, ended, agent.name)
 

@@ -7,7 +7,7 @@ key stays with that model, outside. The attempt's limits are kept here; the call
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -125,6 +125,7 @@ class ModelGateway(Closing):
         *,
         limits: EpisodeLimits | None = None,
         record: Callable[[Exchange], None] | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
         served: ServerLimits = _LIMITS,
     ) -> None:
         self.account = Account(limits or EpisodeLimits())
@@ -134,6 +135,7 @@ class ModelGateway(Closing):
         self._model = model
         self._shown_name = model.name.rpartition("/")[2]
         self._record = record or (lambda exchange: None)
+        self._before = before
         self._threads = Threads()
         self._under_way = 0
         self._stopping = asyncio.Event()
@@ -228,6 +230,8 @@ class ModelGateway(Closing):
 
     async def _complete(self, form: _Form, request: ChatRequest) -> ChatReply:
         """Ask the model within the attempt's limits, and record it. Raises `_RefusedCallError`."""
+        if self._before is not None:
+            await self._before()
         number, continues, shared = self._threads.place(request)
         exchange = Exchange(number=number, form=form.name, request=request, continues=continues, shared=shared)
         try:

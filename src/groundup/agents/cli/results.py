@@ -39,7 +39,7 @@ class Exchanges:
         self.clock = Clock(None, assignment.limits.wall_clock_s, recorded)
         self.last: Exchange | None = None
         self._trajectory = assignment.trajectory
-        self._turn = 0
+        self.turn = 0
 
     def record(self, exchange: Exchange) -> None:
         """Record what *exchange* has new."""
@@ -52,8 +52,8 @@ class Exchanges:
         if exchange.reply is None:
             self._trajectory.append("unanswered", exchange=exchange.number, error=exchange.error, spent_s=spent_s)
             return
-        self._turn += 1
-        fields = reply_fields(exchange.reply, self._turn)
+        self.turn += 1
+        fields = reply_fields(exchange.reply, self.turn)
         about: dict[str, JsonValue] = {"exchange": exchange.number, "continues": exchange.continues}
         self._trajectory.append("reply", **about, spent_s=spent_s, **fields)
         self.paid = self.paid.plus(exchange.reply)
@@ -74,7 +74,11 @@ async def open_gateway(assignment: Assignment, exchanges: Exchanges) -> AsyncIte
     if limits.cost_usd is not None:
         left = limits.cost_usd - (exchanges.paid.cost_usd or 0.0)
         limits = limits.model_copy(update={"cost_usd": left})
-    async with ModelGateway(assignment.model, limits=limits, record=exchanges.record) as gateway:
+
+    async def before() -> None:  # when the program asks again, its last turn has done all that it does
+        await assignment.note_turn(exchanges.turn)
+
+    async with ModelGateway(assignment.model, limits=limits, record=exchanges.record, before=before) as gateway:
         yield gateway
 
 
