@@ -23,6 +23,7 @@ def installation(prefix: Path, *folders: str) -> Interpreter:
         include=prefix / "include/python3.11",
         abi="cpython-311",
         shared_library=None,
+        packages=prefix / "lib/python3.11/site-packages",
     )
 
 
@@ -116,7 +117,9 @@ def test_of_the_systems_prefix_only_pythons_part_is_shown() -> None:
         include=None,
         abi="x",
         shared_library=None,
+        packages=Path("/usr/local/lib/python3.11/dist-packages"),
     )
     sources = {mount.source for mount in interpreter_mounts(interpreter, Path("/empty"))}
     assert Path("/usr/lib") not in sources
     assert Path("/usr/bin") in sources
+    assert interpreter.packages_inside == "/opt/python/local/lib/python3.11/dist-packages"

@@ -54,6 +54,18 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+_CODES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursors
+    r"|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles and other texts for the terminal
+    r"|\x1b[ -/]*[0-~]"
+)
+
+
+def without_codes(text: str) -> str:
+    """Return what a terminal would show of *text*: without its escape codes."""
+    return _CODES.sub("", text)
+
+
 def printable(name: str) -> str:
     """Return a hostile *name* fit for a terminal and for UTF-8: undecodable bytes and controls are escaped."""
     return "".join(character if character.isprintable() else _escaped(character) for character in name)

@@ -106,6 +106,9 @@ class Verdict(Record):
     grader: GraderIdentity
     cacheable: bool = Field(default=True, description="False for infrastructure failures and timeouts")
     by_time: bool = Field(default=False, description="whether a limit of time decided")
+    complete: bool = Field(
+        default=True, description="False: unsolved whatever the score, such as a service that was not deployed"
+    )
 
     @property
     def settles(self) -> bool:

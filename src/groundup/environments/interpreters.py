@@ -40,6 +40,7 @@ print(json.dumps({
     "include": sysconfig.get_config_var("INCLUDEPY"),
     "abi": str(config.get("SOABI")),
     "shared_library": [config.get("LIBDIR"), config.get("INSTSONAME")] if config.get("Py_ENABLE_SHARED") else None,
+    "packages": sysconfig.get_path("purelib"),
 }))
 """
 
@@ -54,6 +55,8 @@ class Interpreter(Record):
     include: Path | None
     abi: str
     shared_library: Path | None
+    packages: Path
+    """Where its own pip installs, beside no virtual environment."""
 
     @property
     def has_pip(self) -> bool:
@@ -64,6 +67,12 @@ class Interpreter(Record):
     def library_inside(self) -> str:
         """Where its standard library is seen inside a sandbox."""
         return f"{PYTHON_TARGET}/{self.standard_library[0].relative_to(self.prefix)}"
+
+    @property
+    def packages_inside(self) -> str | None:
+        """Where `packages` is seen inside a sandbox: Debian's are in `local` below its prefix. None: nowhere."""
+        inside = self.packages.is_relative_to(self.prefix)
+        return f"{PYTHON_TARGET}/{self.packages.relative_to(self.prefix)}" if inside else None
 
     @property
     def inside(self) -> str:
@@ -82,6 +91,7 @@ class _Probed(Record):
     include: Path | None
     abi: str
     shared_library: tuple[Path, Path] | None
+    packages: Path
 
 
 async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
@@ -209,6 +219,7 @@ async def probed(path: Path, minor: str, variables: dict[str, str]) -> Interpret
         include=probed.include,
         abi=probed.abi,
         shared_library=Path(*probed.shared_library) if probed.shared_library else None,
+        packages=probed.packages,
     )
 
 
@@ -221,7 +232,7 @@ def _last_words(result: ProgramResult) -> str:
     return lines[-1].removeprefix("cause:").strip()[:200] if lines else "it printed nothing"
 
 
-_FORMAT = 2
+_FORMAT = 3
 _VARIABLES = ("PATH", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
 _PREFIXES = ("UV_", "PYENV_")
 

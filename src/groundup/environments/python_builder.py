@@ -216,6 +216,7 @@ class PythonBuilder(EnvironmentBuilder):
             mounts=(*mounts, Mount(source=layer.path, target=ENVIRONMENT_TARGET)),
             path=(f"{ENVIRONMENT_TARGET}/bin", f"{PYTHON_TARGET}/bin"),  # uv makes environments of the second
             python_version=interpreter.version,
+            own_packages=interpreter.packages_inside,
             environment=json.loads(layer.built.get("environment", "{}")),
         )
 

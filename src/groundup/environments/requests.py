@@ -137,6 +137,9 @@ class PythonEnvironment(Record):
     path: tuple[str, ...]
     executable: str = f"{ENVIRONMENT_TARGET}/bin/python"
     python_version: str = Field(description="with the micro version")
+    own_packages: str | None = Field(
+        default=None, description="where the interpreter itself looks for packages inside; None: unknown"
+    )
     resolution: Resolution | None = Field(default=None, description="where the requirements were not locked")
     environment: dict[str, str] = Field(
         default={}, description="variables without which the interpreter does not start; usually none"

@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
-from groundup.domain.names import printable
+from groundup.domain.names import printable, without_codes
 from groundup.sandbox.protocol import WORKSPACE
 
 _TAIL_BYTES = 16 * 1024
@@ -57,7 +57,7 @@ def pytest_words(output: bytes) -> str:
 
 
 def _lines(text: bytes) -> list[str]:
-    decoded = text[-_TAIL_BYTES:].decode("utf-8", "replace")
+    decoded = without_codes(text[-_TAIL_BYTES:].decode("utf-8", "replace"))
     return [line.rstrip() for line in decoded.splitlines() if line.strip()]
 
 

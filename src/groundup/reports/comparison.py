@@ -112,7 +112,7 @@ def _counted(row: AttemptRow) -> float | None:
 
 
 def _solved(row: AttemptRow) -> float | None:
-    return None if row.counted is None else float(row.counted == 1.0)
+    return row.solved
 
 
 def _named(name: str) -> Value:

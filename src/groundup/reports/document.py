@@ -30,7 +30,13 @@ class AttemptRow(Record):
     effort: Effort | None = Field(default=None, description="what making it took; None where no agent made it")
     cached: bool = False
     by_time: bool = Field(default=False, description="whether a limit of time decided the verdict")
+    complete: bool = Field(default=True, description="False: unsolved whatever the score, as the verdict says")
     duration_s: float | None = None
+
+    @property
+    def solved(self) -> float | None:
+        """1 for the full score of what is complete, else 0; None stays out of means."""
+        return None if self.counted is None else float(self.counted == 1.0 and self.complete)
 
     @property
     def counted(self) -> float | None:

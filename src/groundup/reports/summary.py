@@ -167,6 +167,7 @@ def _verdict_row(
         scores=verdict.scores,
         reasons=verdict.reasons,
         by_time=verdict.by_time,
+        complete=verdict.complete,
         duration_s=seconds,
         submission=line.submission if line else None,
         cached=line.cached if line else False,
@@ -199,11 +200,11 @@ def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], att
     twin = headline.model_copy(update=attempted)
     if any(row.standing == "not_attempted" for row in rows):
         twin = _mean(groups=_counted([row for row in rows if row.standing != "not_attempted"]), **attempted)
-    solved = {task: [float(value == 1.0) for value in values] for task, values in counted.items()}
+    solved = _by_task((row.task, row.solved) for row in rows)
     figures = [
         headline,
         twin,
-        _share("solved", solved, "attempts that got all points, by task"),
+        _share("solved", solved, "attempts that got all points, services also deployed, by task"),
     ]
     figures += list(_of_several(attempts, solved, counted))
     graded = [row for row in rows if row.standing == "graded"]

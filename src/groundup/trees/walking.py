@@ -1,4 +1,4 @@
-"""Looking through a tree by descriptors, and reading regular files only. Nothing follows a link.
+"""Looking through a tree by descriptors, and reading regular files only. Walks follow no link.
 
 A device, a pipe or a socket would never end, or block.
 """
@@ -132,6 +132,11 @@ _KINDS: dict[int, Kind] = {
     stat.S_IFBLK: "device",
     stat.S_IFCHR: "device",
 }
+
+
+def is_file_inside(path: Path, root: Path) -> bool:
+    """Whether *path* is a regular file of *root*, also where links lead to it."""
+    return path.is_file() and path.resolve().is_relative_to(root.resolve())
 
 
 SMALL = 16 * 1024 * 1024

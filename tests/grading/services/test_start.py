@@ -97,3 +97,22 @@ def test_words_are_those_of_sources(tmp_path: Path) -> None:
     (tmp_path / "link.py").symlink_to(__file__)
     (tmp_path / "raw.py").write_bytes(b"\xff caf\xe9")
     assert words_of(tmp_path) == ("as", "caf", "flask.views", "gunicorn", "import", "v9")
+
+
+def test_links_that_stay_inside_are_what_they_lead_to(tmp_path: Path) -> None:
+    """As in the published copy, which makes files of them: a start script, one below, and a program."""
+    for name in ("start.sh", "bin/start.sh", "app.py"):
+        tree = write_tree(tmp_path / name.replace("/", "-"), {"deploy/run.py": "pip install flask"})
+        place = tree / name
+        place.parent.mkdir(exist_ok=True)
+        place.symlink_to("../deploy/run.py" if "/" in name else "deploy/run.py")
+        start = find_start(tree, 8080)
+        assert start is not None
+        assert start.found == name
+
+
+def test_a_link_in_a_circle_is_no_file(tmp_path: Path) -> None:
+    """It leads nowhere, and nothing fails."""
+    (tmp_path / "start.sh").symlink_to("start.sh")
+
+    assert find_start(tmp_path, 8080) is None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from groundup.domain.errors import SandboxError
-from groundup.domain.names import printable
+from groundup.domain.names import printable, without_codes
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.last_words import pytest_words
@@ -277,7 +277,7 @@ def lost_tests(decision: Decision) -> frozenset[NumberedTest]:
 
 def reason(stage: Stage, message: str) -> Reason:
     """Return a reason that is cut to what a verdict may hold."""
-    text = printable(message)
+    text = printable(without_codes(message))
     if len(text.encode()) > MAX_REASON_BYTES:
         text = text.encode()[: MAX_REASON_BYTES - 3].decode(errors="ignore") + "..."
     return Reason(stage=stage, message=text)

@@ -19,8 +19,9 @@ from groundup.grading.bench import Bench
 from groundup.grading.last_words import last_words
 from groundup.grading.services.asking import Caller, HttpReply
 from groundup.grading.services.install import StartCommand
+from groundup.grading.services.listening import LOOK, LOOK_BYTES, Listening, read_listening
 from groundup.grading.services.records import Lifecycle, Readiness
-from groundup.registries.pypi.poetry import lay_poetry_plugin
+from groundup.registries.pypi.poetry import POETRY_PLUGIN, lay_poetry_plugin
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service
 from groundup.trees.writer import copy_tree
@@ -29,7 +30,10 @@ _POLL_S = 0.1
 _FIRST_ANSWER_S = 2.0
 """For an answer while it starts; what once took longer gets twice as long: a first page may be slow."""
 _LOOK_S = 0.5
+_SETTLED_S = 3.0
+"""Between two looks at where a service that does nothing listens: alike, they end the wait."""
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
+_POETRY_PLUGIN = "/tmp/poetry-index"  # noqa: S108 - inside the sandbox, where /tmp is private
 Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
 _NOTHING = "nothing to start: the published search finds neither a start.sh nor anything else that it knows"
 
@@ -58,6 +62,9 @@ class ServicePod:
         self._service: Service | None = None
         self._lifecycle = lifecycle
         self._last_look = 0.0
+        self._listening: Listening | None = None
+        self._listened_at = 0.0
+        self._settled_elsewhere = False
         self._asked = 0
         self._installed_s = 0.0
         self._answer_s = _FIRST_ANSWER_S
@@ -86,7 +93,7 @@ class ServicePod:
         return readiness
 
     async def _answering_within(self, allowed_s: float, *, while_busy: bool = False) -> Readiness | None:
-        """Ask until *allowed_s* after the start, or until the service is dead, or idle where that matters."""
+        """Ask until *allowed_s* after the start; not on when it is dead, elsewhere, or idle where that matters."""
         while (left_s := self._left_s(allowed_s)) > 0:
             asked = time.monotonic()
             answer = await self.caller.get("/", min(self._answer_s, left_s))
@@ -103,6 +110,8 @@ class ServicePod:
             # A head without an end would be asked for again until patience ran out, on a busy machine for minutes.
             if self.caller.is_endless or await self._is_dead() or (while_busy and self._clock.is_idle):
                 break
+            if await self._is_elsewhere():
+                break
             await asyncio.sleep(_POLL_S)
         return None
 
@@ -118,13 +127,15 @@ class ServicePod:
         self._last_look = 0.0
         died, ended = await self._is_dead(), await self._ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
+        if not died and self._has_own_processes:
+            how = f": {(await self._look()).sentence(self._port, is_open=await self._is_open())}{how}"
         words = last_words(self.log())
         how += f"; last words: {words}" if words else "; it printed nothing"
         return Readiness(
             answered_s=None,
             in_time=False,
             ended=ended,
-            died=died,
+            died=died or self._settled_elsewhere,
             message=f"port {self._port} did not answer HTTP{how}",
         )
 
@@ -161,6 +172,37 @@ class ServicePod:
             return await self._sandbox.is_deserted()
         except SandboxError:
             return True
+
+    @property
+    def _has_own_processes(self) -> bool:
+        """Whether what runs in its sandbox can be told from the rest of the machine."""
+        return self._bench.provider.name != "none"
+
+    async def _is_elsewhere(self) -> bool:
+        """Whether it waits on other ports or addresses, and nothing is left to open the right one. Saves time."""
+        now = time.monotonic()
+        if not self._clock.is_idle or not self._has_own_processes or now - self._listened_at < _SETTLED_S:
+            return False
+        before, self._listening, self._listened_at = self._listening, await self._look(), now
+        is_settled = self._listening.is_settled and self._listening == before
+        self._settled_elsewhere = is_settled and not await self._is_open()
+        return self._settled_elsewhere
+
+    async def _look(self) -> Listening:
+        assert self._sandbox is not None  # it was started
+        look = Command(argv=("sh", "-c", LOOK), timeout_s=5.0, output_bytes=LOOK_BYTES)
+        try:
+            return read_listening((await self._sandbox.run(look)).stdout)
+        except SandboxError:
+            return Listening()
+
+    async def _is_open(self) -> bool:
+        """Whether anything takes connections to the port."""
+        try:
+            (await (await self._observer).connect(self._port)).close()
+        except OSError:
+            return False
+        return True
 
 
 @asynccontextmanager
@@ -224,8 +266,19 @@ def service_spec(
 
 
 def writable_environment(environment: PythonEnvironment | JavaToolchain, bench: Bench) -> tuple[Mount, ...]:
-    """Return the mounts of *environment*, its packages in folders into which an installer can write."""
-    return tuple(_writable(mount, bench) for mount in environment.mounts)
+    """Return the mounts of *environment*, its packages in folders into which an installer can write.
+
+    Python's become the interpreter's own, as in the published container: `pip install --user`, `uv pip install
+    --system` and Poetry without environments of its own do something else in a virtual environment, or nothing.
+    """
+    mounts = tuple(_writable(mount, bench) for mount in environment.mounts)
+    if isinstance(environment, JavaToolchain) or environment.own_packages is None:
+        return mounts
+    place = next(mount.source for mount in mounts if mount.target == ENVIRONMENT_TARGET)
+    (place / "pyvenv.cfg").unlink(missing_ok=True)
+    packages = next(place.glob("lib/python3*/site-packages"))
+    others = (mount for mount in mounts if mount.target != environment.own_packages)
+    return (*others, Mount(source=packages, target=environment.own_packages, writable=True))
 
 
 def _writable(mount: Mount, bench: Bench) -> Mount:
@@ -244,7 +297,13 @@ async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
         return {}
     bench.lent.append(gateway)
     supplies = gateway.supplies(await gateway.attach(sandbox))
-    return {**supplies.environment, "PIP_NO_INPUT": "1"}
+    # For a Poetry in an environment that the script makes: what is laid beside packages is not seen there.
+    for name, text in POETRY_PLUGIN.items():
+        await sandbox.write_file(f"{_POETRY_PLUGIN}/{name}", text.encode())
+    path = ":".join(filter(None, [sandbox.spec.environment.get("PYTHONPATH"), _POETRY_PLUGIN]))
+    # The published interpreter says nothing of itself; Debian's and uv's want that nobody installs beside them.
+    mine = {"PIP_BREAK_SYSTEM_PACKAGES": "1", "UV_BREAK_SYSTEM_PACKAGES": "1"}
+    return {**supplies.environment, **mine, "PYTHONPATH": path, "PIP_NO_INPUT": "1"}
 
 
 async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:

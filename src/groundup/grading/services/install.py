@@ -27,7 +27,7 @@ from groundup.manifests.formats import format_of
 from groundup.manifests.python.requirement import render_requirement
 from groundup.manifests.records import DependencyKind
 from groundup.sandbox.protocol import WORKSPACE
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import is_file_inside, read_regular
 
 _SCRIPTS = ("start.sh", "scripts/start.sh", "bin/start.sh")
 _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")
@@ -56,8 +56,8 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
     """Return the command that starts the service in *tree*; None when there is nothing to start.
 
     Order: start.sh in the root, in scripts/, in bin/, elsewhere down to the third level (the shallowest, then the
-    first by name); app.py, main.py, run.py, manage.py, server.py; uvicorn with main, app, server, api. Raises
-    `SubmissionError` for what cannot be read.
+    first by name); app.py, main.py, run.py, manage.py, server.py; uvicorn with main, app, server, api. Links that
+    stay inside are what they lead to. Raises `SubmissionError` for what cannot be read.
     """
     script = start_script(tree)
     installs = speaks_of(_INSTALLS, tree, "*.py")
@@ -65,10 +65,10 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
         installs = installs or speaks_of(_INSTALLERS, tree, "*.sh")
         return StartCommand(found=script, argv=("bash", f"./{script}"), installs=installs)
     for name in _PROGRAMS:
-        if _is_file(tree / name):
+        if is_file_inside(tree / name, tree):
             more = ("runserver", f"0.0.0.0:{port}") if name == "manage.py" else ()
             return StartCommand(found=name, argv=("python", name, *more), installs=installs)
-    modules = [name for name in _MODULES if _is_file(tree / f"{name}.py") or (tree / name).is_dir()]
+    modules = [name for name in _MODULES if is_file_inside(tree / f"{name}.py", tree) or (tree / name).is_dir()]
     if modules:
         return StartCommand(found="uvicorn", argv=("sh", "-c", _guess(modules, port)))
     return None
@@ -77,19 +77,14 @@ def find_start(tree: Path, port: int) -> StartCommand | None:
 def start_script(tree: Path) -> str | None:
     """Return the start script of the published search."""
     for name in _SCRIPTS:
-        if _is_file(tree / name):
+        if is_file_inside(tree / name, tree):
             return name
     found: list[PurePosixPath] = []
     for depth in range(1, _DEPTH):
-        files = filter(_is_file, tree.glob("*/" * depth + "start.sh"))
+        files = (path for path in tree.glob("*/" * depth + "start.sh") if is_file_inside(path, tree))
         found += [PurePosixPath(path.relative_to(tree)) for path in files]
     found.sort(key=lambda path: (len(path.parts), str(path)))
     return str(found[0]) if found else None
-
-
-def _is_file(path: Path) -> bool:
-    """Whether there is a file that lies inside, not behind a link that leads outside."""
-    return path.is_file() and not path.is_symlink()
 
 
 def _guess(modules: list[str], port: int) -> str:
@@ -105,7 +100,7 @@ def _guess(modules: list[str], port: int) -> str:
 def speaks_of(words: re.Pattern[bytes], tree: Path, pattern: str) -> bool:
     """Whether *words* stand in files like *pattern*, one of which may call another: that only decides an offer."""
     found = (path for depth in range(_DEPTH) for path in sorted(tree.glob("*/" * depth + pattern)))
-    for path in itertools.islice(filter(_is_file, found), _MOST_FILES):
+    for path in itertools.islice((path for path in found if is_file_inside(path, tree)), _MOST_FILES):
         with path.open("rb") as file:
             if words.search(file.read(_READ_BYTES)):
                 return True
@@ -120,7 +115,7 @@ def words_of(tree: Path) -> tuple[str, ...]:
     """Return what may be names of modules in the sources of *tree*: which bytecode is made at once hangs on it."""
     found: set[bytes] = set()
     files = (path for kind in ("py", "sh", "toml", "cfg", "ini") for path in sorted(tree.rglob(f"*.{kind}")))
-    for path in itertools.islice(filter(_is_file, files), _MOST_SOURCES):
+    for path in itertools.islice((path for path in files if is_file_inside(path, tree)), _MOST_SOURCES):
         with path.open("rb") as file:
             found.update(_WORD.findall(file.read(_READ_BYTES)))
         if len(found) > _MOST_WORDS:
@@ -142,8 +137,7 @@ def find_java_start(tree: Path) -> StartCommand | None:
     if script is not None:
         found = speaks_of(_MAVEN, tree, "*.sh")
         return StartCommand(found=script, argv=("bash", f"./{script}"), installs=found)
-    pom = tree / "pom.xml"
-    if pom.is_file() and not pom.is_symlink():
+    if is_file_inside(tree / "pom.xml", tree):
         return StartCommand(found="pom.xml", argv=("mvn", "spring-boot:run", "-q"), installs=True)
     return None
 

@@ -43,13 +43,14 @@ class IndexPlugin(Plugin):
             pool.remove_repository("PyPI")
             pool.add_repository(Index("PyPI", url.rstrip("/"), config=poetry.config), priority=priority)
 '''
-_FILES = {
+POETRY_PLUGIN = {
     f"{_NAME}.py": _PLUGIN,
     f"{_NAME}-1.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: 1\n",
     f"{_NAME}-1.dist-info/entry_points.txt": f"[poetry.plugin]\n{_NAME} = {_NAME}:IndexPlugin\n",
     f"{_NAME}-1.dist-info/INSTALLER": "groundup\n",
     f"{_NAME}-1.dist-info/RECORD": "",
 }
+"""The plugin's files by their places below a folder of packages."""
 
 
 _ARCHIVE = "lib/poetry-index.zip"
@@ -65,7 +66,7 @@ def _archived() -> bytes:
     """Return the plugin as one file: each episode gets it, and files cost more than bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        for name, text in _FILES.items():
+        for name, text in POETRY_PLUGIN.items():
             archive.writestr(zipfile.ZipInfo(name), text)
     return packed.getvalue()
 
@@ -81,7 +82,7 @@ def lend_poetry_plugin(prefix: Path, inside: str) -> str:
 
 def lay_poetry_plugin(packages: Path) -> None:
     """Write the plugin into a folder of packages into which Poetry may be installed."""
-    for name, text in _FILES.items():
+    for name, text in POETRY_PLUGIN.items():
         place = packages / name
         place.parent.mkdir(exist_ok=True)
         place.unlink(missing_ok=True)  # a file of that name may be one of a layer's

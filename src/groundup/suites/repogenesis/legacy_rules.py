@@ -26,6 +26,7 @@ from groundup.grammars import Grammar, captures, parse, text_of
 from groundup.languages import LANGUAGES
 from groundup.sources.routes.java_project import annotations
 from groundup.suites.repogenesis.official_rules import FEATURE, SOURCE_SUFFIXES, Extracted, source_texts
+from groundup.trees.walking import is_file_inside
 
 TIMEOUT = "TIMEOUT"
 """What stands for the output of tests that were ended."""
@@ -140,7 +141,7 @@ def find_file(tree: Path, name: str) -> Path | None:
 def files_named(tree: Path, name: str) -> list[Path]:
     """Return all files of this name, the shallowest first."""
     return sorted(
-        (path for path in tree.rglob(name) if path.is_file() and not path.is_symlink()),
+        (path for path in tree.rglob(name) if is_file_inside(path, tree)),
         key=lambda path: (len(path.parts), str(path)),
     )
 

@@ -39,7 +39,7 @@ def script() -> str | None:
         if folder.count("/") >= 2:  # the third level is the last
             folders.clear()
         path = Path(folder, "start.sh")
-        if "start.sh" in names and path.is_file() and not path.is_symlink():
+        if "start.sh" in names and path.is_file():  # the published copy makes files of links
             return f"{folder}/start.sh"
     return None
 

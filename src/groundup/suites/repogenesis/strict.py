@@ -59,6 +59,7 @@ def strict_verdict(
         facts=_facts(problem, observed, coverage),
         reasons=_reasons(problem, observed, coverage, passed),
         grader=identity,
+        complete=all(deployment.values()),
         cacheable=not _ran_out_of_time(observed),
         by_time=_ran_out_of_time(observed),
     )
@@ -74,6 +75,7 @@ def zero_verdict(problem: ServiceProblem, reason: Reason, identity: GraderIdenti
         score=Score(numerator=0, denominator=problem.task.tests.count),
         scores=scores,
         reasons=(reason,),
+        complete=False,
         grader=identity,
     )
 
@@ -131,9 +133,13 @@ def _facts(
 
 def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, passed: int) -> tuple[Reason, ...]:
     reasons = []
+    answered = observed.readiness.answered_s is not None
+    install = []
     if not _is_installed(observed):
         message = observed.installed.message or "nothing is declared, and there is nothing to start"
-        reasons.append(reason(Stage.INSTALL, message))
+        install.append(reason(Stage.INSTALL, message))
+    if not answered:
+        reasons += install
     if not observed.readiness.in_time:
         reasons.append(reason(Stage.START, observed.readiness.message))
     elif (path := problem.task.health) is not None and not 200 <= (observed.health.get(path) or 0) < 300:
@@ -147,8 +153,10 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         )
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
-    if observed.readiness.answered_s is not None and (sentence := coverage.shortfall()):
+    if answered and (sentence := coverage.shortfall()):
         reasons.append(reason(Stage.TEST, sentence))
+    if answered:  # it lost deployment and nothing else; the first reason is where points were lost
+        reasons[3:] = install or reasons[3:]
     return tuple(reasons[:4])
 
 
@@ -171,7 +179,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
-    version = "2"
+    version = "3"
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
