@@ -464,7 +464,9 @@ SHAPES: dict[str, Shape] = {
         "pip install pipenv && pipenv install --system --skip-lock && exec python app.py\n",
         Pipfile='[packages]\nflask = "*"\n',
     ),
-    "pdm": flask("pip install pdm\npdm install\nexec pdm run python app.py\n", **{"pyproject.toml": PROJECT}),
+    "pdm": flask(
+        "pip install pdm 'hishel<2'\npdm install\nexec pdm run python app.py\n", **{"pyproject.toml": PROJECT}
+    ),
     # start scripts and processes
     "script in scripts": Shape(
         {"app.py": PLAIN, "scripts/start.sh": 'cd "$(dirname "$0")/.." && python app.py\n'}
