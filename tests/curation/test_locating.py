@@ -158,3 +158,29 @@ jobs:
     found = best(workflow, tox_dot_ini=tox)
 
     assert (found.job, found.commands) == ("test", ("tox py → pytest",))
+
+
+@pytest.mark.parametrize(
+    ("values", "leg"),
+    [
+        ("${{ fromJson(needs.build.outputs.supported_python_classifiers_json_array) }}", "3.12"),
+        ('${{ fromJSON(\'["3.10", "3.11"]\') }}', "3.11"),
+    ],
+)
+def test_a_matrix_that_can_be_foretold_has_a_leg(values: str, leg: str) -> None:
+    """Constants are read, and the versions that `build-and-inspect` will find in the package's classifiers."""
+    workflow = f"""
+on: push
+jobs:
+  build:
+    runs-on: ubuntu-latest
+    steps: [{{uses: hynek/build-and-inspect-python-package@v2}}]
+  test:
+    needs: build
+    runs-on: ubuntu-latest
+    strategy: {{matrix: {{python: '{values.replace("'", "''")}'}}}}
+    steps: [{{run: pytest}}]
+"""
+    classifiers = "".join(f'  "Programming Language :: Python :: 3.{minor}",\n' for minor in (9, 12, 14))
+    found = best(workflow, pyproject_dot_toml=f"[project]\nclassifiers = [\n{classifiers}]\n")
+    assert (found.job, found.leg, found.is_dynamic) == ("test", {"python": leg}, False)

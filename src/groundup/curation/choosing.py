@@ -106,7 +106,7 @@ def _choices(
 def _pinned(original: Path, workflow: str, name: str, leg: Mapping[str, str], runner: str) -> TestJob:
     data = FolderTree(original).read(workflow)
     job = read_workflow(data or b"", workflow).job(name)
-    values = dict(flat(pinned(job, leg))) if not job.matrix.dynamic else {}
+    values = dict(flat(pinned(job, leg))) if not set(job.matrix.dynamic) - set(leg) else {}
     return TestJob(
         workflow=workflow,
         name=name,

@@ -20,7 +20,7 @@ from groundup.domain.records import Record
 from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
-from groundup.workflows.jobs import JobReader, Look
+from groundup.workflows.jobs import JobReader, Look, with_known_values
 from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
 from groundup.workflows.runners import Meaning
 from groundup.workflows.tree import RepositoryTree, text_of
@@ -147,7 +147,8 @@ def locate(tree: RepositoryTree) -> Located:
     for workflow in workflows:
         if set(workflow.events) <= {"workflow_call"} and workflow.path in called:
             continue  # its callers speak for it
-        for job in workflow.jobs[:_MOST_JOBS]:
+        for written in workflow.jobs[:_MOST_JOBS]:
+            job = written.model_copy(update={"matrix": with_known_values(written.matrix, tree)})
             candidate = _candidate(jobs, workflow, job)
             if candidate is not None and candidate.score >= _FEWEST_POINTS:
                 found.append(candidate)

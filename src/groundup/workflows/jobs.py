@@ -17,9 +17,10 @@ from groundup.workflows.expressions import Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
-from groundup.workflows.tree import RepositoryTree
+from groundup.workflows.tree import RepositoryTree, text_of
 from groundup.workflows.workflow import (
     Job,
+    Matrix,
     Step,
     Workflow,
     WorkflowError,
@@ -178,6 +179,33 @@ _RUNS_INPUT = ("run", "command", "commands", "runcmd", "script")
 _TESTING_ACTION = re.compile(r"/(?:run-)?(?:tox|nox|pytest|unit-?tests?|cargo-test)(?:-action)?$", re.IGNORECASE)
 _TESTING_FILE = re.compile(r"tox|tests?|pytest|ci", re.IGNORECASE)
 _TESTING_STEP = re.compile(r"\btests?\b", re.IGNORECASE)
+
+
+_CLASSIFIED = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+_BY_CLASSIFIERS = "supported_python_classifiers_json_array"
+"""The output of `build-and-inspect-python-package` that many a matrix is made of."""
+
+
+def with_known_values(matrix: Matrix, tree: RepositoryTree) -> Matrix:
+    """Return *matrix* with the values that are made while the workflow runs, where they can be foretold.
+
+    They are constants, or the versions of Python that the package says it supports.
+    """
+    found: dict[str, tuple[JsonValue, ...]] = {}
+    for key, expression in matrix.expressions.items():
+        inner = re.fullmatch(r"\$\{\{(.*)\}\}", expression.strip(), re.DOTALL)
+        value = Contexts({}).value(inner[1]) if inner else None
+        if _BY_CLASSIFIERS in expression:
+            value = list(_supported_pythons(tree))
+        if key != "matrix" and isinstance(value, list) and value:
+            found[key] = tuple(value)
+    rest = tuple(key for key in matrix.dynamic if key not in found)
+    return matrix.model_copy(update={"axes": {**matrix.axes, **found}, "dynamic": rest}) if found else matrix
+
+
+def _supported_pythons(tree: RepositoryTree) -> tuple[str, ...]:
+    texts = (text_of(tree, path) or "" for path in ("pyproject.toml", "setup.cfg", "setup.py"))
+    return tuple(dict.fromkeys(version for text in texts for version in _CLASSIFIED.findall(text)))
 
 
 class Look(NamedTuple):

@@ -63,6 +63,7 @@ class Matrix(Record):
     dynamic: tuple[str, ...] = Field(
         default=(), description="keys whose values are known only while a workflow runs; `matrix` for all of them"
     )
+    expressions: dict[str, str] = Field(default={}, description="what makes the values of the dynamic keys")
 
 
 class Job(Record):
@@ -225,9 +226,9 @@ def _step(index: int, step: Mapping[str, JsonValue]) -> Step:
 
 def _matrix(value: JsonValue) -> Matrix:
     if isinstance(value, str):
-        return Matrix(dynamic=("matrix",))
+        return Matrix(dynamic=("matrix",), expressions={"matrix": value})
     table = _mapping(value)
-    dynamic = [key for key, values in table.items() if isinstance(values, str)]
+    dynamic = {key: values for key, values in table.items() if isinstance(values, str)}
     return Matrix(
         axes={
             key: tuple(values) if isinstance(values, list) else (values,)
@@ -237,6 +238,7 @@ def _matrix(value: JsonValue) -> Matrix:
         include=_objects(table.get("include")),
         exclude=_objects(table.get("exclude")),
         dynamic=tuple(dynamic),
+        expressions=dynamic,
     )
 
 

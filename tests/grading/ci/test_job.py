@@ -188,3 +188,90 @@ async def test_variables_that_a_leg_holds_as_a_table_reach_the_step(tmp_path: pa
     workflow = steps(CHECKOUT, "{run: 'test \"$TOXENV\" = py'}", test, head=head)
     result = await run(tmp_path, workflow, {"sub/file": ""}, matrix={"python": "a"})
     assert result.outcome is JobOutcome.PASSED, log_of(result)
+
+
+ARTIFACTS = """
+on: push
+jobs:
+  build:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: 'mkdir -p dist/sub; echo one > dist/a.whl; echo two > dist/sub/b.whl; echo three > notes.txt'
+      - uses: actions/upload-artifact@v4
+        with: {name: all, path: dist/}
+      - uses: actions/upload-artifact@v4
+        with: {name: wheels, path: "dist/**/*.whl\\nnotes.txt"}
+  test:
+    needs: build
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: test ! -e dist
+      - uses: actions/download-artifact@v4
+        with: {name: all, path: here}
+      - uses: actions/download-artifact@v4
+        with: {path: there}
+      - name: test
+        run: 'cat here/a.whl here/sub/b.whl there/wheels/dist/sub/b.whl there/wheels/notes.txt | wc -l | grep 4'
+"""
+
+
+async def test_artifacts_pass_from_job_to_job(tmp_path: pathlib.Path) -> None:
+    """What a needed job uploads is there for the job that downloads it, in the places that the action gives it."""
+    result = await run(tmp_path, ARTIFACTS)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
+
+
+async def test_an_artifact_that_nobody_kept_fails_with_its_name(tmp_path: pathlib.Path) -> None:
+    """A job that downloads what no job uploaded fails, and the log says which artifact."""
+    result = await run(tmp_path, steps("{uses: actions/download-artifact@v4, with: {name: gone}}", TEST))
+    assert result.outcome is JobOutcome.FAILED
+    assert "no job of this run kept an artifact gone" in log_of(result)
+
+
+BACKEND = """
+import io, tarfile, zipfile
+
+def build_sdist(folder, config_settings=None):
+    with tarfile.open(folder + "/x-1.0.tar.gz", "w:gz") as made:
+        for name in ("pyproject.toml", "backend.py"):
+            made.add(name, "x-1.0/" + name)
+        text = b"Name: x\\nVersion: 1.0\\nClassifier: Programming Language :: Python :: 3.12\\n"
+        facts = tarfile.TarInfo("x-1.0/PKG-INFO")
+        facts.size = len(text)
+        made.addfile(facts, io.BytesIO(text))
+    return "x-1.0.tar.gz"
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(folder + "/x-1.0-py3-none-any.whl", "w") as made:
+        made.writestr("x-1.0.dist-info/METADATA", "Name: x\\nVersion: 1.0\\n")
+    return "x-1.0-py3-none-any.whl"
+"""
+INSPECTED = """
+on: push
+jobs:
+  build:
+    runs-on: ubuntu-latest
+    outputs: {pythons: "${{ steps.baipp.outputs.supported_python_classifiers_json_array }}"}
+    steps:
+      - uses: actions/checkout@v4
+      - {uses: hynek/build-and-inspect-python-package@v2, id: baipp}
+  test:
+    needs: build
+    runs-on: ubuntu-latest
+    strategy:
+      matrix: {python: "${{ fromJson(needs.build.outputs.pythons) }}"}
+    steps:
+      - {uses: actions/download-artifact@v4, with: {name: Packages, path: dist}}
+      - {name: test, run: 'ls dist; test -f dist/x-1.0.tar.gz -a -f dist/x-1.0-py3-none-any.whl'}
+      - {run: 'test "${{ needs.build.outputs.pythons }}" = "[3.12]"'}
+"""
+
+
+async def test_a_package_is_built_for_the_job_that_tests_it(tmp_path: pathlib.Path) -> None:
+    """`build-and-inspect-python-package` builds with uv, keeps the packages, and says what they support."""
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    files = {"pyproject.toml": project + '[project]\nname = "x"\nversion = "1.0"\n', "backend.py": BACKEND}
+    result = await run(tmp_path, INSPECTED, files, matrix={"python": "3.12"})
+    assert result.outcome is JobOutcome.PASSED, log_of(result)

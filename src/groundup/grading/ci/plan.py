@@ -19,7 +19,7 @@ _KIND_OF_STUB: Mapping[str, Tool] = {
     "python": "python", "pdm": "python", "uv": "python", "poetry": "python", "hatch": "python",
     "node": "node", "pnpm": "node", "npm_install": "node",
     "rust": "rust", "cargo": "rust", "cargo_tool": "rust", "wasmtime": "rust", "dotnet": "dotnet",
-    "ruff": "python",
+    "ruff": "python", "build_and_inspect": "python",
 }  # fmt: skip
 _WORDS: Mapping[Tool, re.Pattern[str]] = {
     kind: re.compile(rf"\b(?:{language.programs})\b") for kind, language in SETUPS.items()

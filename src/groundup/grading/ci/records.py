@@ -103,6 +103,8 @@ TEMPORARY = f"{_FILES}/temp"
 TOOLS = f"{_FILES}/tools"
 FOLDER_VARIABLE = "GROUNDUP_CI_FOLDER"
 """Names a step's working directory, relative to the repository."""
+ARTIFACTS = "/opt/groundup-artifacts"
+"""In the steps' sandbox: what a job keeps for the jobs that need it, one folder for each artifact."""
 SUPPLIES = "/opt/groundup-ci"
 """In the steps' sandbox: programs that stand-ins call."""
 _PLACE = re.compile(

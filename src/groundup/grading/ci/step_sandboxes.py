@@ -24,6 +24,7 @@ from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_programs
 from groundup.grading.ci.plan import DEFAULT_PYTHON, MINORS, Tools, python_asked_by_file, python_minors, substitute
 from groundup.grading.ci.records import (
+    ARTIFACTS,
     SUPPLIES,
     TEMPORARY,
     TOOLS,
@@ -200,6 +201,8 @@ class StepEquipment:
     toolchains: tuple[Toolchain, ...]
     wanted: LendingRules | None
     programs: Path
+    artifacts: Path
+    """What jobs keep for each other: the same folder in all sandboxes of a run."""
     substitutes: tuple[str, ...]
     lent: list[RegistrySet]
 
@@ -217,7 +220,9 @@ async def prepare(
     pythons = await _pythons(tools, tree, bench)
     toolchains = await _toolchains(tools, builder)
     programs = bench.scratch / "programs"
-    programs.mkdir()
+    artifacts = bench.scratch / "artifacts"
+    for folder in (programs, artifacts):
+        folder.mkdir()
     write_programs(programs)
     reported = [python.substitute for python in pythons]
     for chain in toolchains:
@@ -231,6 +236,7 @@ async def prepare(
         toolchains=toolchains,
         wanted=wanted,
         programs=programs,
+        artifacts=artifacts,
         substitutes=tuple(dict.fromkeys(one for one in reported if one)),
         lent=[],
     )
@@ -339,6 +345,7 @@ class StepSandboxes:
                 Mount(source=folder / "home", target=_HOME, writable=True),
                 Mount(source=folder / "tmp", target="/tmp", writable=True),  # noqa: S108  # the guest's
                 Mount(source=prepared.programs, target=f"{SUPPLIES}/bin"),
+                Mount(source=prepared.artifacts, target=ARTIFACTS, writable=True),
                 Mount(source=uv_program(), target=f"{SUPPLIES}/uv/uv"),
                 *mounts.values(),
             ),
