@@ -6,10 +6,10 @@
 
 The frame is Debian 12: packages `python3-*`, `node-*` and `librust-*` whose Homepage is a repository on GitHub
 (AVAILABLE is what `apt-cache dumpavail` prints), without those whose name this project held anywhere before the
-draw. In the order of the seed the first 14, 13 and 13 were taken that had ever had a file in `.github/workflows` and
-could be fetched. They stand in `samples/fresh_repositories.jsonl` with the newest commit then and, written after the
-run, what a person found to be the cause (`cause`) where no valid instance came of one, whether the printed cause says
-so (`agrees`), and whether it has no test job or declares nothing that is needed at run time (`outside`).
+draw. In the order of the seed the first 14, 13 and 13 were taken that had ever had a file in `.github/workflows`
+and could be fetched. They stand in `samples/fresh_repositories.jsonl` with the newest commit then. What a person
+wrote after the run: the cause where no valid instance came of one (`cause`), whether the printed cause says so
+(`agrees`), and whether it has no test job or declares nothing that is needed at run time (`outside`).
 
 `run` needs the setting `git_mirror` where the repositories are not fetched from GitHub. It continues after an
 interruption: instances and validations that are there are kept.
