@@ -29,6 +29,9 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "builder": {
         "local": "groundup.environments.local:create",
     },
+    "fleet": {
+        "dask": "groundup.fleet.driver:open_fleet",
+    },
     "listing": {
         "nl2repobench": "groundup.suites.nl2repobench.listing:shipped_rows",
     },
@@ -39,6 +42,7 @@ A suite and a sandbox are functions `create(settings: Settings)`, returning a `S
 an agent is a function `create(options: Mapping[str, JsonValue])`, returning an `Agent`;
 a listing is a function that returns a suite's version and its `task_rows` as they are without data, and imports
 little;
+a fleet is `open(request: FleetRequest, warn)`, an asynchronous context with a `Fleet`;
 a builder is `create(settings: Settings, provider: SandboxProvider)`, returning an `EnvironmentBuilder`.
 """
 

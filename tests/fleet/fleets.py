@@ -1,6 +1,7 @@
 """Fleets for tests: the real command as a process, with nodes on this machine."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from groundup.fleet.clusters import configure
+from groundup.fleet.extra import distributed
 from tests.patience import patient
 
 ROOT = Path(__file__).parents[2]
@@ -31,9 +35,21 @@ class RunningFleet:
             time.sleep(0.05)
 
     def nodes(self) -> list[int]:
-        """Return the process numbers of the nodes that joined, in that order."""
-        lines = [line for line in self.log.read_text().splitlines() if " joined " in line]
-        return [int(line.split()[1].rpartition(":")[2]) for line in lines]
+        """Return the process numbers of the nodes that came, in that order."""
+        return [int(pid) for pid in re.findall(r" is there: process (\d+) on ", self.log.read_text())]
+
+
+def worker_here() -> Any:
+    """Return a cluster of Dask's own with a worker in this process, which runs one thing at a time."""
+    configure()
+    return distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address=None,
+    )
 
 
 def standing_in(folder: Path, name: str, script: str) -> Path:
@@ -71,7 +87,7 @@ def fleet_of(
         )
         fleet = RunningFleet(process, file, log)
         try:
-            fleet.said(" joined ", nodes)
+            fleet.said(" is there: ", nodes)
             yield fleet
         finally:
             process.send_signal(signal.SIGINT)

@@ -1,6 +1,5 @@
 """Runs on fleets of real nodes: the same folder as on one machine, whatever dies on the way."""
 
-import asyncio
 import json
 import multiprocessing
 import os
@@ -17,10 +16,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from groundup.api.fleet import join_fleet, look
 from groundup.domain.errors import MachineError, UsageError
-from groundup.fleet.addresses import FleetAddress, parsed, read_address
-from groundup.fleet.driver import SLOT, Fleet
-from groundup.fleet.nodes import NodeSize, slurm_nodes, ssh_nodes
+from groundup.fleet.addresses import FleetAddress, parsed, read_address, with_new_keys
+from groundup.fleet.clusters import ssh_nodes
+from groundup.fleet.driver import Fleet
+from groundup.fleet.node import MEMORY
 from groundup.fleet.orders import NodeAnswer, Order, pack_answer
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
@@ -144,8 +145,11 @@ def test_a_killed_node_loses_nothing_and_another_joins(
                 os.kill(first, signal.SIGKILL)
 
         result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=kill)
-        fleet.said(" joined ", 3)
-        assert len(list((tmp_path / "t").glob("groundup-*/scratch/node-*"))) == 2
+        fleet.said(" is there: ", 3)
+        until = time.monotonic() + patient(60)
+        while len(list((tmp_path / "t").glob("groundup-*/scratch/node-*"))) != 2:
+            assert time.monotonic() < until
+            time.sleep(0.05)
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
     assert sorted(line.attempt.task for line in lines) == sorted(behaviours)
 
@@ -195,73 +199,48 @@ def test_a_run_s_folder_shows_its_nodes_while_it_goes_on(
     assert RunFolder(result.folder).fleet() is None
 
 
-async def test_a_node_s_own_counts_are_believed_only_as_far_as_they_are_counts() -> None:
-    """A worker that somebody has taken over must not stop the driver."""
-    said: list[object] = [
-        {"groundup": {"grading": 3, "arriving": 1}},
-        {"groundup": {"name": "x"}},
-        {"groundup": 7},
-    ]
-    workers = {
-        f"tcp://{number}": {"name": number, "nthreads": 2, "resources": {}, "metrics": one}
-        for number, one in enumerate(said)
-    }
+def fleet_with(workers: Mapping[str, object], said: Callable[[str], None] = print) -> Fleet:
+    """Return a connection to a scheduler that has *workers* now."""
 
     async def identity(n_workers: int) -> object:
-        return {"workers": workers}
+        return {"workers": dict(workers)}
 
-    fleet = Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", print)
-    await fleet.refresh()
+    return Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", said)
+
+
+def a_worker(name: str, slots: int = 1, memory_mb: int = 1000, **metrics: object) -> dict[str, object]:
+    """Return what a scheduler says of a node."""
+    return {"name": name, "nthreads": slots, "resources": {MEMORY: memory_mb}, "metrics": metrics}
+
+
+async def test_a_node_s_own_counts_are_believed_only_as_far_as_they_are_counts() -> None:
+    """A worker that somebody has taken over must not stop the driver."""
+    said: list[object] = [{"grading": 3, "arriving": 1}, {"name": "x"}, 7]
+    fleet = fleet_with({str(number): a_worker(str(number), groundup=one) for number, one in enumerate(said)})
+    await fleet.look()
     found = [(one.name, one.grading, one.arriving) for one in fleet.standing().nodes]
     assert found == [("0", 3, 1), ("1", 0, 0), ("2", 0, 0)]
 
 
-async def test_nodes_that_come_and_go_later_are_named() -> None:
+async def test_nodes_that_come_go_and_rest_later_are_named() -> None:
     """Those of the beginning are not announced: everybody expects them."""
-    workers = {"tcp://a": {"name": "a", "nthreads": 2, "resources": {}}}
-
-    async def identity(n_workers: int) -> object:
-        return {"workers": dict(workers)}
-
-    said: list[str] = []
-    fleet = Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", said.append)
-    await fleet.refresh()
-    assert (said, fleet.size.room) == ([], 3)
-    workers["tcp://b"] = {"name": "b", "nthreads": 1, "resources": {SLOT: 4}}
-    await fleet.refresh()
+    workers, said = {"tcp://a": a_worker("a", 2)}, list[str]()
+    fleet = fleet_with(workers, said.append)
+    await fleet.look()
+    assert (said, fleet.slots) == ([], {"tcp://a": 2})
+    workers["tcp://b"] = a_worker("b", 4)
+    await fleet.look()
+    workers["tcp://a"] = a_worker("a", 2, 0)
+    await fleet.look()
+    assert fleet.slots == {"tcp://b": 4}
     workers.clear()
-    await fleet.refresh()
-    assert said == [
-        "the node b joined, with 4 slots",
-        "the node tcp://a was lost; what it did is done again",
-        "the node tcp://b was lost; what it did is done again",
-        "no node is left; the run waits for one",
+    await fleet.look()
+    assert said[:2] == [
+        "the node b is there, with 4 slots",
+        "the node a rests, for its disk is full; free some there",
     ]
-
-
-class Patient(Fleet):
-    """Hardly ever looks by itself."""
-
-    look_s = 10_000.0
-
-
-async def test_a_node_that_says_that_it_came_is_seen_at_once() -> None:
-    """A run that goes on does not wait for its next look at the fleet."""
-    workers = {"tcp://a": {"name": "a", "nthreads": 1, "resources": {}}}
-
-    async def identity(n_workers: int) -> object:
-        return {"workers": dict(workers)}
-
-    seen = asyncio.Event()
-    client = SimpleNamespace(scheduler=SimpleNamespace(identity=identity))
-    fleet = Patient(client, "tcp://s", lambda message: seen.set())
-    await fleet.refresh()
-    watching = asyncio.create_task(fleet.watch())
-    workers["tcp://b"] = {"name": "b", "nthreads": 2, "resources": {}}
-    fleet.joined((0, {}))
-    await asyncio.wait_for(seen.wait(), patient(30))
-    watching.cancel()
-    assert fleet.size.room == 5
+    assert set(said[2:4]) == {f"the node {name} left; what it had is done elsewhere" for name in "ab"}
+    assert said[4:] == ["no node is left; the run waits for one"]
 
 
 class Answering(Fleet):
@@ -269,7 +248,7 @@ class Answering(Fleet):
 
     found = "sha256:1"
 
-    async def _sent(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
+    async def _done(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
         self.order, self.near = Order.model_validate_json(order), near
         layers = {"python/sha256:0": self.found}
         return pack_answer(NodeAnswer(node="a", address=self.address, verdict=VERDICT, layers=layers), {})
@@ -279,13 +258,13 @@ class Answering(Fleet):
 
 async def test_a_task_goes_to_nodes_that_have_its_layers() -> None:
     """As far as they have slots; others hear whom to ask, and what the first node found in each layer."""
-    workers = {f"tcp://{name}": {"name": name, "nthreads": 1, "resources": {}} for name in "abc"}
+    workers = {f"tcp://{name}": a_worker(name) for name in "abc"}
 
     async def identity(n_workers: int) -> object:
-        return {"workers": workers}
+        return {"workers": dict(workers)}
 
     fleet = Answering(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", print)
-    await fleet.refresh()
+    await fleet.look()
     await fleet.answer(an_order(), b"", 0)
     assert (fleet.near, fleet.order.holders, fleet.order.layers) == ([], (), {})
     await fleet.answer(an_order(), b"", 0)
@@ -296,7 +275,7 @@ async def test_a_task_goes_to_nodes_that_have_its_layers() -> None:
     await fleet.answer(an_order(), b"", 0)
     assert fleet.order.holders == ("tcp://a",)
     del workers["tcp://a"]
-    await fleet.refresh()
+    await fleet.look()
     await fleet.answer(an_order(), b"", 0)
     assert not fleet.near
     assert not fleet.order.holders
@@ -347,12 +326,23 @@ def test_addresses_that_are_none_are_named(tmp_path: Path) -> None:
 
 def test_other_machines_get_the_address_on_standard_input() -> None:
     """No key stands in a command line, where every user could read it."""
-    (alpha,) = ssh_nodes(["alpha"], NodeSize(4, 0), "/opt/a b/groundup")
+    (alpha,) = ssh_nodes(["alpha"], 4, None, "/opt/a b/groundup")
     assert alpha.argv[-2:] == ("alpha", "'/opt/a b/groundup' fleet join - --slots 4")
-    slurm, *others = slurm_nodes(3, NodeSize(4, 8000), "groundup", ["--nodelist=a,b"])
-    assert len(others) == 2
-    assert slurm.argv[0] == "srun"
-    assert {"--ntasks=1", "--cpus-per-task=4", "--mem=8000M", "--nodelist=a,b"} <= set(slurm.argv)
+
+
+def test_wrong_keys_are_told_from_a_scheduler_that_is_gone(fleet: RunningFleet, tmp_path: Path) -> None:
+    """A run, `fleet doctor` and `fleet join` say so at once."""
+    file = tmp_path / "others.json"
+    file.write_text(with_new_keys(read_address(str(fleet.file)).scheduler).model_dump_json())
+    settings = Settings(cache_dir=tmp_path / "c", output=tmp_path / "runs", builder=BUILDER)
+    asked = (
+        lambda: api.run(oracle(), RunOptions(workers=str(file)), settings, run_id="none"),
+        lambda: look(str(file), "fake"),
+        lambda: join_fleet(str(file), 1, 100, print),
+    )
+    for ask in asked:
+        with pytest.raises(UsageError, match="does not take these keys"):
+            ask()
 
 
 def test_a_node_over_ssh_joins_and_works(settings: Settings, tmp_path: Path) -> None:

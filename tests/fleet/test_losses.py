@@ -21,19 +21,22 @@ import pytest
 from cryptography import x509
 
 from groundup.api.fleet import look
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import MachineError
 from groundup.domain.version import __version__
 from groundup.fleet.addresses import FleetAddress, read_address, with_new_keys
 from groundup.fleet.driver import Fleet
+from groundup.fleet.extra import distributed
+from groundup.fleet.node import NodePlugin
+from groundup.fleet.orders import NodeAnswer
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event, Warned
 from groundup.sandbox.bubblewrap import find_bubblewrap
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.store.records import Predictions
-from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of
-from tests.fleet.test_fleet import files, on, untimed
+from groundup.store.records import FleetFile, Predictions
+from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
+from tests.fleet.test_fleet import a_worker, files, on, untimed
 from tests.fleet.test_orders import an_order
 from tests.needs import lack
 from tests.patience import patient
@@ -67,27 +70,59 @@ def test_a_node_that_shares_no_file_with_the_driver_leaves_what_a_local_run_leav
     """Another user, another home, another temporary folder and cache: all it has came over the connections."""
     configuration = oracle("tests.runs.toy:create_written")
     here = api.run(configuration, RunOptions(use_cache=False), settings, run_id="here")
-    with fleet_apart(tmp_path, 50_000_000) as fleet:
+    with fleet_apart(tmp_path, 400_000_000) as fleet:
         there = api.run(configuration, on(fleet), settings, run_id="there")
     assert (here.exit_code, there.exit_code) == (0, 0)
     assert untimed(here.folder) == untimed(there.folder)
     assert files(here.folder) == files(there.folder)
 
 
-def test_a_node_whose_disk_is_full_does_not_draw_attempts_to_itself(
+def test_a_node_without_the_data_gets_it_from_the_driver(settings: Settings, tmp_path: Path) -> None:
+    """It sees nothing of this machine's; another version of the data goes there by the next run, too."""
+    data = settings.data / "toy" / "data"
+    data.mkdir(parents=True)
+    with fleet_apart(tmp_path, 400_000_000) as fleet:
+        for version in ("1", "2"):
+            (data / "version").write_text(version)
+            result = api.run(oracle("tests.runs.toy:create_of_data"), on(fleet), settings, run_id=version)
+            assert (result.exit_code, result.owed) == (0, 0)
+
+
+def test_a_node_with_too_little_room_rests(settings: Settings, predict: Predict, tmp_path: Path) -> None:
+    """It would fail faster than others work; it gets nothing, `fleet doctor` names it, and no try is lost."""
+    behaviours = {f"task-{number:04}": "sleep 0.2" for number in range(10)}
+    configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
+    configuration = configuration.model_copy(update={"tasks": tuple(behaviours)})
+    shown: list[FleetFile] = []
+
+    def see(event: Event) -> None:
+        if isinstance(event, AttemptEnded):
+            shown.extend(filter(None, [RunFolder(settings.output / "full").fleet()]))
+
+    with fleet_apart(tmp_path, 100_000_000, "--local", "1", nodes=2) as fleet:
+        found = look(str(fleet.file), "tests.runs.toy:create_provider")
+        result = api.run(configuration, on(fleet, retries=0), settings, run_id="full", progress=see)
+    assert (result.exit_code, result.owed) == (0, 0)
+    assert sorted(one.problem or "" for one in found) == ["", "it rests: less than 256 MB are free on its disk"]
+    assert {tuple(sorted((one.rests, one.grading) for one in now.nodes))[1] for now in shown} == {(True, 0)}
+
+
+def test_a_node_whose_disk_fills_up_rests_and_works_again(
     settings: Settings, predict: Predict, tmp_path: Path
 ) -> None:
-    """It fails faster than others work; they get what it cannot do, without a try of the run."""
-    predictions = predict({f"task-{number:04}": "sleep 0.2" for number in range(10)})
-    for number in range(10):
-        (Path(predictions.path) / f"task-{number:04}" / "blob").write_bytes(os.urandom(1_500_000))
-    seen: list[Event] = []
-    with fleet_apart(tmp_path, 1_000_000, "--local", "1", nodes=2) as fleet:
-        configuration = evaluation(predictions, "tests.runs.toy:create")
-        configuration = configuration.model_copy(update={"tasks": tuple(f"task-{n:04}" for n in range(10))})
-        result = api.run(configuration, on(fleet, retries=0), settings, run_id="full", progress=seen.append)
+    """What it could not do is done, without a try of the run; here by the same node, for there is no other."""
+    predictions = predict({f"task-{number:04}": f"full {tmp_path / 'was-full'}" for number in range(4)})
+    plugin = NodePlugin()
+    plugin.resting_s = 0.1
+    with (
+        worker_here() as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        client.register_plugin(plugin)
+        options = RunOptions(workers=cluster.scheduler.address, retries=0, use_cache=False)
+        result = api.run(evaluation(predictions, "tests.runs.toy:create"), options, settings, run_id="full")
     assert (result.exit_code, result.owed) == (0, 0)
-    assert any("it gets nothing for 60 s" in event.message for event in seen if isinstance(event, Warned))
+    assert (tmp_path / "was-full").exists()
 
 
 def test_a_node_with_another_groundup_is_refused_by_name(settings: Settings, tmp_path: Path) -> None:
@@ -218,30 +253,36 @@ def joined(address: FleetAddress, fleet: RunningFleet) -> Iterator["subprocess.P
             process.kill()
 
 
-async def test_an_attempt_that_only_lost_nodes_may_do_is_given_back() -> None:
+async def test_an_attempt_that_only_lost_nodes_may_do_is_sent_again() -> None:
     """Others refused the run; Dask would keep for ever what only nodes that are gone may do."""
-    workers = {f"tcp://{name}": {"name": name, "nthreads": 1, "resources": {}} for name in "ab"}
+    workers = {f"tcp://{name}": a_worker(name) for name in "ab"}
+    allowed: list[object] = []
+    twice = asyncio.Event()
 
     async def identity(n_workers: int) -> object:
         return {"workers": dict(workers)}
 
-    def submit(*given: object, **limits: Any) -> object:
-        assert limits["workers"] == ["tcp://b"]
+    def submit(*given: object, **demands: Any) -> object:
+        allowed.append(demands.get("workers"))
+        if len(allowed) == 2:
+            twice.set()
         return SimpleNamespace(result=lambda: asyncio.Event().wait(), release=lambda: None)
 
-    client = SimpleNamespace(scheduler=SimpleNamespace(identity=identity), submit=submit)
-    fleet = Fleet(client, "tcp://s", print)
-    fleet.look_s = 0.01
-    await fleet.refresh()
-    await fleet._refused_by("a", "tcp://a", "it is old")
+    fleet = Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity), submit=submit), "tcp://s", print)
+    await fleet.look()
+    fleet._refused_by(NodeAnswer(node="a", address="tcp://a"), "it is old")
     asked = asyncio.create_task(fleet.answer(an_order(), b"", 0))
-    await asyncio.sleep(0.1)
-    assert not asked.done()
+    await asyncio.sleep(0)
     del workers["tcp://b"]
-    workers["tcp://c"] = {"name": "c", "nthreads": 1, "resources": {}}
-    await fleet.refresh()
-    with pytest.raises(InfrastructureError, match="that could work on it were lost"):
-        await asyncio.wait_for(asked, patient(10))
+    workers["tcp://c"] = a_worker("c")
+    await fleet.look()
+    await asyncio.wait_for(twice.wait(), patient(30))
+    asked.cancel()
+    assert allowed == [["tcp://b"], ["tcp://c"]]
+    del workers["tcp://c"]
+    await fleet.look()
+    with pytest.raises(MachineError, match="no node can work on this run; the last one was a: it is old"):
+        fleet._refused_by(NodeAnswer(node="a", address="tcp://a"), "it is old")
 
 
 def test_a_node_whose_clock_is_behind_is_let_in() -> None:

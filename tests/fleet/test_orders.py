@@ -1,6 +1,8 @@
 """What travels between driver and nodes: whole, checked, and never a reason to blame a submission."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from groundup.domain.verdicts import GraderIdentity, Score, Status, TestResult, 
 from groundup.domain.version import __version__
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet import node
+from groundup.fleet.extra import distributed
 from groundup.fleet.orders import (
     NodeAnswer,
     Order,
@@ -25,6 +28,7 @@ from groundup.fleet.orders import (
 )
 from groundup.models import protocol
 from groundup.trees.digest import tree_digest
+from tests.fleet.fleets import worker_here
 
 VERDICT = Verdict(
     status=Status.GRADED,
@@ -131,15 +135,28 @@ def an_order(**fields: object) -> Order:
     return Order.model_validate({**usual, **fields})
 
 
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Any]:
+    """Return what reaches a node in this process."""
+    with (
+        worker_here() as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        client.register_plugin(node.NodePlugin())
+        yield client
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [({"groundup": "0.0.1"}, "the run groundup 0.0.1"), ({}, "its sandbox is"), ({"identity": True}, "its code")],
 )
-def test_a_node_that_differs_from_the_run_says_so_instead_of_grading(fields: dict[str, object], why: str) -> None:
+def test_a_node_that_differs_from_the_run_says_so_instead_of_grading(
+    worker: Any, fields: dict[str, object], why: str
+) -> None:
     """Other versions, another sandbox, or other code under the same version."""
     identity = dict(node.NodeIdentity.model_validate_json(node.identify("tests.runs.toy:create_provider")).sandbox)
     given_identity = identity if fields.pop("identity", False) else {"sandbox": "another"}
     order = an_order(**{"groundup": __version__, "sandbox_identity": given_identity, **fields})
-    answer, _ = read_answer(node.grade(order.model_dump_json().encode(), b""))
+    answer, _ = read_answer(worker.submit(node.grade, order.model_dump_json().encode(), b"").result())
     assert answer.verdict is None
     assert why in str(answer.refused)

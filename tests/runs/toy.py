@@ -16,6 +16,7 @@ from groundup.domain.errors import (
     SandboxError,
     SubmissionError,
     TaskError,
+    UsageError,
 )
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
@@ -30,6 +31,7 @@ from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.base import Graded, Grader, Suite
+from groundup.suites.pulling import data_folder
 
 BEHAVIOUR = "behaviour"
 """The file of a submission that says how grading goes: a word, perhaps with a number."""
@@ -63,6 +65,15 @@ def _passing(word: str, argument: str, bench: Bench) -> int:
     turns = len(Path(argument).read_text()) if Path(argument).exists() else 0
     Path(argument).write_text("x" * (turns + 1))
     return 2 - turns % 2
+
+
+def _fill(place: str) -> None:
+    """Have no room left on the disk; with a *place*, as long as there is nothing."""
+    if place and Path(place).exists():
+        return
+    if place:
+        Path(place).write_text("been here")
+    raise OSError(28, "No space left on device", "/somewhere")
 
 
 class ToyGrader(Grader):
@@ -137,7 +148,7 @@ class ToyGrader(Grader):
             case "crash":
                 raise ZeroDivisionError("a bug of the grader")
             case "full":
-                raise OSError(28, "No space left on device", "/somewhere")
+                _fill(argument)
             case "timeout":
                 return self._graded(0, (Reason(stage=Stage.TIMEOUT, message="too slow"),), cacheable=False)
             case "fail":
@@ -431,3 +442,11 @@ class ToyBuilder(EnvironmentBuilder):
 def create_builder(settings: Settings, provider: SandboxProvider) -> ToyBuilder:
     """Return a builder."""
     return ToyBuilder()
+
+
+def create_of_data(settings: Settings) -> Suite:
+    """Return the suite whose tasks have the data of this name; it cannot be had without."""
+    folder = data_folder("toy", settings)
+    if folder is None:
+        raise UsageError("this machine has no data of toy; run `groundup data pull toy`")
+    return ToySuite(2, version=(folder / "version").read_text())

@@ -258,14 +258,13 @@ class FleetFlags(TypedDict, total=False):
 
     local: Annotated[int, FlagHelp("Nodes on this machine.", "Nodes", least=0)]
     ssh: Annotated[Names, FlagHelp("A node on each of these hosts, by `ssh`.", "Nodes", metavar="HOSTS")]
-    slurm: Annotated[int, FlagHelp("Nodes as jobs of Slurm, by `srun`.", "Nodes", least=0)]
+    slurm: Annotated[int, FlagHelp("Nodes as jobs of Slurm.", "Nodes", least=0)]
     slurm_option: Annotated[
-        Names, FlagHelp("A further word for `srun`; can be repeated.", "Nodes", metavar="WORD")
+        Names, FlagHelp("A further word for `sbatch`; can be repeated.", "Nodes", metavar="WORD")
     ]
-    kubernetes: Annotated[int, FlagHelp("Nodes as pods of a cluster, by `kubectl`.", "Nodes", least=0)]
-    image: Annotated[str, FlagHelp("The pods' image, which has groundup and its extra.", "Nodes", metavar="NAME")]
-    kubectl_option: Annotated[
-        Names, FlagHelp("A further word for `kubectl`; can be repeated.", "Nodes", metavar="WORD")
+    minimum: Annotated[
+        int | None,
+        FlagHelp("Nodes that stay when there is nothing to do (default: all).", "Nodes", least=0),
     ]
     program: Annotated[str, FlagHelp("What groundup is called on other machines.", "Nodes")]
     slots: Annotated[

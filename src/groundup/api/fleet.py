@@ -15,42 +15,44 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import is_loopback
 from groundup.domain.version import __version__
 from groundup.fleet.addresses import parsed, read_address
-from groundup.fleet.kubernetes import ClusterNodes
-from groundup.fleet.node import NodeIdentity
-from groundup.fleet.nodes import (
-    Launch,
+from groundup.fleet.clusters import (
     NodeSize,
+    NodesWanted,
     Report,
     SchedulerPlace,
-    identities,
     join,
-    local_nodes,
     serve_fleet,
-    slurm_nodes,
     ssh_nodes,
 )
+from groundup.fleet.driver import connected
+from groundup.fleet.node import NodeIdentity
 from groundup.runs.scheduler import machine_memory_mb
 
 _SHARE = 0.8
 
 
-def launches(flags: FleetFlags) -> list[Launch]:
-    """Return what is to be started. Raises `UsageError`."""
+def wanted(flags: FleetFlags) -> NodesWanted:
+    """Return which nodes Dask shall run. Raises `UsageError`."""
     local, slurm = flags.get("local") or 0, flags.get("slurm") or 0
-    slots = flags.get("slots") or len(os.sched_getaffinity(0))
-    memory_mb, program = flags.get("memory_mb"), flags.get("program") or "groundup"
-    here = NodeSize(slots, memory_mb or int(machine_memory_mb() * _SHARE) // max(local, 1))
-    there = NodeSize(slots, memory_mb or 0)
-    caches = flags.get("caches")
-    found: list[Launch] = local_nodes(local, here, Path(caches) if caches else None)
-    found += ssh_nodes(names(flags.get("ssh"), "--ssh") or (), there, program)
-    if slurm:
-        found += slurm_nodes(slurm, there, program, _words(flags.get("slurm_option")))
-    if pods := flags.get("kubernetes") or 0:
-        if not (image := flags.get("image")):
-            raise UsageError("name an image that has groundup and its extra `fleet`, with --image")
-        found.append(ClusterNodes(pods, there, image, program, _words(flags.get("kubectl_option"))))
-    return found
+    if local and slurm:
+        raise UsageError("a fleet has nodes here or in Slurm, and adds others by --ssh and `groundup fleet join`")
+    memory_mb, caches, most = flags.get("memory_mb"), flags.get("caches"), local or slurm
+    if slurm and not memory_mb:
+        raise UsageError("say how much memory a job of Slurm gets, with --memory-mb")
+    least = flags.get("minimum")
+    if least is not None and least > most:
+        raise UsageError(f"--minimum {least} is more than the {most} nodes that the fleet may have")
+    return NodesWanted(
+        minimum=most if least is None else least,
+        maximum=most,
+        size=NodeSize(_slots(flags), memory_mb or int(machine_memory_mb() * _SHARE) // max(local, 1)),
+        caches=Path(caches).absolute() if caches else None,
+        slurm=_words(flags.get("slurm_option")) if slurm else None,
+    )
+
+
+def _slots(flags: FleetFlags) -> int:
+    return flags.get("slots") or len(os.sched_getaffinity(0))
 
 
 def _words(given: Names) -> tuple[str, ...]:
@@ -71,7 +73,9 @@ def up(report: Report, **flags: Unpack[FleetFlags]) -> None:
     if keys and file is None:
         raise UsageError("name a file for the address and the keys, with --address-file; or use --no-keys")
     place = SchedulerPlace(host, given.get("port") or 0, keys, given.get("lost_after") or 60)
-    serving = serve_fleet(place, Path(file) if file else None, launches(given), report)
+    hosts, program = names(given.get("ssh"), "--ssh") or (), given.get("program") or "groundup"
+    over_ssh = ssh_nodes(hosts, _slots(given), given.get("memory_mb"), program)
+    serving = serve_fleet(place, Path(file) if file else None, wanted(given), over_ssh, report)
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(_until_ended(serving))
 
@@ -88,16 +92,21 @@ def join_fleet(address: str, slots: int | None, memory_mb: int | None, report: R
     """Be a node until ^C or the scheduler's end; *address* `-` reads it from standard input."""
     found = parsed(sys.stdin.read(), "standard input") if address == "-" else read_address(address)
     size = NodeSize(slots or len(os.sched_getaffinity(0)), memory_mb or int(machine_memory_mb() * _SHARE))
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(join(found, size, report))
 
 
 def look(address: str, sandbox: str) -> list[NodeIdentity]:
     """Return what each node of the fleet is, its problem where it cannot work with this groundup."""
-    found = asyncio.run(identities(read_address(address), sandbox))
+    found = asyncio.run(_identities(address, sandbox))
     return [
         one
         if one.problem or one.groundup == __version__  # a silent one has a problem
         else one.model_copy(update={"problem": f"has groundup {one.groundup}, this is {__version__}"})
         for one in found
     ]
+
+
+async def _identities(address: str, sandbox: str) -> list[NodeIdentity]:
+    async with connected(read_address(address), lambda message: None) as fleet:
+        return await fleet.identities(sandbox)

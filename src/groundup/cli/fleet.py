@@ -15,13 +15,13 @@ EXAMPLES: dict[str, Examples] = {
             "groundup fleet up --ssh alpha,beta --host 10.0.0.5 --address-file fleet.json",
         ),
         (
-            "Ten nodes as jobs of Slurm",
-            "groundup fleet up --slurm 10 --slots 8 --memory-mb 30000 --host 10.0.0.5 --address-file fleet.json",
+            "Up to ten nodes while there is work",
+            "groundup fleet up --local 10 --minimum 0 --address-file fleet.json",
         ),
         (
-            "Ten pods of a Kubernetes cluster",
-            "groundup fleet up --kubernetes 10 --image registry.example/groundup:1 --slots 8 --memory-mb 30000 "
-            "--host 10.0.0.5 --kubectl-option=--namespace=mine --address-file fleet.json",
+            "The same as jobs of Slurm",
+            "groundup fleet up --slurm 10 --minimum 0 --slots 8 --memory-mb 30000 --host 10.0.0.5 "
+            "--address-file fleet.json",
         ),
         ("Grade on it", "groundup evaluate nl2repobench -p predictions/ --workers fleet.json"),
         (

@@ -1,29 +1,24 @@
 """Where a fleet's scheduler is, and the keys that let a driver and nodes in."""
 
-import importlib
+import asyncio
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
-from groundup.domain.errors import MissingExtraError, UsageError
+from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.records import Record, plainly
+from groundup.fleet.extra import distributed
 from groundup.trees.walking import read_regular
 
 _FILE_BYTES = 1024 * 1024
+_PATIENCE_S = 15.0
 _CLOCKS_APART = timedelta(days=2)
 _KEPT = timedelta(days=365)
 """A fleet's keys are good for so long."""
-
-
-def distributed() -> Any:
-    """Return Dask's module, which is imported late. Raises `MissingExtraError` where the extra is absent."""
-    try:
-        return importlib.import_module("distributed")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("fleets need Dask; install it with `pip install 'groundup[fleet]'`") from error
 
 
 class FleetAddress(Record):
@@ -73,7 +68,7 @@ def security(address: FleetAddress) -> Any:
             )
         return None
     try:
-        made = distributed().Security(
+        made = distributed.Security(
             require_encryption=True,
             tls_ca_file=address.ca,
             tls_client_cert=address.certificate,
@@ -89,9 +84,32 @@ def security(address: FleetAddress) -> Any:
     return made
 
 
+async def reach(address: FleetAddress) -> None:
+    """Connect to *address* once: Dask tries wrong keys over and over. Raises `UsageError`, or `MachineError`."""
+    place, keys = urlsplit(address.scheduler), security(address)
+    context = keys and keys.get_connection_args("client")["ssl_context"]
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            _, writer = await asyncio.open_connection(place.hostname, place.port, ssl=context)
+        writer.close()
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"the scheduler at {address.scheduler} does not take these keys; give the file that its own "
+            "`groundup fleet up` wrote"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise unreached(address, error) from error
+
+
+def unreached(address: FleetAddress, error: Exception) -> MachineError:
+    """Return what to raise where no scheduler answers."""
+    return MachineError(
+        f"no Dask scheduler answers at {address.scheduler}: {error}; start one with `groundup fleet up`"
+    )
+
+
 def with_new_keys(scheduler: str) -> FleetAddress:
     """Return *scheduler* with keys that are made now and stand in no file."""
-    distributed()
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -23,7 +23,8 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import GroundupError, InfrastructureError
 from groundup.domain.names import is_loopback
 from groundup.episodes.records import MemorySink
-from groundup.fleet.addresses import FleetAddress, distributed, security
+from groundup.fleet.addresses import FleetAddress, security
+from groundup.fleet.extra import distributed
 from groundup.fleet.orders import Play, named, raised
 from groundup.models.protocol import ChatModel
 
@@ -96,11 +97,13 @@ class Desk:
 @asynccontextmanager
 async def desk_at(address: FleetAddress) -> AsyncIterator[Desk]:
     """Yield the driver's desk for nodes of the fleet at *address*, where they reach it."""
-    dask, keys = distributed(), security(address)
+    keys = security(address)
     place = urlsplit(address.scheduler)
-    host = "127.0.0.1" if is_loopback(place.hostname or "") else dask.utils.get_ip(place.hostname, place.port)
+    host = (
+        "127.0.0.1" if is_loopback(place.hostname or "") else distributed.utils.get_ip(place.hostname, place.port)
+    )
     desk = Desk("")
-    server = dask.core.Server({_OPERATION: desk.answer})
+    server = distributed.core.Server({_OPERATION: desk.answer})
     try:
         await server.listen(f"{place.scheme}://{host}:0", **(keys.get_listen_args("worker") if keys else {}))
         desk.address = server.address

@@ -1,15 +1,17 @@
-"""A run's side of a fleet: it sends submissions to nodes and turns their answers into verdicts.
+"""A run's side of a fleet: it gives orders to Dask's scheduler and turns nodes' answers into verdicts.
 
-The driver alone makes submissions, holds secrets and writes the run's folder. A node that is lost is a failure of
-the infrastructure: the attempt is owed again, and a retry goes to another node.
+Dask decides which node gets what, brings nodes where it adapts a cluster to its queue, and does again what a lost
+node had. The driver alone makes submissions, holds secrets and writes the run's folder. What Dask gives up is a
+failure of the infrastructure: the attempt is owed again.
 """
 
 import asyncio
 import random
+import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,288 +20,270 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 
 from groundup.agents.base import Agent
-from groundup.domain.errors import InfrastructureError, MachineError
+from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError
 from groundup.domain.subjects import Submission
 from groundup.domain.version import __version__
+from groundup.environments.packing import pack_folder
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import EpisodeSink, EpisodeSpec
 from groundup.fleet import node
-from groundup.fleet.addresses import FleetAddress, distributed, read_address, security
+from groundup.fleet.addresses import FleetAddress, reach, read_address, security, unreached
 from groundup.fleet.agents import Desk, desk_at, identity_of
+from groundup.fleet.extra import distributed
 from groundup.fleet.orders import NodeAnswer, Order, Play, graded_by, made_by, pack_tree, read_answer, unpack_tree
 from groundup.grading.deciding import code_digest
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
+from groundup.runs.fleets import FleetRequest
 from groundup.store.records import FleetFile, NodeStanding
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
+from groundup.suites.pulling import data_folder, with_data_set
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 
-SLOT = "groundup-slot"
-"""The resource that each attempt takes one of, where workers offer it."""
-MEMORY = "groundup-mb"
-"""The memory in MiB that an attempt's grader reserves, where workers offer it."""
-_WAITING_S = 0.25
-"""Between looks for a node while there is none; at least so long between any two."""
+LOOK_S = 2.0
+"""Between looks at the nodes, for people and for what Dask would keep waiting for ever."""
 _SILENT_S = 30.0
 """A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
-_DIRECT_BYTES = 32 * 1024
-"""Submissions above this go to a node directly; smaller ones with the order, through the scheduler."""
-_RESTING_S = 60.0
-"""A node whose disk is full gets nothing for so long: failing at once, it would draw all attempts to itself."""
+_AHEAD = 16
+"""Orders beyond what the nodes can do now: by them Dask sees that more nodes are needed, and of how many."""
+_AFTER_FULL = 2
+"""To how many further nodes an order goes whose node had no room left on its disk."""
 _ASKED = 3
 """How many nodes another one may ask for a layer."""
+_DATA_BYTES = 256 * 2**20
+"""The most that is sent to nodes of a suite's data, packed; Dask's scheduler keeps it in memory."""
 _GRADING_PINS = ("suite", "grader version", "architecture")
-
-
-@dataclass
-class FleetSize:
-    """The nodes that are there, with the attempts that each takes at once and its memory in MiB (0: not known)."""
-
-    slots: Mapping[str, int] = field(default_factory=dict)
-    memory_mb: Mapping[str, int] = field(default_factory=dict)
-    nodes: tuple[NodeStanding, ...] = ()
-    bounded: bool = False
-    """Whether the workers offer groundup's resources."""
-
-    @property
-    def room(self) -> int:
-        """How many attempts are sent at once: a slot's worth, and one that waits at each node."""
-        return sum(self.slots.values()) + len(self.slots)
 
 
 class Fleet:
     """A connection to a scheduler whose workers are nodes."""
 
-    look_s = 2.0
-    """Between looks at the nodes, unless one says that it has come."""
     desk: Desk | None = None
     """Where agents on nodes reach the run's model; None where agents are on the driver's machine."""
+    data: tuple[str, str] | None = None
+    """The suite's data that nodes got from here."""
 
     def __init__(self, client: Any, address: str, warn: Callable[[str], None]) -> None:
         self._client = client
         self._address = address
         self._warn = warn
-        self._size = FleetSize()
-        self._refusing: dict[str, str] = {}
-        self._resting: dict[str, float] = {}
-        """Nodes whose disk is full, and until when they are left alone."""
-        self.fetched = 0
+        self._workers: dict[str, Mapping[str, Any]] = {}
+        """By address, what Dask says of each node."""
+        self._looked = False
+        """Whether there was a look: the nodes of the beginning are not announced."""
+        self._refusing: set[str] = set()
+        self._fetched = 0
         """How many layers nodes took from one another."""
-        self._seen = False
-        """Whether there was a node at any time: those of the beginning are not announced."""
         self._known: dict[str, dict[str, str]] = {}
         """By task: its layers, and the digest of what the node that first used each found in it."""
         self._holders: dict[str, Counter[str]] = {}
         """By task: the nodes that have its layers, and how much each has of it to do now."""
-        self.sent = 0
-        """How many attempts nodes have to do now."""
+        self._sent = 0
+        """How many orders are not answered."""
         self._changed = asyncio.Event()
-        self._lost = asyncio.Event()
-        self._joined = asyncio.Event()
 
     @property
-    def size(self) -> FleetSize:
-        """The nodes as they were a moment ago, without those that refused."""
-        return self._size
+    def agents_on_nodes(self) -> bool:
+        """Whether agents work there, too."""
+        return self.desk is not None
+
+    @property
+    def slots(self) -> dict[str, int]:
+        """How many attempts each node takes at once, by address, without those that refused the run or rest."""
+        usable = {address: one for address, one in self._workers.items() if address not in self._refusing}
+        return {address: int(one["nthreads"]) for address, one in usable.items() if _memory_mb(one)}
 
     def standing(self) -> FleetFile:
         """Return the nodes and what waits for them."""
         return FleetFile(
             at=datetime.now(UTC),
-            waiting=max(0, self.sent - sum(self._size.slots.values())),
-            layers=self.fetched,
-            nodes=self._size.nodes,
+            waiting=max(0, self._sent - sum(self.slots.values())),
+            layers=self._fetched,
+            nodes=tuple(_standing(one) for address, one in self._workers.items() if address not in self._refusing),
         )
 
-    async def ask(self, address: str, function: Callable[..., str], *arguments: str) -> str | BaseException:
-        """Return what *function* returns or raises on a node; a `TimeoutError` where it is silent."""
+    async def register(self, plugin: Any) -> None:
+        """Give *plugin* to all nodes, also to those that join later."""
         try:
+            await self._client.register_plugin(plugin)
+        except Exception as error:  # noqa: BLE001  # whatever a worker of another kind raises
+            self._warn(f"a worker there cannot be a node: {error}; `groundup fleet doctor` names it")
+
+    async def identities(self, sandbox: str) -> list[node.NodeIdentity]:
+        """Return what each node says that it is; one that does not say it has a problem."""
+        return list(await asyncio.gather(*(self._identity(address, sandbox) for address in self._workers)))
+
+    async def _identity(self, address: str, sandbox: str) -> node.NodeIdentity:
+        answer: Any = TimeoutError()
+        with suppress(TimeoutError):
             async with asyncio.timeout(_SILENT_S):
-                answers = await self._client.run(function, *arguments, workers=[address], on_error="return")
-        except TimeoutError as error:
-            return error
-        found: str | BaseException = answers[address]
-        return found
+                answers = await self._client.run(node.identify, sandbox, workers=[address], on_error="return")
+                answer = answers[address]
+        name = _name(self._workers[address])
+        if isinstance(answer, str):
+            return node.NodeIdentity.model_validate_json(answer).model_copy(update={"name": name})
+        problem = f"it cannot run groundup: {type(answer).__name__}: {answer}"
+        silent = isinstance(answer, TimeoutError)
+        return node.NodeIdentity(name=name, problem="it does not answer" if silent else problem)
 
     async def watch(self) -> None:
-        """Keep the size up to date, for ever; nodes that come and go are named."""
+        """Look at the nodes now and then, for ever. A scheduler that is silent for long is given up."""
         heard = time.monotonic()
-        while True:
-            try:
+        while time.monotonic() - heard < _SILENT_S:
+            await asyncio.sleep(LOOK_S)
+            with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_SILENT_S):
-                    await self.refresh()
+                    await self.look()
                 heard = time.monotonic()
-            except (InfrastructureError, TimeoutError):
-                if time.monotonic() - heard > _SILENT_S:
-                    self._lost.set()
-                    self._changed.set()
-            await asyncio.sleep(_WAITING_S)
-            if self._size.slots:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._joined.wait(), self.look_s)
-            self._joined.clear()
+        await self._client.close()  # which cancels everything that was asked
 
-    def joined(self, event: object) -> None:
-        """Hear from a node that it has come: its slots are not to wait for the next look."""
-        self._joined.set()
-
-    async def refresh(self) -> None:
-        """Ask the scheduler once which nodes there are."""
-        try:
-            found = await self._client.scheduler.identity(n_workers=-1)
-        except OSError as error:
-            raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
-        workers = found["workers"]
-        usable = {address: one for address, one in workers.items() if self._is_usable(address)}
-        before, now = set(self._size.slots), set(usable)
-        for address in sorted(now - before - self._resting.keys()) if self._seen else ():
-            self._warn(f"the node {workers[address]['name']} joined, with {_slots(workers[address])} slots")
-        for address in sorted(before - workers.keys()):
-            self._warn(f"the node {address} was lost; what it did is done again")
-        self._seen = self._seen or bool(now)
-        if before and not now:
+    async def look(self) -> None:
+        """Ask the scheduler once which nodes there are; those that came, went or rest are named."""
+        before = self._workers
+        self._workers = dict((await self._client.scheduler.identity(n_workers=-1))["workers"])
+        for address, one in self._workers.items():
+            if address not in before and self._looked:
+                self._warn(f"the node {_name(one)} is there, with {one['nthreads']} slots")
+            if _rests(one) and not (address in before and _rests(before[address])):
+                self._warn(f"the node {_name(one)} rests, for its disk is full; free some there")
+        for address in before.keys() - self._workers.keys():
+            self._warn(f"the node {_name(before[address])} left; what it had is done elsewhere")
+        if before and not self._workers:
             self._warn("no node is left; the run waits for one")
-        self._size = FleetSize(
-            slots={address: _slots(one) for address, one in usable.items()},
-            memory_mb={address: int(one["resources"].get(MEMORY, 0)) for address, one in usable.items()},
-            nodes=tuple(_standing(one) for one in usable.values()),
-            bounded=any(SLOT in one["resources"] for one in usable.values()),
-        )
+        self._looked = True
         self._changed.set()
-
-    def _is_usable(self, address: str) -> bool:
-        return address not in self._refusing and self._resting.get(address, 0.0) <= time.monotonic()
 
     @asynccontextmanager
     async def admitted(self, reservation_mb: int) -> AsyncIterator[None]:
-        """Wait until a node may have room for one more attempt, then hold that. Dask counts the memory itself."""
-        while self.sent >= self._size.room and not self._lost.is_set():
+        """Wait until the scheduler has few enough orders, then hold a place; Dask counts the memory itself."""
+        while self._sent >= 2 * sum(self.slots.values()) + _AHEAD:
             self._changed.clear()
             await self._changed.wait()
-        self.sent += 1
+        self._sent += 1
         try:
             yield
         finally:
-            self.sent -= 1
+            self._sent -= 1
             self._changed.set()
 
-    async def answer(self, order: Order, archive: bytes, reservation_mb: int) -> tuple[Graded, bool]:
-        """Return what a node makes of *order*, and whether it knew the verdict.
-
-        Raises what failed there, and `InfrastructureError` for a node that was lost.
-        """
-        reply, logs = await self.replied(order, archive, reservation_mb)
-        return graded_by(reply, logs), reply.cached
-
-    async def replied(
+    async def answer(
         self, order: Order, archive: bytes, reservation_mb: int
     ) -> tuple[NodeAnswer, dict[str, bytes]]:
         """Return the answer of a node that works on the run, with its logs. Raises `InfrastructureError`."""
         task = f"{order.spec.suite}/{order.spec.task}"
         known, holders = self._known.setdefault(task, {}), self._holders.setdefault(task, Counter())
         while True:
-            near = [address for address, sent in holders.items() if sent < self._size.slots.get(address, 0)]
-            there = [address for address in holders if address in self._size.slots]
+            near = [address for address, sent in holders.items() if sent < self.slots.get(address, 0)]
+            there = [address for address in holders if address in self.slots]
             asked = random.sample(there, min(len(there), _ASKED))  # so that no node has to serve all others
-            order = order.model_copy(update={"layers": dict(known), "holders": tuple(asked)})
+            order = order.model_copy(update={"layers": dict(known), "holders": tuple(asked), "data": self.data})
             holders.update(near)
             try:
-                packed = await self._sent(order.model_dump_json().encode(), archive, reservation_mb, near)
+                packed = await self._done(order.model_dump_json().encode(), archive, reservation_mb, near)
             finally:
                 holders.subtract(near)
-            reply, logs = read_answer(packed)
-            if reply.full and await self._rests(reply):
+            if packed is None:
                 continue
+            reply, logs = read_answer(packed)
             if reply.refused is None:
                 # What the first node found in a layer stands: all later copies are checked against it.
                 known |= {**reply.layers, **known}
                 # Only a node whose layers are those of the first may hand them on.
                 if reply.layers and reply.layers.items() <= known.items():
                     holders.setdefault(reply.address, 0)
-                self.fetched += reply.fetched
+                self._fetched += reply.fetched
                 return reply, logs
-            await self._refused_by(reply.node, reply.address, reply.refused)
+            self._refused_by(reply, reply.refused)
 
-    async def _sent(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
-        dask = distributed()
+    async def _done(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes | None:
+        """Return what a node answers; None where the nodes that might do it are gone."""
+        demands = self._demands(reservation_mb, near)
         try:
-            packed: Any = archive
-            if len(archive) > _DIRECT_BYTES:
-                packed = await self._client.scatter(archive, direct=True, hash=False)
-            limits = self._limits(reservation_mb, near)
-            future = self._client.submit(node.grade, order, packed, **limits)
-        except (OSError, TimeoutError) as error:
-            raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
-        # Both are watched, because the answer of a scheduler that is gone never comes.
-        lost, answered = asyncio.ensure_future(self._lost.wait()), asyncio.ensure_future(future.result())
-        try:
-            while not answered.done():
-                await asyncio.wait({lost, answered}, timeout=self.look_s, return_when=asyncio.FIRST_COMPLETED)
-                if not answered.done():  # Dask would wait for ever
-                    self._check_possible(limits)
-            return bytes(answered.result())
-        except dask.scheduler.KilledWorker as error:
+            future = self._client.submit(node.grade, order, archive, pure=False, retries=_AFTER_FULL, **demands)
+            answered = asyncio.ensure_future(future.result())
+            # Dask's answer may be an error just when nobody waits for it any more.
+            answered.add_done_callback(lambda done: done.cancelled() or done.exception())
+            try:
+                while not answered.done() and self._is_possible(demands):
+                    await asyncio.wait({answered}, timeout=LOOK_S)
+                return bytes(answered.result()) if answered.done() else None
+            finally:
+                answered.cancel()
+                future.release()
+        except distributed.KilledWorker as error:
             raise InfrastructureError("the nodes that were given it died, one after another") from error
-        except (OSError, TimeoutError) as error:
+        except DiskFullError as error:  # of nodes: the driver goes on
+            raise InfrastructureError(str(error)) from error
+        except (OSError, TimeoutError, RuntimeError) as error:  # such as a client that was closed
             raise InfrastructureError(f"the fleet at {self._address} cannot be reached: {error}") from error
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) and task.cancelling():  # the run stops
                 raise
-            raise InfrastructureError("the node that was given it was lost") from error
-        finally:
-            lost.cancel()
-            answered.cancel()
-            future.release()
+            raise InfrastructureError(f"the fleet at {self._address} cannot be reached any more") from error
 
-    def _check_possible(self, limits: Mapping[str, Any]) -> None:
-        """Raise `InfrastructureError` where the scheduler, or all nodes that may do it, are gone."""
-        if self._lost.is_set():
-            raise InfrastructureError(f"the fleet at {self._address} has been silent for {_SILENT_S:.0f} s")
-        bound = "workers" in limits and not limits.get("allow_other_workers")
-        if bound and self._size.slots.keys().isdisjoint(limits["workers"]):
-            raise InfrastructureError("the nodes that could work on it were lost")
-
-    def _limits(self, reservation_mb: int, near: list[str]) -> dict[str, Any]:
-        # Dask must not hand out an earlier answer to an equal order, and tries again are the run's to count.
-        limits: dict[str, Any] = {"pure": False, "retries": 0}
-        if self._size.bounded:
-            largest = max(self._size.memory_mb.values(), default=0)
-            # Asked for more than any node has, Dask would wait for ever.
-            limits["resources"] = {SLOT: 1, **({MEMORY: min(reservation_mb, largest)} if largest else {})}
-        if self._refusing or self._resting:
-            limits["workers"] = sorted(self._size.slots)
+    def _demands(self, reservation_mb: int, near: list[str]) -> dict[str, Any]:
+        """Return what Dask shall look for: memory, and nodes that have the layers or did not refuse the run."""
+        largest = max(map(_memory_mb, self._workers.values()), default=0)
+        demands: dict[str, Any] = {
+            "resources": {node.MEMORY: max(1, min(reservation_mb, largest or reservation_mb))}
+        }
+        if self._refusing and (others := self._workers.keys() - self._refusing):
+            demands["workers"] = sorted(others)
         elif near:
-            limits |= {"workers": near, "allow_other_workers": True}
-        return limits
+            demands |= {"workers": near, "allow_other_workers": True}
+        return demands
 
-    async def _rests(self, reply: NodeAnswer) -> bool:
-        """Leave a node alone whose disk is full; return whether others are there, which are asked at once."""
-        if self._size.slots.keys() <= {reply.address}:
-            return False
-        if reply.address in self._size.slots:
-            self._warn(f"{reply.message} on the node {reply.node}; it gets nothing for {_RESTING_S:.0f} s")
-            self._resting[reply.address] = time.monotonic() + _RESTING_S
-            await self.refresh()
-        return True
+    def _is_possible(self, demands: Mapping[str, Any]) -> bool:
+        """Whether nodes that may do it are there or may come; else Dask would keep it for ever."""
+        if "workers" in demands and "allow_other_workers" not in demands:
+            return not self._workers.keys().isdisjoint(demands["workers"])
+        largest = max(map(_memory_mb, self._workers.values()), default=0)
+        return not largest or largest >= demands["resources"][node.MEMORY]
 
-    async def _refused_by(self, name: str, address: str, why: str) -> None:
-        if address not in self._refusing:
-            self._refusing[address] = why
-            self._warn(f"the node {name} cannot work on this run: {why}")
-        await self.refresh()
-        if not self._size.slots:
-            raise MachineError(f"no node can work on this run; the last one was {name}: {why}")
+    def _refused_by(self, reply: NodeAnswer, why: str) -> None:
+        if reply.address not in self._refusing:
+            self._refusing.add(reply.address)
+            self._warn(f"the node {reply.node} cannot work on this run: {why}")
+        if self._workers.keys() <= self._refusing:
+            raise MachineError(f"no node can work on this run; the last one was {reply.node}: {why}")
+
+    def graded_there(self, here: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> "RemoteGrading":
+        """Return *here* as nodes do it, with these tools."""
+        common = {one.name: getattr(here, one.name) for one in fields(Grading)}
+        return RemoteGrading(**common, fleet=self, spec=spec, sandbox=sandbox, builder=builder)
+
+    def made_there(
+        self,
+        grading: Grading,
+        sink: EpisodeSink,
+        agent: Agent,
+        chosen: tuple[str, dict[str, JsonValue]],
+        model: ChatModel | None,
+        room: Room,
+    ) -> "PlayingOnNodes":
+        """Return what has *agent*, which the catalog finds by what was *chosen*, make a submission on a node."""
+        assert isinstance(grading, RemoteGrading)
+        return PlayingOnNodes(grading, sink, agent, chosen, model, room)
 
 
-def _slots(worker: Mapping[str, Any]) -> int:
-    return int(worker["resources"].get(SLOT, worker["nthreads"]))
+def _name(worker: Mapping[str, Any]) -> str:
+    return str(worker["name"])
+
+
+def _memory_mb(worker: Mapping[str, Any]) -> int:
+    """Return what a worker offers; 0 of one that rests."""
+    return int(worker["resources"].get(node.MEMORY, 0))
+
+
+def _rests(worker: Mapping[str, Any]) -> bool:
+    return node.MEMORY in worker["resources"] and not _memory_mb(worker)
 
 
 def _standing(worker: Mapping[str, Any]) -> NodeStanding:
-    known = NodeStanding(name=str(worker["name"]), slots=_slots(worker))
-    # A worker may say anything, and says nothing before its first attempt.
+    known = NodeStanding(name=_name(worker), slots=int(worker["nthreads"]), rests=_rests(worker))
+    # A worker may say anything, and says nothing before its first heartbeat.
     with suppress(KeyError, TypeError, ValidationError):
         return NodeStanding(**known.model_dump(exclude_defaults=True), **worker["metrics"][node.METRIC])
     return known
@@ -307,22 +291,20 @@ def _standing(worker: Mapping[str, Any]) -> NodeStanding:
 
 @asynccontextmanager
 async def connected(address: FleetAddress, warn: Callable[[str], None]) -> AsyncIterator[Fleet]:
-    """Yield the fleet at *address*. Raises `MachineError` when no scheduler answers there."""
-    dask = distributed()
+    """Yield the fleet at *address*. Raises what `reach` does."""
+    await reach(address)
     try:
-        client = await dask.Client(
+        client: Any = await distributed.Client(
             address.scheduler, asynchronous=True, security=security(address), set_as_default=False, timeout="15s"
         )
     except (OSError, TimeoutError, ValueError) as error:
-        raise MachineError(
-            f"no Dask scheduler answers at {address.scheduler}: {error}; start one with `groundup fleet up`"
-        ) from error
-    try:
+        raise unreached(address, error) from error
+    async with client:
         fleet = Fleet(client, address.scheduler, warn)
-        await fleet.refresh()
-        if not fleet.size.slots:
+        await fleet.register(node.NodePlugin())
+        await fleet.look()
+        if not fleet.slots:
             warn(f"the fleet at {address.scheduler} has no node yet; the run waits for one")
-        client.subscribe_topic(node.JOINED, fleet.joined)
         watching = asyncio.create_task(fleet.watch())
         try:
             yield fleet
@@ -330,34 +312,34 @@ async def connected(address: FleetAddress, warn: Callable[[str], None]) -> Async
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-    finally:
-        await client.close()
 
 
 @asynccontextmanager
-async def fleet_at(
-    workers: str | None, warn: Callable[[str], None], *, agents: bool = False
-) -> AsyncIterator[Fleet | None]:
-    """Yield the fleet whose address or address file *workers* is; None where there is none to be used.
-
-    *agents*: whether agents work on its nodes, too.
-    """
-    if workers is None:
-        yield None
-        return
-    address = read_address(workers)
+async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> AsyncIterator[Fleet]:
+    """Yield the fleet that a run asks for, whose nodes have the suite's data. What the catalog names."""
+    address = read_address(request.workers)
     async with connected(address, warn) as fleet, AsyncExitStack() as stack:
-        if agents:
+        _, settings = with_data_set(request.suite, request.settings)
+        folder = data_folder(request.suite_name, settings)
+        if folder is not None:
+            place = str(folder.parent.relative_to(request.settings.data))
+            digest, packed = await in_thread(lambda: _packed(folder.parent))
+            if len(packed) <= _DATA_BYTES:
+                fleet.data = (place, digest)
+                await fleet.register(node.DataPlugin(digest, packed))
+            else:
+                warn(
+                    f"the data of {request.suite} is too large to send; nodes need it: `groundup data pull` there"
+                )
+        if request.agents:
             fleet.desk = await stack.enter_async_context(desk_at(address))
         yield fleet
 
 
-def graded_on(fleet: Fleet | None, grading: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> Grading:
-    """Return *grading* as the nodes of *fleet* do it, with these tools; itself where there is no fleet."""
-    if fleet is None:
-        return grading
-    common = {one.name: getattr(grading, one.name) for one in fields(Grading)}
-    return RemoteGrading(**common, fleet=fleet, spec=spec, sandbox=sandbox, builder=builder)
+def _packed(folder: Path) -> tuple[str, bytes]:
+    with tempfile.TemporaryDirectory() as name:
+        pack_folder(folder, Path(name) / "packed")
+        return tree_digest(folder).digest, (Path(name) / "packed").read_bytes()
 
 
 @dataclass(frozen=True)
@@ -377,21 +359,19 @@ class RemoteGrading(Grading):
     ) -> tuple[Graded, bool]:
         """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
         archive = await asyncio.to_thread(pack_tree, tree)
-        order = await self._order(digest, use_cache=cache is not None)
-        return await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
+        names = {*_GRADING_PINS, f"grader of {self.task.id}"}
+        pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
+        pinned[f"task {self.task.id}"] = self.task.graded_digest
+        order = await self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=cache is not None)
+        order = order.model_copy(update={"submission": digest})
+        reply, logs = await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
+        return graded_by(reply, logs), reply.cached
 
     async def grade(self, tree: Path, scratch: Path) -> Graded:
         """Grade *tree*, such as what an agent hands in before the end."""
         digest = (await asyncio.to_thread(tree_digest, tree)).digest
         graded, _ = await self.settled(digest, tree, self.spec.index, scratch, None)
         return graded
-
-    async def _order(self, digest: str, *, use_cache: bool) -> Order:
-        names = {*_GRADING_PINS, f"grader of {self.task.id}"}
-        pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
-        pinned[f"task {self.task.id}"] = self.task.graded_digest
-        order = await self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=use_cache)
-        return order.model_copy(update={"submission": digest})
 
     async def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
         """Return an order for *spec* that says what a node must have in common with this machine."""
@@ -419,7 +399,7 @@ class PlayingOnNodes:
     chosen: tuple[str, dict[str, JsonValue]]
     """What the catalog calls the agent, and its options."""
     model: ChatModel | None
-    room: Room
+    room: Callable[[], AbstractAsyncContextManager[None]]
     phase = Phase.MAKING
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
@@ -446,6 +426,6 @@ class PlayingOnNodes:
                     context_tokens=model and model.context_tokens,
                 )
                 order = (await grading.order(spec, use_cache=False)).model_copy(update={"play": play})
-                submission, archive = made_by(*await fleet.replied(order, b"", reservation_mb))
+                submission, archive = made_by(*await fleet.answer(order, b"", reservation_mb))
             await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
         return submission

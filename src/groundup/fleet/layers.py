@@ -67,7 +67,7 @@ class OtherNodes:
     def __init__(self, worker: Any, contents: Mapping[str, str], holders: Sequence[str]) -> None:
         self._worker = worker
         self._contents = contents
-        self._holders = [holder for holder in holders if worker is not None and holder != worker.address]
+        self._holders = [holder for holder in holders if holder != worker.address]
         self.layers: dict[str, Layer] = {}
         self.fetched = 0
         self.arriving = 0

@@ -1,55 +1,56 @@
-"""What a Dask worker runs: it takes an order, grades with this machine's own sandbox and caches, and answers.
+"""What runs on a node: Dask's workers call `grade`, and `NodePlugin` makes a node of any worker of Dask's.
 
 One worker process is one node: it opens the sandbox once, and keeps the layers and verdicts of its user's cache.
 """
 
 import asyncio
-import atexit
 import os
 import platform
-import socket
+import shutil
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from groundup.domain.errors import (
-    DiskFullError,
-    GroundupError,
-    InfrastructureError,
-    NoSandboxesError,
-    UsageError,
-)
+from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, NoSandboxesError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.environments.layers import NEIGHBOURS
+from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
+from groundup.environments.packing import unpack_folder
 from groundup.episodes.attempt import Grading, full_disk_named
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment, equipment
 from groundup.episodes.loading import grading_of
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
+from groundup.fleet.extra import WorkerPlugin, distributed
 from groundup.fleet.layers import LayerShelf, OtherNodes
 from groundup.fleet.orders import TREE, NodeAnswer, Order, Play, named, pack_answer, pack_tree, unpack_tree
 from groundup.grading.deciding import code_digest
+from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
 from groundup.settings import Settings, load
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Suite, open_suite
-from groundup.trees.scratch import async_scratch_folder, scratch_folder
+from groundup.trees.scratch import async_scratch_folder, remove_abandoned_folders, scratch_folder
 
-_WATCH_S = 1.0
-_Done = tuple[dict[str, object], dict[str, bytes]]
-"""Fields of a `NodeAnswer`, and the logs beside it."""
-JOINED = "groundup-joined"
-"""The topic on which a node tells drivers that it has come."""
+MEMORY = "groundup-mb"
+"""The resource of Dask's that attempts take: memory in MiB. A node offers none while it rests."""
 METRIC = "groundup"
 """What Dask calls the counts of a node that come with its heartbeats."""
+_LOOK_S = 2.0
+_WATCH_S = 1.0
+_DATA = "data"
+"""The kind of layer that holds a suite's data, from a driver."""
+_Done = tuple[dict[str, object], dict[str, bytes]]
+"""Fields of a `NodeAnswer`, and the logs beside it."""
 
 
 class NodeIdentity(Record):
@@ -64,6 +65,85 @@ class NodeIdentity(Record):
     problem: str | None = None
 
 
+class NodePlugin(WorkerPlugin):
+    """Has a worker offer its memory, and its layers to others; while its disk has no room, it offers no memory.
+
+    The driver registers it, so Dask gives it to all workers, also to those that join later.
+    """
+
+    name = "groundup"
+    idempotent = True
+    rests = False
+    resting_s = 60.0
+    """How long a node rests at least whose disk had filled up."""
+
+    async def setup(self, worker: Any) -> None:
+        """Begin to watch the disk."""
+        limit = worker.memory_manager.memory_limit or distributed.system.MEMORY_LIMIT
+        self._memory_mb = int(limit // 2**20)
+        self._worker, self._until = worker, 0.0
+        node = _node()
+        worker.metrics[METRIC] = lambda _: node.counts()
+        node.shelf.offer(worker)
+        # A node that begins again after a killed one would else fill the disk with packed layers.
+        await asyncio.to_thread(remove_abandoned_folders)
+        await self._offer(0 if node.is_full() else self._memory_mb)
+        self._watching = asyncio.create_task(self._watch())
+
+    async def teardown(self, worker: Any) -> None:
+        """Close the node's sandboxes; forked processes have no `atexit`."""
+        self._watching.cancel()
+        await asyncio.to_thread(close)
+
+    def rest(self) -> None:
+        """Get nothing for a while; can be called from the threads that work."""
+        self._until = time.monotonic() + self.resting_s
+        asyncio.run_coroutine_threadsafe(self._offer(0), self._worker.loop.asyncio_loop).result()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            rests = time.monotonic() < self._until or _node().is_full()
+            if rests != self.rests:
+                await self._offer(0 if rests else self._memory_mb)
+
+    async def _offer(self, memory_mb: int) -> None:
+        worker = self._worker
+        if not memory_mb:
+            # The scheduler alone hears it: what waits here already begins, and goes back by `Reschedule`.
+            await worker.scheduler.set_resources(resources={MEMORY: 0}, worker=worker.contact_address)
+        else:
+            await worker.set_resources(**{MEMORY: memory_mb})
+            if worker.status is distributed.Status.running:
+                # Dask looks for what a worker could do only when its status changes.
+                worker.status = distributed.Status.paused
+                worker.status = distributed.Status.running
+        self.rests = not memory_mb
+
+
+class DataPlugin(WorkerPlugin):
+    """Brings the data of a suite to all nodes."""
+
+    idempotent = True
+
+    def __init__(self, digest: str, packed: bytes) -> None:
+        self.name = f"groundup-data-{digest}"
+        self._digest = digest
+        self._packed = packed
+
+    async def setup(self, worker: Any) -> None:
+        """Keep it in the node's cache, checked by its digest."""
+
+        async def unpack(room: Path) -> Built:
+            packed = room / "packed"
+            packed.write_bytes(self._packed)
+            await asyncio.to_thread(unpack_folder, packed, room, self._digest)
+            packed.unlink()
+            return Built()
+
+        await _node().layers.get(_DATA, self._digest, unpack)
+
+
 class _RefusedError(GroundupError):
     """This node and the run do not have the same groundup, sandbox or data."""
 
@@ -75,14 +155,15 @@ class _Node:
         self._loop = asyncio.new_event_loop()
         self._stack = AsyncExitStack()
         self._equipment: dict[tuple[str, str], asyncio.Task[Equipment]] = {}
-        self._suites: dict[str, Suite] = {}
+        self._suites: dict[tuple[str, str], Suite] = {}
         self._settings = load()
         self._ending = ExitStack()
-        self.shelf = LayerShelf(self._ending.enter_context(scratch_folder("layers")))
+        self._folder = self._ending.enter_context(scratch_folder("layers"))
+        self.layers = LayerStore(self._settings.cache_dir / "layers")
+        self.shelf = LayerShelf(self._folder)
         threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
         self._at_work: list[OtherNodes] = []
         self._ending.callback(self._close)
-        atexit.register(self._ending.close)  # of a worker that is not ours
 
     def _close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(timeout=20)
@@ -90,6 +171,16 @@ class _Node:
     def close(self) -> None:
         """Close the sandboxes and remove the folders; a second time does nothing."""
         self._ending.close()
+
+    def is_full(self) -> bool:
+        """Whether a sandbox would refuse to work here, for its disk has too little room."""
+        places = (self._folder, next(one for one in (self.layers.root, *self.layers.root.parents) if one.exists()))
+        return min(shutil.disk_usage(place).free for place in places) < FREE_FLOOR_BYTES
+
+    def counts(self) -> dict[str, int]:
+        """Return what is done here now, as `NodeStanding` has it."""
+        at_work = list(self._at_work)
+        return {"grading": len(at_work), "arriving": sum(one.arriving for one in at_work)}
 
     def begin(self, order: Order, archive: bytes, others: OtherNodes, worker: Any) -> "Future[_Done]":
         """Begin to grade, or to play; cancelling the result ends the sandboxes."""
@@ -105,14 +196,6 @@ class _Node:
 
         return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
-    def offer(self, worker: Any) -> None:
-        """Let other workers ask for layers, and tell the scheduler with every heartbeat what is done here."""
-        self.shelf.offer(worker)
-        worker.metrics[METRIC] = lambda _: {
-            "grading": len(self._at_work),
-            "arriving": sum(one.arriving for one in list(self._at_work)),
-        }
-
     def identity(self, sandbox: str) -> NodeIdentity:
         """Return what this node is; a sandbox that cannot be opened is its problem."""
         opened = asyncio.run_coroutine_threadsafe(self._tools(sandbox, self._settings.builder), self._loop)
@@ -123,13 +206,13 @@ class _Node:
         except (GroundupError, OSError) as error:
             problem = str(error)
         return NodeIdentity(
-            name=node_name(),
+            name="",
             groundup=__version__,
             python=platform.python_version(),
             architecture=platform.machine(),
             processors=len(os.sched_getaffinity(0)),
             sandbox=found,
-            problem=problem,
+            problem=problem or (_NO_ROOM if self.is_full() else None),
         )
 
     async def _tools(self, sandbox: str, builder: str) -> Equipment:
@@ -147,6 +230,23 @@ class _Node:
     async def _open(self, sandbox: str, settings: Settings) -> Equipment:
         return await self._stack.enter_async_context(equipment(sandbox, settings))
 
+    def _suite(self, name: str, data: tuple[str, str] | None) -> Suite:
+        """Return the suite with the *data* (folder's name, digest) that the driver sent; None: the node's."""
+        key = (name, data[1] if data else "")
+        if key not in self._suites:
+            settings = self._settings
+            if data is not None:
+                folder, digest = data
+                layer = self.layers.find(_DATA, digest)
+                if layer is None:
+                    raise _RefusedError("the run's data has not arrived here; its cache may not be writable")
+                root = self._folder / f"data-{len(self._suites)}"
+                (root / folder).parent.mkdir(parents=True)
+                (root / folder).symlink_to(layer.path)
+                settings = settings.model_copy(update={"data_dir": root})
+            self._suites[key] = open_suite(name, settings)
+        return self._suites[key]
+
     async def _work(self, order: Order, archive: bytes, worker: Any) -> _Done:
         if order.groundup != __version__:
             raise _RefusedError(f"it has groundup {__version__}, the run groundup {order.groundup}")
@@ -154,11 +254,9 @@ class _Node:
             tools = await self._tools(order.sandbox, order.builder)
             if tools.images:
                 tools = replace(tools, images=replace(tools.images, pins=dict(order.images)))
-            if order.spec.suite not in self._suites:
-                self._suites[order.spec.suite] = open_suite(order.spec.suite, self._settings)
-            suite = self._suites[order.spec.suite]
+            suite = self._suite(order.spec.suite, order.data)
             grading = grading_of(order.spec, suite, tools, is_read=order.play is not None)
-        except UsageError as error:  # a plugin or data that are not here
+        except UsageError as error:  # a plugin that is not here, or data of its own
             raise _RefusedError(str(error)) from error
         if (identity := dict(tools.provider.identity())) != order.sandbox_identity:
             raise _RefusedError(
@@ -204,59 +302,62 @@ def _shown(identity: dict[str, str]) -> str:
     return ", ".join(f"{name} {identity[name]}" for name in sorted(identity))
 
 
-@cache
-def _node() -> _Node:
-    return _Node()
-
-
-def close() -> None:
-    """Close what this process opened as a node."""
-    if _node.cache_info().currsize:
-        _node().close()
+_NO_ROOM = f"it rests: less than {FREE_FLOOR_BYTES >> 20} MB are free on its disk"
 
 
 # Dask calls from several threads at once; one process is one node.
 _OPENING = threading.Lock()
 
 
-def node_name() -> str:
-    """Return what people call this process: its machine, and its number there."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+@cache
+def _opened() -> _Node:
+    return _Node()
+
+
+def _node() -> _Node:
+    with _OPENING:
+        return _opened()
+
+
+def close() -> None:
+    """Close what this process opened as a node."""
+    if _opened.cache_info().currsize:
+        _opened().close()
+        _opened.cache_clear()
 
 
 def identify(sandbox: str) -> str:
     """Return the `NodeIdentity` of this worker as JSON."""
-    with _OPENING:
-        node = _node()
-    return node.identity(sandbox).model_dump_json()
+    return _node().identity(sandbox).model_dump_json()
 
 
 def grade(order: bytes, archive: bytes) -> bytes:
     """Grade the submission in *archive* as *order* says, or have it made; return an answer, whatever happens.
 
-    A run that no longer wants the answer ends the work.
+    A run that no longer wants the answer ends the work. Raises `Reschedule` on a node that rests, and
+    `DiskFullError` where the disk filled up: Dask gives the order to another node then, the latter so many times
+    as the driver's `retries` say.
     """
-    with _OPENING:
-        node = _node()
-    worker, is_wanted = _worker()
-    wanted = Order.model_validate_json(order)
+    worker = distributed.get_worker()
+    plugin: NodePlugin = worker.plugins[NodePlugin.name]
+    if plugin.rests:
+        raise distributed.Reschedule
+    node, wanted = _node(), Order.model_validate_json(order)
     others = OtherNodes(worker, wanted.layers, wanted.holders)
-    if worker is not None:
-        node.offer(worker)
     begun = node.begin(wanted, archive, others, worker)
-    answer = NodeAnswer(node=node_name(), address="" if worker is None else worker.address)
+    answer = NodeAnswer(node=str(worker.name), address=worker.address)
     logs: dict[str, bytes] = {}
     try:
-        done, logs = _awaited(begun, is_wanted)
+        done, logs = _awaited(begun, _wanted(worker))
         layers = node.shelf.contents(others.layers)
         answer = answer.model_copy(update={**done, "layers": layers, "fetched": others.fetched})
     except (_RefusedError, NoSandboxesError) as error:
         # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
         answer = answer.model_copy(update={"refused": str(error)})
-    except DiskFullError as error:  # of one node: the others go on
-        failed = {"error": InfrastructureError.__name__, "message": str(error), "full": True}
-        answer = answer.model_copy(update=failed)
     except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
+        if isinstance(error, DiskFullError) or (isinstance(error, InfrastructureError) and node.is_full()):
+            plugin.rest()
+            raise DiskFullError(f"{error} (on the node {worker.name})") from None
         trace = "".join(traceback.format_exception(error))[-20_000:]
         answer = answer.model_copy(update={"error": named(error), "message": str(error), "trace": trace})
     return pack_answer(answer, logs)
@@ -274,18 +375,12 @@ def _awaited(begun: "Future[_Done]", is_wanted: Callable[[], bool]) -> _Done:
                 raise InfrastructureError("the run that asked for it is gone") from None
 
 
-def _worker() -> tuple[Any, Callable[[], bool]]:
-    """Return this Dask worker, and how to find out whether the scheduler still wants this task."""
-    from distributed import get_worker
-
-    try:
-        worker = get_worker()
-    except ValueError:  # called outside a worker
-        return None, lambda: True
+def _wanted(worker: Any) -> Callable[[], bool]:
+    """Return how to find out whether the scheduler still wants the task of this thread."""
     key = worker.get_current_task()
 
     def wanted() -> bool:
         state = worker.state.tasks.get(key)
         return state is not None and state.state not in ("cancelled", "released", "forgotten")
 
-    return worker, wanted
+    return wanted

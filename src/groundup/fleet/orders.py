@@ -63,6 +63,9 @@ class Order(Record):
     groundup: str = Field(description="version")
     code: str = Field(description="digest of the code that decides the verdict")
     use_cache: bool
+    data: tuple[str, str] | None = Field(
+        default=None, description="of the suite, from the driver: name of its folder, digest; None: the node's own"
+    )
     layers: dict[str, str] = Field(default={}, description="that the task needs -> digest of the content of each")
     holders: tuple[str, ...] = Field(default=(), description="addresses of the workers that have these layers")
 
@@ -79,7 +82,6 @@ class NodeAnswer(Record):
     layers: dict[str, str] = Field(default={}, description="that were used -> digest of the content of each")
     fetched: int = Field(default=0, description="how many of them came from other nodes")
     refused: str | None = Field(default=None, description="why this node grades nothing for the run")
-    full: bool = Field(default=False, description="whether no room is left on this node's disk")
     error: str | None = Field(default=None, description="name of a class of errors")
     message: str = ""
     trace: str = ""

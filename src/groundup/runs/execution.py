@@ -13,9 +13,9 @@ from pathlib import Path
 from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.equipment import Equipment, equipment
-from groundup.fleet.driver import Fleet, fleet_at
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.exporting import write_report
+from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
@@ -75,10 +75,9 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             image_pins(job.plan.configuration, job.path, resumed=job.resumed),
         ) as tools,
         generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
-        fleet_at(
-            job.options.workers,
+        fleet_for(
+            fleet_wanted(job.plan, job.options.workers, job.settings, agents=job.options.agents_on_nodes),
             lambda message: job.progress(Warned(message=message)),
-            agents=job.options.agents_on_nodes,
         ) as fleet,
     ):
         with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
@@ -99,6 +98,15 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             write_report(writer.folder.path, job.settings)
             job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
             return tally.standing(), interrupted()
+
+
+def fleet_wanted(
+    plan: RunPlan, workers: str | None, settings: Settings, *, agents: bool = False
+) -> FleetRequest | None:
+    """Return which fleet works on *plan*; None: it is worked on here."""
+    if workers is None:
+        return None
+    return FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
 
 
 def _standing(fleet: Fleet | None) -> FleetStanding | None:

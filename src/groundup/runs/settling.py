@@ -13,7 +13,7 @@ from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMake
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
-from groundup.fleet.driver import Fleet, PlayingOnNodes, RemoteGrading, graded_on
+from groundup.runs.fleets import Fleet
 from groundup.runs.generation import Generation
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.scheduler import Stages
@@ -114,7 +114,9 @@ class RunContext:
     def _grading(self, key: AttemptKey) -> Grading:
         plan = self.plan
         here = Grading(plan.suite, plan.tasks[key.task], plan.grader, self.equipment, plan.configuration.timeout_s)
-        return graded_on(self.fleet, here, plan.episode(key), plan.configuration.sandbox, self.builder)
+        if self.fleet is None:
+            return here
+        return self.fleet.graded_there(here, plan.episode(key), plan.configuration.sandbox, self.builder)
 
     def _maker(self, key: AttemptKey, grading: Grading) -> SubmissionMaker:
         generation, stages = self.generation, self.stages
@@ -122,9 +124,9 @@ class RunContext:
             assert isinstance(self.plan.source, SubmissionSource)
             return TakingIn(self.plan.source, key, grading)
         agent = generation.source.agent
-        if isinstance(grading, RemoteGrading) and grading.fleet.desk is not None:
+        if self.fleet is not None and self.fleet.agents_on_nodes:
             spec = generation.source.spec
-            return PlayingOnNodes(
+            return self.fleet.made_there(
                 grading,
                 self.writer.attempt(key),
                 agent,

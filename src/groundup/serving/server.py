@@ -22,9 +22,9 @@ from starlette.types import ASGIApp
 
 from groundup.domain.errors import GroundupError
 from groundup.episodes.equipment import Equipment, equipment
-from groundup.fleet.driver import Fleet, fleet_at
-from groundup.runs.execution import image_pins, open_writer, started
+from groundup.runs.execution import fleet_wanted, image_pins, open_writer, started
 from groundup.runs.exporting import write_report
+from groundup.runs.fleets import Fleet, fleet_for
 from groundup.runs.plan import RunPlan
 from groundup.serving.connections import configured
 from groundup.serving.http import Direct, Gate, ServedTasks, refused
@@ -83,7 +83,9 @@ async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
             job.settings,
             image_pins(plan.configuration, job.path, resumed=job.resumed),
         ) as tools,
-        fleet_at(job.workers, lambda message: job.log.event("fleet", message=message)) as fleet,
+        fleet_for(
+            fleet_wanted(plan, job.workers, job.settings), lambda message: job.log.event("fleet", message=message)
+        ) as fleet,
     ):
         with open_writer(plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.room.model_dump(), tools))

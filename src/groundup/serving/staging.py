@@ -21,7 +21,7 @@ from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
-from groundup.fleet.driver import Fleet, graded_on
+from groundup.runs.fleets import Fleet
 from groundup.runs.plan import RunPlan
 from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.settings import Settings
@@ -58,7 +58,9 @@ class EpisodeStage:
         """Return how submissions of an attempt are graded."""
         plan, task, how = self.plan, self.plan.tasks[key.task], self.plan.configuration
         here = Grading(plan.suite, task, plan.grader, self.equipment, how.timeout_s, self.room(task))
-        return graded_on(self.fleet, here, plan.episode(key), how.sandbox, self.builder)
+        if self.fleet is None:
+            return here
+        return self.fleet.graded_there(here, plan.episode(key), how.sandbox, self.builder)
 
 
 def grading_rooms(plan: RunPlan, fleet: Fleet | None, settings: Settings) -> Callable[[Task], Room]:

@@ -229,6 +229,7 @@ class NodeStanding(Record):
     slots: int
     grading: int = 0
     arriving: int = Field(default=0, description="layers on their way to it from other nodes")
+    rests: bool = Field(default=False, description="whether it gets nothing, for its disk is full")
 
 
 class FleetFile(Record):

@@ -1,0 +1,325 @@
+"""Starting a fleet: a scheduler, by Dask's cluster managers the nodes that it needs, and joining it by hand.
+
+Dask starts nodes, ends idle ones and replaces lost ones: `SpecCluster` here, dask-jobqueue with Slurm. What is
+ours: keys, nodes over SSH (Dask's `SSHCluster` would show the keys on command lines), and a file with the address.
+"""
+
+import asyncio
+import importlib
+import logging
+import multiprocessing
+import os
+import secrets
+import shlex
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from groundup.configuration import environment, set_variable
+from groundup.domain.digests import digest_bytes
+from groundup.domain.errors import MachineError, MissingExtraError, UsageError
+from groundup.domain.names import is_loopback
+from groundup.fleet import node
+from groundup.fleet.addresses import FleetAddress, reach, security, unreached, with_new_keys
+from groundup.fleet.extra import ProcessInterface, SchedulerPlugin, dask, distributed
+from groundup.store.ownership import is_made, note_made, refuse_others
+from groundup.trees.scratch import scratch_folder
+from groundup.trees.writer import disk_errors
+
+SETTINGS: dict[str, Any] = {
+    # Pages about tasks and workers would be open to everybody who reaches their ports.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # Sandboxes have limits of their own, and Dask does not see them.
+    **{f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause", "terminate")},
+    # A node that died is begun again so soon.
+    "distributed.deploy.lost-worker-timeout": "5 s",
+}
+"""Of Dask, for schedulers and nodes. `DASK_...` variables and Dask's own files set the rest."""
+_NO_PAGES: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+"""Dask listens for browsers whatever is asked; here on loopback, with nothing to see."""
+_NO_PAGES_WORDS = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+_IDLE_S = 30
+"""A node that has nothing to do for so long is ended, where the fleet may shrink."""
+_AGAIN_S = 5.0
+_ENDING_S = 30.0
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class NodeSize:
+    """What one node offers."""
+
+    slots: int
+    memory_mb: int
+
+
+@dataclass(frozen=True)
+class SchedulerPlace:
+    """Where a scheduler listens, and how."""
+
+    host: str
+    port: int
+    keys: bool
+    """Whether it makes keys, and lets only their holders in."""
+    lost_after_s: int = 60
+    """A node that says nothing for so long is taken for lost."""
+
+
+@dataclass(frozen=True)
+class NodesWanted:
+    """Which nodes Dask shall run: between *minimum* and *maximum*, as there is work."""
+
+    minimum: int
+    maximum: int
+    size: NodeSize
+    caches: Path | None = None
+    """Of nodes on this machine: each has a cache of its own below it, instead of this user's."""
+    slurm: tuple[str, ...] | None = None
+    """Further words for `sbatch`, of nodes that are jobs of Slurm; None: they are processes here."""
+
+
+class _LocalNode(ProcessInterface):
+    """A process here, forked from one that has imported everything, which is nearly all that a start costs."""
+
+    def __init__(self, scheduler: str, name: object, keys: FleetAddress, wanted: NodesWanted) -> None:
+        super().__init__(scheduler=scheduler, name=name)
+        forks = multiprocessing.get_context("forkserver")
+        # The first is what the main module imports, which a child imports again.
+        forks.set_forkserver_preload(["groundup.cli.main", __name__])
+        address = keys.model_copy(update={"scheduler": scheduler})
+        cache = wanted.caches / str(name) if wanted.caches else None
+        self._process = forks.Process(target=_be_local, args=(address, wanted.size, name, cache))
+
+    async def start(self) -> None:
+        """Start it."""
+        await asyncio.to_thread(self._process.start)
+        await super().start()
+
+    async def close(self) -> None:
+        """End it, and wait until it has ended."""
+        self._process.terminate()
+        await asyncio.to_thread(self._process.join, _ENDING_S)
+        self._process.kill()
+        await super().close()
+
+
+def _be_local(address: FleetAddress, size: NodeSize, name: object, cache: Path | None) -> None:
+    if cache is not None:
+        set_variable("GROUNDUP_CACHE_DIR", str(cache))
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(join(address, size, lambda text: None, name))
+
+
+class _Told(SchedulerPlugin):
+    """Says which nodes come and go."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        """Say that a node is there."""
+        one = scheduler.workers[worker]
+        self._report(f"node {one.name} is there: process {one.pid} on {one.host}, {one.nthreads} slots")
+
+    def remove_worker(self, scheduler: Any, worker: str, **more: Any) -> None:
+        """Say that a node is gone."""
+        self._report(f"the node at {worker} left")
+
+
+def _cluster(place: SchedulerPlace, keys: FleetAddress, wanted: NodesWanted, shared: Path) -> Any:
+    """Return a cluster of Dask's with a scheduler here and no node yet; *shared* is for Slurm's machines, too."""
+    size, protocol = wanted.size, "tls://" if place.keys else "tcp://"
+    listening = {"host": place.host, "port": place.port, **_NO_PAGES}
+    if wanted.slurm is None:
+        return distributed.SpecCluster(
+            scheduler={
+                "cls": distributed.Scheduler,
+                "options": {**listening, "protocol": protocol, "security": security(keys)},
+            },
+            worker={"cls": _LocalNode, "options": {"keys": keys, "wanted": wanted}},
+            security=security(keys),
+            asynchronous=True,
+        )
+    try:
+        slurm_cluster = importlib.import_module("dask_jobqueue").SLURMCluster
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("jobs of Slurm need `pip install 'groundup[slurm]'`") from error
+    return slurm_cluster(
+        n_workers=0,
+        cores=size.slots,
+        processes=1,
+        memory=f"{size.memory_mb}MiB",
+        job_extra_directives=list(wanted.slurm),
+        # A job gets its settings here, for it sees none of this process.
+        job_script_prologue=[f"export {name}={shlex.quote(str(value))}" for name, value in _variables().items()],
+        worker_extra_args=[*(("--host", place.host) if is_loopback(place.host) else ()), *_NO_PAGES_WORDS],
+        log_directory=str(shared),
+        shared_temp_directory=str(shared),
+        scheduler_options=listening,
+        protocol=protocol,
+        security=security(keys),
+        asynchronous=True,
+    )
+
+
+def _variables() -> dict[str, Any]:
+    """Return `SETTINGS` as Dask reads them from variables."""
+    names = {name: f"DASK_{name.upper().replace('.', '__').replace('-', '_')}" for name in SETTINGS}
+    return {names[name]: value for name, value in SETTINGS.items()}
+
+
+def configure(lost_after_s: int = 60) -> None:
+    """Set Dask up as fleets have it."""
+    dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": f"{lost_after_s} s"})
+    # Where nodes come and go, Dask asks once a second; what people set wins.
+    dask.config.update_defaults({"distributed": {"adaptive": {"wait-count": _IDLE_S}}})
+    logging.getLogger("distributed").setLevel(logging.WARNING)
+
+
+async def serve_fleet(
+    place: SchedulerPlace,
+    address_file: Path | None,
+    wanted: NodesWanted,
+    over_ssh: Sequence["NodeCommand"],
+    report: Report,
+) -> None:
+    """Run a scheduler at *place* and nodes until this is cancelled; what ends begins again.
+
+    The address and the keys are written to *address_file*, which only its owner can read. Raises `UsageError`
+    where somebody else's file lies there.
+    """
+    if address_file is not None:
+        refuse_others(address_file)
+    configure(place.lost_after_s)
+    keys = with_new_keys("") if place.keys else FleetAddress(scheduler="")
+    shared = Path(f"{address_file}.nodes").absolute() if address_file else Path.cwd()
+    if wanted.slurm is not None:
+        shared.mkdir(mode=0o700, exist_ok=True)
+    try:
+        cluster = await _cluster(place, keys, wanted, shared)
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"no scheduler can listen on {place.host}:{place.port}: {error}") from error
+    async with cluster:
+        cluster.scheduler.add_plugin(_Told(report))
+        address = keys.model_copy(update={"scheduler": cluster.scheduler_address})
+        with _written(address, address_file, report):
+            if wanted.maximum:
+                cluster.adapt(minimum=wanted.minimum, maximum=wanted.maximum)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(asyncio.Event().wait())
+                    for one in over_ssh:
+                        group.create_task(one.keep(address, report))
+            except ExceptionGroup as errors:  # people want to read the first of them
+                raise errors.exceptions[0] from None
+
+
+@contextmanager
+def _written(address: FleetAddress, path: Path | None, report: Report) -> Iterator[None]:
+    """Have *address* in the file *path* meanwhile, which its owner alone can read."""
+    if path is None:
+        report(f"the fleet's address is {address.scheduler}")
+        yield
+        return
+    content = address.model_dump_json(indent=1).encode() + b"\n"
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with disk_errors(path.parent):
+        # Never readable by others, not for a moment.
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        note_made(path, digest_bytes(content))
+        partial.replace(path)
+    report(f"the fleet's address is in {path}")
+    try:
+        yield
+    finally:
+        if is_made(path):  # another fleet may have written its own meanwhile
+            path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class NodeCommand:
+    """A program that runs a node elsewhere until it is ended; it reads the fleet's address on standard input."""
+
+    name: str
+    argv: tuple[str, ...]
+
+    async def keep(self, address: FleetAddress, report: Report) -> None:
+        """Run it, for ever. Raises `MachineError` when it cannot be started."""
+        while True:
+            code = await self._lived(address)
+            report(f"{self.name} ended with exit code {code}; it begins again in {_AGAIN_S:.0f} s")
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _lived(self, address: FleetAddress) -> int:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.argv, stdin=asyncio.subprocess.PIPE, env=environment()
+            )
+        except OSError as error:
+            raise MachineError(f"{self.argv[0]} cannot be started: {error.strerror or error}") from error
+        try:
+            assert process.stdin is not None
+            with suppress(ConnectionError):
+                process.stdin.write(address.model_dump_json().encode())
+                await process.stdin.drain()
+                process.stdin.close()
+            return await process.wait()
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                try:
+                    await asyncio.wait_for(process.wait(), _ENDING_S)
+                except TimeoutError:
+                    process.kill()
+
+
+def ssh_nodes(hosts: Sequence[str], slots: int, memory_mb: int | None, program: str) -> list[NodeCommand]:
+    """Return a node on each of *hosts*, by the user's `ssh`; *program* is groundup there."""
+    words = ["fleet", "join", "-", "--slots", str(slots)]
+    words += ["--memory-mb", str(memory_mb)] if memory_mb else []
+    joining = f"{shlex.quote(program)} {shlex.join(words)}"
+    return [NodeCommand(name=host, argv=("ssh", "-o", "BatchMode=yes", "--", host, joining)) for host in hosts]
+
+
+async def join(address: FleetAddress, size: NodeSize, report: Report, name: object = None) -> None:
+    """Be a node of the fleet at *address* until SIGTERM, this is cancelled or the scheduler ends.
+
+    Raises what `reach` does.
+    """
+    configure()
+    await reach(address)
+    if task := asyncio.current_task():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    name = name if name is not None else f"{socket.gethostname()}:{os.getpid()}"
+    host = urlsplit(address.scheduler).hostname or ""
+    with scratch_folder("node") as folder:
+        worker: Any = distributed.Worker(
+            address.scheduler,
+            nthreads=size.slots,
+            memory_limit=size.memory_mb * 2**20,
+            name=name,
+            security=security(address),
+            local_directory=str(folder),
+            death_timeout=30,
+            # Where others reach it: on loopback when the scheduler can be reached only there.
+            host=host if is_loopback(host) else None,
+            **_NO_PAGES,
+        )
+        try:
+            await worker
+        except (OSError, TimeoutError, ValueError) as error:
+            raise unreached(address, error) from error
+        report(f"{name} joined {address.scheduler} with {size.slots} slots")
+        try:
+            await worker.finished()
+        finally:
+            await worker.close(nanny=False)
+            await asyncio.to_thread(node.close)
