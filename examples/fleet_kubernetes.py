@@ -1,7 +1,7 @@
-"""A fleet in Kubernetes that grows and shrinks: `python examples/fleet_kubernetes.py IMAGE`, then `--workers ADDRESS`.
+"""A fleet in Kubernetes that grows and shrinks: `python examples/fleet_kubernetes.py IMAGE` prints its address.
 
-It needs `pip install 'groundup[kubernetes]'`, Dask's operator in the cluster, and an image that has groundup with its
-extra `fleet`. Checked against the API's schema, never tried on a cluster.
+It needs `pip install 'groundup[kubernetes]'`, Dask's operator in the cluster, and an image that has groundup with
+its extra `fleet`. Checked against the API's schema, never tried on a cluster.
 """
 
 import sys
