@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from groundup.curation.choosing import JobWish, chosen_job
+from groundup.curation.foreign import ForeignWorkflow
 from groundup.domain.errors import TaskError
-from tests.grading.ci.bench import repository
+from groundup.workflows.expressions import Contexts
+from groundup.workflows.workflow import read_workflow
+from tests.grading.ci.bench import WORKFLOW, repository
 
 DOCKER = "action: docker/login-action: there is no Docker"
 TWO_JOBS = """
@@ -60,3 +63,70 @@ def test_other_services_are_named_where_no_workflow_tests(tmp_path: Path) -> Non
     root = repository(tmp_path, "on: push\njobs: {}\n", {".travis.yml": "script: pytest\n"})
     with pytest.raises(TaskError, match=r"uses \.travis\.yml, of which only GitHub's workflows are read"):
         chosen_job(JobWish(), "r", root)
+
+
+CALLED = """
+on:
+  workflow_call:
+    inputs:
+      versions: {type: string, default: '["3.9"]'}
+      runner: {type: string, default: windows-latest}
+      strict: {type: boolean, default: false}
+jobs:
+  unit:
+    name: unit tests
+    runs-on: ${{ inputs.runner }}
+    strategy: {matrix: {python: "${{ fromJSON(inputs.versions) }}"}}
+    steps:
+      - {uses: docker/login-action@v3, if: "!inputs.strict"}
+      - run: echo ${{ inputs['runner'] }} ${{ inputs.strict && 'strict' }} on ${{ matrix.python }}
+      - run: pytest
+"""
+CALLER = """
+on: push
+jobs:
+  all:
+    strategy: {matrix: {os: [ubuntu-latest, windows-latest]}}
+    uses: somebody/workflows/.github/workflows/tests.yml@v1
+    with: {versions: '["3.11", "3.12"]', runner: "${{ matrix.os }}", strict: true}
+"""
+USES = "somebody/workflows/.github/workflows/tests.yml@v1"
+
+
+def test_a_called_workflow_is_written_out(tmp_path: Path) -> None:
+    """The job that calls another repository's becomes a file of the instance's own, pinned, with its inputs."""
+    root = repository(tmp_path, CALLER)
+    foreign = {USES: ForeignWorkflow(CALLED.encode(), "0123abc")}
+    job = chosen_job(JobWish(), "r", root, foreign)
+
+    assert (job.workflow, job.name) == (".github/workflows/groundup-unit.yml", "unit")
+    assert (job.leg, job.hindered) == ({"python": "3.12"}, "")
+    text = (root / job.workflow).read_text()
+    head = f"# Written by groundup: what the job all of {WORKFLOW} does by calling"
+    assert text.splitlines()[:2] == [head, f"# {USES} (commit 0123abc)"]
+    script = read_workflow(text.encode(), job.workflow).job("unit").steps[1].run or ""
+    assert Contexts({"python": "3.12"}).text(script) == "echo ubuntu-latest strict on 3.12"
+
+
+def test_a_workflow_of_the_repository_itself_is_written_out(tmp_path: Path) -> None:
+    """What calls `./.github/workflows/...` is no obstacle any more."""
+    files = {".github/workflows/tests.yml": CALLED}
+    local = CALLER.replace("somebody/workflows/", "./").replace("@v1", "")
+    job = chosen_job(JobWish(), "r", repository(tmp_path, local, files))
+    assert (job.name, job.leg, job.hindered) == ("unit", {"python": "3.12"}, "")
+
+
+def test_a_called_workflow_that_cannot_be_had_is_an_obstacle(tmp_path: Path) -> None:
+    """Without it the refusal names it, and nothing is written into the repository."""
+    root = repository(tmp_path, CALLER)
+    with pytest.raises(TaskError, match=r"reusable workflow: somebody/workflows"):
+        chosen_job(JobWish(), "r", root)
+    assert [path.name for path in (root / ".github" / "workflows").iterdir()] == ["ci.yml"]
+
+
+def test_an_input_that_only_a_running_workflow_knows_is_an_obstacle(tmp_path: Path) -> None:
+    """What another job gives is not guessed."""
+    head = "on: push\njobs:\n  first: {runs-on: ubuntu-latest, steps: [{run: true}]}\n  all:\n    needs: first\n"
+    caller = head + f"    uses: {USES}\n    with: {{versions: '${{{{ needs.first.outputs.all }}}}'}}\n"
+    with pytest.raises(TaskError, match="the input versions of a called workflow is known only while"):
+        chosen_job(JobWish(), "r", repository(tmp_path, caller), {USES: ForeignWorkflow(CALLED.encode(), "0")})

@@ -297,3 +297,26 @@ async def test_a_copy_without_a_large_file_is_one_sentence(repository: Path, tmp
     _lose(repository, "x.py")
     with pytest.raises(TaskError, match=r"this copy lacks x\.py, a large file perhaps; name another mirror"):
         await check_out(str(repository / ".git"), None, tmp_path / "tree", tmp_path, None)
+
+
+def _head(repository: Path) -> str:
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, check=True)
+    return found.stdout.decode().strip()
+
+
+async def test_a_workflow_of_another_repository_is_fetched_and_pinned(tmp_path: Path) -> None:
+    """The instance holds what the called workflow was at the commit that its reference named, and calls nobody."""
+    called = (
+        b"on: {workflow_call: {}}\njobs:\n  unit:\n    runs-on: ubuntu-latest\n    "
+        b"steps: [{run: pip install .}, {run: pytest}]\n"
+    )
+    other = _committed(tmp_path / "mirror" / "else+shared", {".github/workflows/tests.yml": called})
+    caller = b"on: push\njobs:\n  all:\n    uses: else/shared/.github/workflows/tests.yml@main\n"
+    root = _committed(tmp_path / "x", {**FILES, ".github/workflows/ci.yml": caller})
+    settings = Settings(cache_dir=tmp_path / "cache", git_mirror=f"{tmp_path}/mirror/{{owner}}+{{name}}")
+    wanted = InstanceRequest(repository=str(root), language="python")
+    made = await add_instance(wanted, tmp_path / "set", settings)
+
+    assert made.instance.act_command == "act -j unit -W .github/workflows/groundup-unit.yml"
+    written = (tmp_path / "set" / "set" / "python" / "x" / ".github/workflows/groundup-unit.yml").read_text()
+    assert f"(commit {_head(other)})" in written

@@ -4,15 +4,18 @@ What hinders a job is what `grading.ci` would report before it runs anything. No
 """
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from groundup.curation.locating import JobCandidate, Located, locate
+from groundup.curation.foreign import ForeignWorkflow
+from groundup.curation.locating import JobCandidate, Located, best_leg, locate
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
+from groundup.workflows.called import written_out
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import WorkflowError, read_workflow
@@ -55,13 +58,17 @@ class TestJob(Record):
         return f"{self.workflow}: {self.name}" + (f" ({leg})" if leg else "")
 
 
-def chosen_job(wish: JobWish, repository: str, original: Path) -> TestJob:
+def chosen_job(
+    wish: JobWish, repository: str, original: Path, foreign: Mapping[str, ForeignWorkflow] | None = None
+) -> TestJob:
     """Return the best job of the repository in *original* that fits *wish* and can be run here, pinned.
 
-    Where a job is wished for by name, it is taken even if it cannot be run here. Raises `TaskError` when no job
+    A job that calls a workflow, of the repository or of another (*foreign*), becomes a workflow file of its own in
+    *original*. One that is wished for by name is taken in any case. Raises `TaskError` when no job
     runs tests, or none of those that do can be run here.
     """
-    found = locate(FolderTree(original))
+    foreign = foreign or {}
+    found = locate(FolderTree(original), {uses: one.data for uses, one in foreign.items()})
     fitting = [
         one for one in found.candidates if wish.workflow in (None, one.workflow) and wish.job in (None, one.job)
     ]
@@ -69,7 +76,10 @@ def chosen_job(wish: JobWish, repository: str, original: Path) -> TestJob:
         return _unlocated(wish, repository, original, found)
     seen: list[TestJob] = []
     for candidate, leg in itertools.islice(_choices(fitting, wish.leg), _MOST_TRIED):
-        job = _pinned(original, candidate.workflow, candidate.job, leg, candidate.runner)
+        if candidate.through is None:
+            job = _pinned(original, candidate.workflow, candidate.job, leg, candidate.runner)
+        else:
+            job = _written_out(original, candidate, leg, foreign)
         if not job.hindered:
             told = tuple(dict.fromkeys(f"{one.title}: {one.hindered}" for one in seen))
             return job.model_copy(update={"passed_over": told})
@@ -114,6 +124,40 @@ def _pinned(original: Path, workflow: str, name: str, leg: Mapping[str, str], ru
         runner=runner or ", ".join(job.runs_on),
         hindered=hindrance(original, workflow, name, values),
     )
+
+
+def _written_out(
+    original: Path, candidate: JobCandidate, leg: Mapping[str, str], foreign: Mapping[str, ForeignWorkflow]
+) -> TestJob:
+    """Write the workflow that *candidate* calls out into *original*, if it can be run here; return its job."""
+    tree = FolderTree(original)
+    caller = read_workflow(tree.read(candidate.workflow) or b"", candidate.workflow)
+    job = caller.job(candidate.job)
+    uses = job.reusable or ""
+    path, _, inner = (candidate.through or "").rpartition(": ")
+    other = foreign.get(uses)
+    called = read_workflow(other.data if other else tree.read(path) or b"", path)
+    remark = f"Written by groundup: what the job {job.id} of {caller.path} does by calling\n{uses}"
+    if other is not None:
+        remark += f" (commit {other.commit})"
+    target = original / ".github" / "workflows" / f"groundup-{re.sub(r'[^a-z0-9-]+', '-', inner.lower())}.yml"
+    name = str(target.relative_to(original))
+    unwritten = TestJob(workflow=candidate.workflow, name=job.id, leg=dict(leg), runner=candidate.runner)
+    if target.exists():
+        return unwritten.model_copy(update={"hindered": f"{name} is there already"})
+    try:
+        values = pinned(job, leg) if not set(job.matrix.dynamic) - set(leg) else {}
+        target.write_bytes(written_out(caller, job, values, called, remark))
+        fresh = FolderTree(original)
+        workflow = read_workflow(target.read_bytes(), name)
+        made = _pinned(original, name, inner, best_leg(fresh, workflow, workflow.job(inner)), candidate.runner)
+    except WorkflowError as error:
+        target.unlink(missing_ok=True)
+        return unwritten.model_copy(update={"hindered": str(error)})
+    if made.hindered:
+        target.unlink()
+        return unwritten.model_copy(update={"hindered": made.hindered})
+    return made
 
 
 def _unlocated(wish: JobWish, repository: str, original: Path, found: Located) -> TestJob:

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.curation.choosing import JobWish, TestJob, chosen_job, hindrance
+from groundup.curation.foreign import foreign_workflows
 from groundup.curation.instance_folders import ADVICE, InstanceFolder
-from groundup.curation.locating import Located, located
+from groundup.curation.locating import Located, located, read_workflows
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
@@ -86,7 +87,10 @@ async def locate_in(
         return _with_hindrances(await located(FolderTree(folder), model, base_url), folder)
     with scratch_folder("locate") as work:
         await check_out(repository, commit, work / "tree", work, settings.git_mirror)
-        return _with_hindrances(await located(FolderTree(work / "tree"), model, base_url), work / "tree")
+        tree = FolderTree(work / "tree")
+        foreign = await foreign_workflows(read_workflows(tree)[0], work, settings.git_mirror)
+        called = {uses: one.data for uses, one in foreign.items()}
+        return _with_hindrances(await located(tree, model, base_url, called), work / "tree")
 
 
 _PLANNED = 5
@@ -98,7 +102,8 @@ def _with_hindrances(found: Located, tree: Path) -> Located:
     told = []
     for candidate in found.candidates[:_PLANNED]:
         why = hindrance(tree, candidate.workflow, candidate.job, candidate.leg)
-        more = (f"cannot be run here: {why}",) if why and not candidate.is_dynamic else ()
+        unknown_yet = candidate.is_dynamic or candidate.through is not None  # an instance has it written out
+        more = (f"cannot be run here: {why}",) if why and not unknown_yet else ()
         told.append(candidate.model_copy(update={"hindrances": (*candidate.hindrances, *more)}))
     return found.model_copy(update={"candidates": (*told, *found.candidates[_PLANNED:])})
 
@@ -279,7 +284,8 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
         wish = JobWish(workflow=wanted.workflow, job=wanted.job, leg=wanted.leg)
-        job = chosen_job(wish, wanted.repository, original)
+        foreign = await foreign_workflows(read_workflows(FolderTree(original))[0], work, settings.git_mirror)
+        job = chosen_job(wish, wanted.repository, original, foreign)
         identity = checked_name(wanted.name or _name_of(origin, wanted.repository))
         earlier = target.earlier(wanted.language, identity)
         if earlier is not None:

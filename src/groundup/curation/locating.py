@@ -11,7 +11,7 @@ it names a job that exists.
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.domain.conversations import ChatRequest, Message
@@ -138,10 +138,13 @@ class _Points:
         self.reasons.append(f"{points:+.1f} {reason}")
 
 
-def locate(tree: RepositoryTree) -> Located:
-    """Return the jobs of *tree* that run tests, the best one first."""
+def locate(tree: RepositoryTree, foreign: Mapping[str, bytes] | None = None) -> Located:
+    """Return the jobs of *tree* that run tests, the best one first.
+
+    *foreign* holds called workflows of other repositories, by what `uses` says.
+    """
     workflows, unread = read_workflows(tree)
-    jobs = JobReader(tree)
+    jobs = JobReader(tree, foreign)
     called = {_local(job.reusable) for workflow in workflows for job in workflow.jobs if job.reusable}
     found = []
     for workflow in workflows:
@@ -211,6 +214,12 @@ def _other_legs(chosen: _Leg, others: Sequence[_Leg]) -> tuple[dict[str, str], .
     enough = 0.6 * _worth(chosen.look.tests)
     fitting = (one for one in others if _worth(one.look.tests) >= enough and system_rating(one.look.runner) > 0.5)
     return tuple(dict(flat(one.leg)) for one in itertools.islice(fitting, _MOST_OTHER_LEGS))
+
+
+def best_leg(tree: RepositoryTree, workflow: Workflow, job: Job) -> dict[str, str]:
+    """Return the leg of *job* to take, as `flat` writes it."""
+    known = job.model_copy(update={"matrix": with_known_values(job.matrix, tree)})
+    return dict(flat(_rated_legs(JobReader(tree), workflow, known)[0].leg))
 
 
 def _rated_legs(jobs: JobReader, workflow: Workflow, job: Job) -> list[_Leg]:
@@ -330,9 +339,14 @@ _LONGEST_FILE = 12_000
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
-async def located(tree: RepositoryTree, model: str | None = None, base_url: str | None = None) -> Located:
+async def located(
+    tree: RepositoryTree,
+    model: str | None = None,
+    base_url: str | None = None,
+    foreign: Mapping[str, bytes] | None = None,
+) -> Located:
     """Return which job runs the tests by the rules, and what *model*, PROVIDER/MODEL, says. Runs nothing."""
-    found = locate(tree)
+    found = locate(tree, foreign)
     if model is None:
         return found
     async with open_model(model, ModelSettings(base_url=base_url or usual_address(model))) as opened:

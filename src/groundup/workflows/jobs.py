@@ -233,8 +233,10 @@ class Look(NamedTuple):
 class JobReader:
     """Reads the jobs of one repository."""
 
-    def __init__(self, tree: RepositoryTree) -> None:
+    def __init__(self, tree: RepositoryTree, foreign: Mapping[str, bytes] | None = None) -> None:
+        """Take the repository, and the called workflows of others that could be had, by what `uses` says."""
         self._tree = tree
+        self._foreign = foreign or {}
         self._meanings = Meanings(tree)
 
     def look(self, workflow: Workflow, job: Job, leg: Leg) -> Look:
@@ -318,13 +320,14 @@ class JobReader:
     def _called(self, workflow: Workflow, job: Job, contexts: Contexts) -> Look:
         """Look at the workflow that *job* calls: its best job counts."""
         called = job.reusable or ""
-        given = _given(workflow, job, contexts)
-        if not called.startswith("./"):
+        given = given_inputs(workflow, job, contexts)
+        if not called.startswith("./") and called not in self._foreign:
             return _foreign(job, called, {**dict(flat(contexts.matrix or {})), **given})
         path = called.removeprefix("./").split("@")[0]
+        data = self._foreign.get(called) or self._tree.read(path)
         best: Look | None = None
         try:
-            inner = read_workflow(self._tree.read(path) or b"", path)
+            inner = read_workflow(data or b"", path)
         except TaskError:
             return _NOTHING._replace(through=path)
         for other in inner.jobs:
@@ -369,7 +372,8 @@ def _strength(look: Look) -> tuple[float, bool]:
     return max(tests, default=0.0), "ubuntu" in look.runner
 
 
-def _given(workflow: Workflow, job: Job, contexts: Contexts) -> dict[str, JsonValue]:
+def given_inputs(workflow: Workflow, job: Job, contexts: Contexts) -> dict[str, JsonValue]:
+    """Return what *job* gives the workflow that it calls; expressions that are unknown stay."""
     jobs = workflow.document.get("jobs")
     table = jobs.get(job.id) if isinstance(jobs, dict) else None
     given = table.get("with") if isinstance(table, dict) else None
