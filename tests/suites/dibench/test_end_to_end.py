@@ -304,6 +304,31 @@ def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path
     assert groundup("ablate", run, "no-such", "-o", tmp_path / "x").code == 2
 
 
+def test_a_named_set_stands_beside_the_published_one(groundup: Groundup, tmp_path: Path) -> None:
+    """`dibench@mine` is a suite of its own for tasks, run, evaluate, report and ablate; `dibench` stays."""
+    mine = tmp_path / "mine"
+    name, (language, masked, original) = "my_own", INSTANCES["one_alpha"]
+    write_tree(mine / "repo-data" / language / name, masked)
+    (mine / "mine.jsonl").write_text(json.dumps(instance("one_alpha", instance_id=name)) + "\n")
+    assert groundup("data", "pull", "dibench@mine", "--from", mine).code == 0
+    assert name in groundup("tasks", "dibench@mine").out
+    assert name not in groundup("tasks", "dibench").out
+    oracle = run_of(groundup("run", "dibench@mine", "-a", "oracle", "--json").document)
+    assert scores({"runs": [oracle]}) == {name: (4, 4)}
+    edited = original["pyproject.toml"].replace("requests", "made-up-name")
+    write_tree(tmp_path / "p" / name, {"pyproject.toml": edited})
+    found = run_of(groundup("evaluate", "dibench@mine", "-p", tmp_path / "p", "--json").document)
+    assert scores({"runs": [found]}) == {name: (2, 4)}
+    assert groundup("ablate", found["run_id"], "without-fakes", "-o", tmp_path / "names").code == 0
+    again = run_of(groundup("evaluate", "dibench@mine", "-p", tmp_path / "names", "--json").document)
+    paper = groundup("report", found["run_id"], again["run_id"], "--layout", "paper", "--format", "markdown").out
+    assert "DI-Bench, mine: methods by language" in paper
+    assert "Ablation without-fakes" in paper
+    assert groundup("regrade", found["run_id"], "--grader", "official").code == 0
+    published = groundup("run", "dibench", "-a", "nop", "--json")
+    assert set(scores(published.document)) == set(INSTANCES)
+
+
 def test_no_data_is_said_with_what_to_do(
     groundup: Groundup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
