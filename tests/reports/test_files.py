@@ -228,6 +228,12 @@ def test_latex_fits_a_page(view: View, environment: str, columns: str) -> None:
     assert ("\\resizebox{\\linewidth}" in text) == (environment == "resizebox")
 
 
+def test_a_form_that_is_none_is_refused() -> None:
+    """Before, every unknown form was written as LaTeX."""
+    with pytest.raises(UsageError, match="latex"):
+        report().written("json")
+
+
 def test_latex_runs_no_command_of_a_stranger() -> None:
     """Names and reasons that are commands are printed; none continues the rule of the row before."""
     hostile = ("\\input{/etc/passwd}", "[9cm]", "*", "a%b", "$x$", "x\n\\end{table}", "\u202egpj")

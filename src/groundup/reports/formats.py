@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Self
 
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.tables import bar_lines, print_rows, wrapped
 from groundup.reports.views import View, comparison_views, coverage, paper_views, share, views_of
@@ -138,6 +140,8 @@ class ShownReport(Report):
         from groundup.reports import exchange
         from groundup.reports.page import page
 
+        if form not in FORMS:
+            raise UsageError(unknown("form", form, FORMS))
         if form == "html":
             return page(self, self.views()).encode()
         by_rows = {"csv": exchange.as_csv, "parquet": exchange.as_parquet}

@@ -104,13 +104,14 @@ def _ablation_view(ablation: str, pairs: Sequence[tuple[RunReport, RunReport]]) 
             label = group if len(main) == 1 else f"{one.headline.partition(':')[0]}, {group}"
             values = (f"{before.value * 100:.1f}", f"{after.value * 100:.1f}")
             points = f"{(after.value - before.value) * 100:+.1f}"
-            rows.append((base.run_id, base.subject.agent, base.subject.model or "-", label, *values, points))
-            if before.denominator != after.denominator:
+            who = (base.run_id, base.subject.agent, base.subject.model or "-", _extent(run))
+            rows.append((*who, label, *values, points))
+            if name == next(iter(old)) and before.denominator != after.denominator:
                 counts = f"of {amount(before.denominator)} before, of {amount(after.denominator)} after"
                 notes.append(f"{base.run_id}, {label}: {counts}")
     return View(
         title=f"Ablation {ablation}: {' and '.join(figures) or 'no figure in both runs'}",
-        columns=("run", "agent", "model", "", "before", "after", "difference"),
+        columns=("run", "agent", "model", "tasks in all", "", "before", "after", "difference"),
         rows=tuple(rows),
         below=tuple(notes),
     )

@@ -127,12 +127,12 @@ def test_tables_5_and_6_have_the_difference_in_executability() -> None:
     views = list(paper_views(made))
     assert [row[0] for row in view(views, "DI-Bench, regular").rows] == ["base"]
     versions = view(views, "Ablation oracle-metadata: Exec")
-    assert versions.columns == ("run", "agent", "model", "", "before", "after", "difference")
+    assert versions.columns == ("run", "agent", "model", "tasks in all", "", "before", "after", "difference")
     # Python: 1 of 3, then 2 of 3. Rust: 1 of 2, then 2 of 2.
     assert versions.rows == (
-        ("base", "all-in-one", "m1", "DI-Bench, regular, python", "33.3", "66.7", "+33.3"),
-        ("base", "all-in-one", "m1", "DI-Bench, regular, rust", "50.0", "100.0", "+50.0"),
-        ("base", "all-in-one", "m1", "DI-Bench, large, rust", "0.0", "0.0", "+0.0"),
+        ("base", "all-in-one", "m1", "7", "DI-Bench, regular, python", "33.3", "66.7", "+33.3"),
+        ("base", "all-in-one", "m1", "7", "DI-Bench, regular, rust", "50.0", "100.0", "+50.0"),
+        ("base", "all-in-one", "m1", "7", "DI-Bench, large, rust", "0.0", "0.0", "+0.0"),
     )
     assert {row[-1] for row in view(views, "Ablation without-fakes: Exec").rows} == {"+0.0"}
     assert not versions.below
