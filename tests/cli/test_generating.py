@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.api.matrix import read_matrix
+from groundup.api.requests import running
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
@@ -294,3 +295,16 @@ def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
     document = json.loads(groundup("why", "one", "task-0000", "--json").out)
     assert [one["id"] for one in document["lost"]] == ["first", "second"]
     assert groundup("why", "one", "task-0000/5").code == 2
+
+
+def test_a_program_is_an_agent_by_its_name(groundup: Groundup, model: str, tmp_path: Path) -> None:
+    """`-a codex` is the agent `cli` with the version that is listed; the run keeps that version."""
+    listed = {one["name"]: one for one in json.loads(groundup("agents", "--json").out)["agents"]}
+    assert {"loop", "oneshot", "codex", "claude-code"} <= set(listed)
+    given = running(WRITTEN, "codex", model=model).configuration.submissions
+    assert isinstance(given, Generated)
+    assert (given.agent, given.options) == ("cli", {"preset": f"codex@{listed['codex']['version']}"})
+    ended = groundup("run", WRITTEN, "-a", "kodex", "-m", model)
+    assert (ended.code, "did you mean 'codex'" in ended.err) == (2, True)
+    ended = groundup("run", WRITTEN, "-a", "codex", "--agent-option", "preset=codex@1.0", "-m", model)
+    assert (ended.code, "leave --agent-option preset=... out" in ended.err) == (2, True)

@@ -82,7 +82,7 @@ def create(options: Mapping[str, JsonValue]) -> "Loop":
 
 
 class Loop(Agent):
-    """Implements `Agent`."""
+    """Asks its model turn by turn; the tools are bash and submit."""
 
     name = "loop"
     version = "1"

@@ -35,7 +35,7 @@ def create(options: Mapping[str, JsonValue]) -> "Oneshot":
 
 
 class Oneshot(Agent):
-    """Implements `Agent`."""
+    """One question, one reply, which holds all files."""
 
     name = "oneshot"
     version = "1"

@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "installation:doctor",
     "demo": "demo:demo",
     "docs": "installation:docs",
+    "agents": "agents:agents",
     "suites": "suites:suites",
     "tasks": "suites:tasks",
     "data pull": "data:pull",
@@ -104,7 +105,7 @@ GATHERED = {"task": ("curate", "recipe", "audit", "image"), "machine": ("doctor"
 """Groups of what is seldom needed; `groundup audit` works like `groundup task audit`."""
 
 FIRST = {
-    "Begin": ("demo", "suites", "tasks", "data"),
+    "Begin": ("demo", "suites", "tasks", "agents", "data"),
     "Measure": ("evaluate", "run", "resume"),
     "Understand": ("report", "why", "compare", "view"),
     "Groups": ("task", "machine"),
@@ -127,7 +128,7 @@ JOBS = {
         "leaderboard",
     ),
     "Look closer": ("shell", "review", "regrade", "judge", "export", "import", "harbor", "ablate"),
-    "Benchmarks and their tasks": ("suites", "tasks", "data", "recipe", "curate", "audit"),
+    "Benchmarks and their tasks": ("suites", "tasks", "agents", "data", "recipe", "curate", "audit"),
     "Dependencies of a repository": ("infer", "registry"),
     "Machines": ("doctor", "fleet", "warm", "image", "init", "demo", "docs", "clean"),
 }

@@ -98,8 +98,8 @@ def run(
         typer.Option(
             "--agent",
             "-a",
-            help="loop (bash and submit), oneshot, cli and others (docs/agents.md), oracle (the reference), nop "
-            "(nothing), or one that the suite offers (dibench: static).",
+            help="loop (bash and submit), oneshot, a program such as claude-code (`groundup agents` lists all), "
+            "oracle (the reference), nop (nothing), or one that the suite offers (dibench: static).",
         ),
     ] = "",
     config: Annotated[Path | None, typer.Option(help="A file of runs, instead of suite and agent.")] = None,

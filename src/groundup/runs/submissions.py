@@ -195,6 +195,9 @@ def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
         )
 
 
+PROGRAM_AGENT = "cli"
+"""The agent that runs programs; its option `preset` says which."""
+
 MODEL_SETTINGS = (
     "base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra", "stream",
     "timeout_s", "first_pause_s", "patience_s",
@@ -220,17 +223,30 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
         if named != Named(agent=named.agent):
             raise UsageError(f"{named.agent} is made by the suite itself and takes no model, options or limits")
         return References(which=named.agent)
-    agents = catalog.names("agent")
-    if ":" not in named.agent and named.agent not in agents:
-        raise UsageError(unknown("agent", named.agent, [*references, *agents]))
+    agent, options = _agent_of(named, references)
     return Generated(
-        agent=named.agent,
-        options=named.agent_options,
+        agent=agent,
+        options=options,
         model=named.model,
         model_settings=_checked(_usual(named.model) | named.model_settings),
         limits=named.limits,
         feedback=named.feedback,
     )
+
+
+def _agent_of(named: Named, references: Collection[str]) -> tuple[str, dict[str, JsonValue]]:
+    """Return the agent and its options; a program's name stands for the agent `cli` with the program's preset."""
+    agents = catalog.names("agent")
+    if ":" in named.agent or named.agent in agents:
+        return named.agent, named.agent_options
+    from groundup.agents.cli.preset import pinned_program, preset_names
+
+    program = pinned_program(named.agent)
+    if program is None:
+        raise UsageError(unknown("agent", named.agent, [*references, *agents, *preset_names()]))
+    if "preset" in named.agent_options:
+        raise UsageError(f"-a {named.agent} names the program already; leave --agent-option preset=... out")
+    return PROGRAM_AGENT, {"preset": program, **named.agent_options}
 
 
 def _usual(model: str | None) -> dict[str, JsonValue]:

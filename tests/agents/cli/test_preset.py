@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.agents.cli.preset import choose, fill, parse_preset, preset_names
+from groundup.agents.cli.preset import choose, fill, parse_preset, pinned_program, preset_names
 from groundup.domain.errors import UsageError
 
 OWN = """
@@ -16,19 +16,19 @@ run = ["sh", "-c", "true"]
 
 
 def test_every_shipped_preset_can_be_chosen() -> None:
-    """Eight programs are known, each by its file's name, and each wants its version pinned."""
-    expected = ["claude-code", "codex", "deepcode", "metagpt", "mini-swe-agent", "ms-agent", "openhands"]
-    assert preset_names() == [*expected, "qwen-agent"]
+    """Programs are known by their files' names, and each names the version that was tried last."""
+    assert {"claude-code", "codex", "opencode", "openhands", "qwen-code"} <= set(preset_names())
     for name in preset_names():
         preset, version = choose(f"{name}@1.2.3")
         assert (preset.name, version) == (name, "1.2.3")
+        assert choose(name).version == preset.trials[-1].version
         assert preset.install is not None
         assert preset.install.request("1.2.3").version == "1.2.3"
 
 
-@pytest.mark.parametrize("text", ["codex", "codex@", "codex@1.0 --evil", "codex@/tmp/x"])
-def test_a_program_without_a_version_is_refused(text: str) -> None:
-    """Nothing is installed whose version no one named; the error shows how."""
+@pytest.mark.parametrize("text", ["codex@", "codex@1.0 --evil", "codex@/tmp/x"])
+def test_a_wrong_version_is_refused(text: str) -> None:
+    """Nothing is installed by a version that cannot be one; the error shows how."""
     with pytest.raises(UsageError, match=r"codex@\d|unknown preset"):
         choose(text)
 
@@ -50,6 +50,17 @@ def test_a_users_own_preset_is_a_path(tmp_path: Path) -> None:
     assert choose(f"{path}@1.0").version == "1.0"
     with pytest.raises(UsageError, match=r"name the version of own"):
         choose(str(path))
+
+
+def test_names_of_programs_are_pinned(tmp_path: Path) -> None:
+    """A run keeps the version that a program's name stands for today; what is no program stays what it is."""
+    assert pinned_program("codex") == f"codex@{choose('codex').version}"
+    assert pinned_program("codex@1.0") == "codex@1.0"
+    assert pinned_program("loop") is None
+    own = tmp_path / "a@b" / "own.toml"
+    own.parent.mkdir()
+    own.write_text(OWN)
+    assert pinned_program(str(own)) == str(own)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,11 @@ class Preset(Record):
     trials: tuple[PresetTrial, ...] = Field(default=(), description="empty: untested")
     notes: str = ""
 
+    @property
+    def proved(self) -> str | None:
+        """The version that was tried last."""
+        return self.trials[-1].version if self.trials else None
+
 
 class Chosen(NamedTuple):
     """A preset with the version that the user pinned."""
@@ -98,19 +103,31 @@ def preset_names() -> list[str]:
 def choose(text: str) -> Chosen:
     """Return what `name@version`, or the path of a preset's file with or without `@version`, names.
 
-    Raises `UsageError`, also where a program that is installed has no version.
+    Without a version it is the one that was tried last. Raises `UsageError`, also where an installed
+    program has neither.
     """
-    name, separator, version = text.rpartition("@")
-    if not separator or (SUFFIX in version and not name.endswith(SUFFIX)):
-        name, version = text, ""
-    preset = _from_path(Path(name)) if name.endswith(SUFFIX) else _shipped(name)
+    name, version = _parts(text)
+    preset = _from_path(Path(name)) if name.endswith(SUFFIX) else shipped_preset(name)
     if preset.install is None:
         if version:
             raise UsageError(f"preset {preset.name} installs nothing, so it has no version: leave out @{version}")
         return Chosen(preset, None)
+    version = preset.proved or "" if version is None else version
     if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}", version):
-        raise UsageError(f"name the version of {preset.name}, such as {preset.name}@{_example(preset)}")
+        raise UsageError(f"name the version of {preset.name}, such as {preset.name}@{preset.proved or '1.2.3'}")
     return Chosen(preset, version)
+
+
+def pinned_program(text: str) -> str | None:
+    """Return *text*, a program's name or a preset's file, with its version; None for what is neither of them.
+
+    Raises `UsageError` as `choose` does.
+    """
+    name, _ = _parts(text)
+    if not name.endswith(SUFFIX) and name not in preset_names():
+        return None
+    version = choose(text).version
+    return name if version is None else f"{name}@{version}"
 
 
 def parse_preset(text: str, origin: str) -> Preset:
@@ -135,7 +152,16 @@ def _folder() -> Traversable:
     return files("groundup.agents.cli") / "presets"
 
 
-def _shipped(name: str) -> Preset:
+def _parts(text: str) -> tuple[str, str | None]:
+    """Return name and version of *text*; a path may hold an `@` of its own."""
+    name, separator, version = text.rpartition("@")
+    if not separator or (SUFFIX in version and not name.endswith(SUFFIX)):
+        return text, None
+    return name, version
+
+
+def shipped_preset(name: str) -> Preset:
+    """Return the preset that comes with groundup. Raises `UsageError`."""
     if name not in preset_names():
         raise UsageError(unknown("preset", name, preset_names()) + f"; your own is a path that ends in {SUFFIX}")
     return parse_preset((_folder() / f"{name}{SUFFIX}").read_text(encoding="utf-8"), f"{name}{SUFFIX}")
@@ -148,7 +174,3 @@ def _from_path(path: Path) -> Preset:
         raise UsageError(f"{path}: the preset cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: the preset is not UTF-8 (byte {error.start + 1})") from error
-
-
-def _example(preset: Preset) -> str:
-    return preset.trials[-1].version if preset.trials else "1.2.3"

@@ -1,0 +1,137 @@
+"""Whether each program that groundup knows still works.
+
+    python -m benchmarks.programs [NAME[@VERSION] ...] [--newest] [--output FOLDER]
+
+Every program gets the task jsonlines of NL2RepoBench and a scripted model, which has it write the original with
+the program's own shell. The program is installed through the gateways, run, recorded and graded as in any run: one
+that works has 27 of 27. `--newest` takes the newest version from the registry, for a monthly check. Prints the
+table of docs/cli-agents.md; ends with 1 when a program did not get there.
+"""
+
+import argparse
+import base64
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+import groundup
+from groundup.agents.cli.preset import Preset, preset_names, shipped_preset
+from groundup.store.folder import RunFolder
+
+TASK = "jsonlines"
+SHELLS: dict[str, tuple[str, dict[str, object]]] = {
+    "claude-code": ("Bash", {"command": "{}"}),
+    "codex": ("exec_command", {"cmd": "{}"}),
+    "deepcode": ("bash", {"command": "{}"}),
+    "kimi-cli": ("Shell", {"command": "{}"}),
+    "mini-swe-agent": ("bash", {"command": "{}"}),
+    "openhands": ("terminal", {"command": "{}"}),
+    "opencode": ("bash", {"command": "{}", "description": "write the library"}),
+    "qwen-agent": ("shell", {"command": "{}"}),
+    "qwen-code": ("run_shell_command", {"command": "{}", "is_background": False}),
+}
+"""What each program calls its shell, and that tool's arguments."""
+
+
+def main() -> int:
+    """Check the named programs, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="NAME[@VERSION]")
+    parser.add_argument("--newest", action="store_true", help="the newest version of each")
+    parser.add_argument("--output", type=Path, help="keep the runs in this folder")
+    given = parser.parse_args()
+    folder = given.output or Path(tempfile.mkdtemp(prefix="groundup-programs-"))
+    command = writing(original(folder))
+    failed = False
+    print("| program | version | points | turns | seconds | outcome |\n|---|---|---|---|---|---|")
+    for name in given.programs or preset_names():
+        preset = shipped_preset(name.partition("@")[0])
+        version = name.partition("@")[2] or (newest(preset) if given.newest else preset.proved) or ""
+        row, whole = trial(preset, version, command, folder)
+        failed |= not whole
+        print(f"| {' | '.join(row)} |", flush=True)
+    return int(failed)
+
+
+def original(folder: Path) -> Path:
+    """Return the tree of the task's original, by a run of the oracle."""
+    run = groundup.run("nl2repobench", "oracle", tasks=TASK, output=folder, run_id="oracle")
+    return run.folder / "attempts" / TASK / "0" / "submission"
+
+
+def writing(tree: Path) -> str:
+    """Return the shell command that writes *tree* into the working folder."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
+        for path in sorted(tree.iterdir()):
+            if path.name not in ("tests", "PKG-INFO") and not path.name.endswith(".egg-info"):
+                archive.add(path, path.name)
+    return f"echo {base64.b64encode(packed.getvalue()).decode()} | base64 -d | tar xJ && ls"
+
+
+def newest(preset: Preset) -> str:
+    """Return the newest version in the program's registry."""
+    assert preset.install is not None
+    name, python = preset.install.package, preset.install.python
+    if preset.install.registry == "npm":
+        return subprocess.run(
+            ["npm", "view", name, "version"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    asked = [
+        sys.executable,
+        "-m",
+        "pip",
+        "index",
+        "versions",
+        "--python-version",
+        python,
+        "--only-binary",
+        ":all:",
+        name,
+    ]
+    found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    return found.partition("(")[2].partition(")")[0]
+
+
+def trial(preset: Preset, version: str, command: str, folder: Path) -> tuple[list[str], bool]:
+    """Return the row of one program, and whether it got all points."""
+    tool, arguments = SHELLS[preset.name]
+    filled = {name: command if value == "{}" else value for name, value in arguments.items()}
+    script = folder / f"{preset.name}.json"
+    script.write_text(
+        json.dumps(
+            {"turn": [{"content": "", "calls": [{"tool": tool, "arguments": filled}]}, {"content": "Done."}]}
+        )
+    )
+    began = time.monotonic()
+    try:
+        run = groundup.run(
+            "nl2repobench", f"{preset.name}@{version}", model=f"scripted/{script}", tasks=TASK, output=folder,
+            run_id=f"{preset.name}-{version}", max_turns=12, max_seconds=900,
+        )  # fmt: skip
+    except groundup.GroundupError as error:
+        return [
+            preset.name,
+            version,
+            "-",
+            "-",
+            f"{time.monotonic() - began:.0f}",
+            str(error).replace("\n", " ")[:200],
+        ], False
+    (attempt,) = RunFolder(run.folder).latest().values()
+    score = attempt.verdict.score if attempt.verdict else None
+    points = f"{score.numerator:g}/{score.denominator:g}" if score else "-"
+    reasons = attempt.verdict.reasons if attempt.verdict else ()
+    detail = f"{attempt.outcome}: {reasons[0].message}" if reasons else str(attempt.outcome)
+    turns = attempt.effort.turns if attempt.effort else 0
+    whole = score is not None and score.numerator == score.denominator
+    return [preset.name, version, points, str(turns), f"{time.monotonic() - began:.0f}", detail[:200]], whole
+
+
+if __name__ == "__main__":
+    sys.exit(main())
