@@ -205,7 +205,7 @@ class Viewer:
         tab = request.query_params.get("tab", "why")
         parts = {
             "instruction": self._instruction,
-            "trajectory": _trajectory,
+            "trajectory": self._trajectory,
             "files": self._files,
             "tests": _tests,
             "logs": _logs,
@@ -241,23 +241,92 @@ class Viewer:
             return {"instruction": None, "lacking": str(error)}
         return {"instruction": asked and evidence.plain(asked), "lacking": ""}
 
+    def _trajectory(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+        """Return some steps, one turn, or the turns beside those of another run."""
+        query = request.query_params
+        turns, beside, turn = evidence.turns(attempt), query.get("beside", ""), query.get("turn")
+        also = {"turns": evidence.listed(turns, _number(turn)), "turn": None, "beside": "", "kind": ""}
+        if beside and self.index.run(beside) is not None:
+            other = self._counterpart(beside, request)
+            first = max(_number(query.get("first")), 1)
+            pairs = evidence.beside(attempt, other, first)
+            return {**also, "beside": beside, "pairs": pairs, "next": first + len(pairs)}
+        if turn is not None and (page := evidence.turn_page(attempt, _number(turn))):
+            return {**also, "turn": page}
+        kind = query.get("kind", "")
+        steps = evidence.steps(attempt, _number(query.get("first")), kind)
+        return {
+            **also,
+            "missing": turn,
+            "page": steps,
+            "kind": kind,
+            "pages": evidence.pages(steps.total, steps.first, evidence.STEPS_SHOWN),
+            "rivals": self._rivals(request.path_params["run"], request.path_params["task"]),
+        }
+
+    def _rivals(self, run: str, task: str) -> list[str]:
+        """Return runs whose attempt at *task* has a trajectory of its own, the newest first."""
+        others = [one.run for one in self.index.elsewhere(run, task) if not one.same]
+        first = AttemptKey(task=task)
+        return [
+            one
+            for one in others[:20]
+            if RunFolder(self.settings.output / one).attempt(first).trajectory_file.is_file()
+        ][:5]
+
+    def _counterpart(self, run: str, request: Request) -> AttemptFolder:
+        """Return the same attempt of another run, or its first where it has fewer."""
+        key = AttemptKey(task=request.path_params["task"], index=request.path_params["number"])
+        there = RunFolder(self.settings.output / run)
+        found = there.attempt(key)
+        return found if found.path.is_dir() else there.attempt(key.model_copy(update={"index": 0}))
+
     def _files(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-        """Return the submission's files and one of them, or what differs from the same attempt of another run."""
+        """Return the submission's files and one of them, as a turn left them, or against those of another run."""
+        turn = request.query_params.get("turn")
+        if turn is not None:
+            return self._files_after(attempt, _number(turn), request.query_params.get("path", ""))
         names, more = evidence.files(attempt)
         against, path = (request.query_params.get(name, "") for name in ("against", "path"))
         if against and self.index.run(against) is not None:
-            key = AttemptKey(task=request.path_params["task"], index=request.path_params["number"])
-            there = RunFolder(self.settings.output / against)
-            if not there.attempt(key).submission.is_dir():  # that run has fewer attempts at the task
-                key = key.model_copy(update={"index": 0})
-            changes, more = evidence.changes(there.attempt(key), attempt)
+            changes, more = evidence.changes(self._counterpart(against, request), attempt)
             return {"against": against, "changes": changes, "more": more}
         if not path and names:
             path = next((one.path for one in names if one.path.lower().startswith("readme")), names[0].path)
         piece = evidence.file_piece(attempt, path) if path else None
         code = evidence.highlighted(path, piece.text) if piece and not piece.binary else None
         shown = Markup(code) if code else None  # noqa: S704 - Pygments escapes what it colours
-        return {"tree": evidence.tree(names), "more": more, "path": path, "piece": piece, "code": shown}
+        return {
+            "tree": evidence.tree(names),
+            "more": more,
+            "path": path,
+            "piece": piece,
+            "code": shown,
+            "turn": None,
+            "turns": evidence.turns(attempt) and evidence.listed(evidence.turns(attempt), 0),
+        }
+
+    def _files_after(self, attempt: AttemptFolder, turn: int, path: str) -> dict[str, Any]:
+        texts = evidence.texts_after(attempt, turn)
+        names = [
+            evidence.FileName(path=name, bytes=len((text or "").encode())) for name, text in (texts or {}).items()
+        ]
+        path = path or next((one.path for one in names), "")
+        text = (texts or {}).get(path)
+        shown = None if text is None else evidence.plain(text)
+        code = None if shown is None else evidence.highlighted(path, shown)
+        size = len((text or "").encode())
+        return {
+            "tree": evidence.tree(names),
+            "more": False,
+            "path": path,
+            "piece": None
+            if path not in (texts or {})
+            else evidence.Piece(text=shown or "", start=0, end=size, total=size, binary=shown is None),
+            "code": Markup(code) if code else None,  # noqa: S704 - Pygments escapes what it colours
+            "turn": turn,
+            "turns": evidence.listed(evidence.turns(attempt), turn),
+        }
 
     def _compare(self, request: Request) -> Response:
         names = request.query_params.getlist("run")
@@ -342,12 +411,6 @@ def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
 def _pytest_name(test: str) -> str:
     """Return what a log of pytest calls the test of this id."""
     return test.partition("::")[2].replace("::", ".")
-
-
-def _trajectory(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    kind = request.query_params.get("kind", "")
-    page = evidence.steps(attempt, _number(request.query_params.get("first")), kind)
-    return {"page": page, "kind": kind, "pages": evidence.pages(page.total, page.first, evidence.STEPS_SHOWN)}
 
 
 def _tests(attempt: AttemptFolder, request: Request) -> dict[str, Any]:

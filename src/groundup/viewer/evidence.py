@@ -11,6 +11,7 @@ from itertools import islice, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from groundup.agents.history import Texts, TurnChanges, changes_of
 from groundup.agents.trajectories import call_text, reply_of
 from groundup.domain.names import printable
 from groundup.domain.records import Record
@@ -26,7 +27,12 @@ FILE_LINE = 500
 FILES_SHOWN = 2_000
 _DEPTH = 32
 _KIND = re.compile(rb'"kind"\s*:\s*"([a-z_]{1,40})"')
+_TURN = re.compile(rb'"turn"\s*:\s*(\d{1,9})\b')
 _KIND_WITHIN = 200
+_TURN_WITHIN = 300
+TURNS_LISTED = 60
+_SUMMED_UP = 400
+"""Characters of a call and of its result where turns stand side by side."""
 _TRY = re.compile(r"logs/try-(\d{1,6})/")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))|\r(?=\n)")
 _UNSEEN = re.compile(
@@ -66,6 +72,7 @@ class TurnStep(Record):
     at: str
     heading: str
     parts: tuple[Part, ...]
+    turn: int | None = None
 
 
 class StepPage(Record):
@@ -75,6 +82,26 @@ class StepPage(Record):
     first: int
     total: int
     kinds: tuple[str, ...]
+
+
+class TurnPage(Record):
+    """One turn: its steps, and what it did to files."""
+
+    turn: int
+    steps: tuple[TurnStep, ...]
+    changes: tuple["Change", ...]
+    more: bool
+    turns: tuple[int, ...]
+
+
+class TurnSummary(Record):
+    """A turn in a few lines, to stand beside another attempt's."""
+
+    turn: int
+    said: str
+    did: tuple[str, ...]
+    result: str
+    files: tuple[str, ...]
 
 
 class FileName(Record):
@@ -140,6 +167,110 @@ def steps(attempt: AttemptFolder, first: int = 0, kind: str = "") -> StepPage:
     return StepPage(steps=tuple(shown), first=first, total=len(places), kinds=tuple(names))
 
 
+def turns(attempt: AttemptFolder) -> tuple[int, ...]:
+    """Return the numbers of the turns that a trajectory has."""
+    try:
+        with open_regular(attempt.trajectory_file) as file:
+            return tuple(sorted(number for number in _turns(file) if number))
+    except OSError:
+        return ()
+
+
+def turn_page(attempt: AttemptFolder, turn: int) -> TurnPage | None:
+    """Return what was done in *turn*; None where there is no such turn."""
+    try:
+        file = open_regular(attempt.trajectory_file)
+    except OSError:
+        return None
+    with file:
+        known = _turns(file)
+        if turn not in known:
+            return None
+        lines = [(number, _line(file, start, length)) for number, start, length in known[turn]]
+        first = known[turn][0][0]
+        texts = Texts(_changes_until(file, first))
+    found: list[Change] = []
+    more = False
+    for _, line in lines:
+        if (changed := changes_of(line)) is not None:
+            found += _shown_changes(texts, changed)
+            more = more or changed.more
+    steps_of = tuple(_step(number, line) for number, line in lines if line.get("kind") != "workspace")
+    numbers = tuple(sorted(number for number in known if number))
+    return TurnPage(turn=turn, steps=steps_of, changes=tuple(found), more=more, turns=numbers)
+
+
+def _turns(file: Any) -> dict[int, list[tuple[int, int, int]]]:
+    """Return the number, start and length of each line by turn, 0 before the first; the last try's turn counts."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    turn, start = 0, 0
+    for number, line in enumerate(file):
+        if not line.endswith(b"\n"):
+            break
+        said = _TURN.search(line[:_TURN_WITHIN])
+        if said and int(said[1]) != turn:
+            turn = int(said[1])
+            found.pop(turn, None)
+        found.setdefault(turn, []).append((number, start, len(line)))
+        start += len(line)
+    return found
+
+
+def _changes_until(file: Any, end: int) -> Iterator[dict[str, Any]]:
+    """Yield the steps `workspace` before the line with the number *end*."""
+    file.seek(0)
+    places, _ = _places(file, "workspace")
+    for number, start, length in places:
+        if number < end:
+            yield _line(file, start, length)
+
+
+def _shown_changes(texts: Texts, changed: TurnChanges) -> Iterator["Change"]:
+    for one in texts.take(changed):
+        if one.change.left_out:
+            size = f", {one.change.bytes} bytes" if one.change.bytes else ""
+            yield Change(path=one.change.path, what=f"{one.change.what}, {one.change.left_out}{size}")
+        else:
+            yield _differing(one.change.path, one.change.what, one.before or "", one.after or "")
+
+
+def texts_after(attempt: AttemptFolder, turn: int) -> dict[str, str | None] | None:
+    """Return the files that the agent had touched after *turn*, by path; their text, or None where it is not kept.
+
+    Seeds that it left alone are not among them. None where the trajectory does not have that turn.
+    """
+    try:
+        file = open_regular(attempt.trajectory_file)
+    except OSError:
+        return None
+    with file:
+        known = _turns(file)
+        if turn not in known:
+            return None
+        texts = Texts(_changes_until(file, known[turn][-1][0] + 1))
+    return {path: texts.known[path] for path in sorted(texts.there)}
+
+
+def summaries(attempt: AttemptFolder, first: int, count: int) -> list[TurnSummary]:
+    """Return turns in a few lines each, *count* from the number *first* on."""
+    found = []
+    for turn in [number for number in turns(attempt) if number >= first][:count]:
+        page = turn_page(attempt, turn)
+        assert page is not None
+        parts = [part for step in page.steps for part in step.parts]
+        of = {kind: [part.text for part in parts if part.kind == kind] for kind in ("text", "call", "output")}
+        found.append(
+            TurnSummary(
+                turn=turn,
+                said="\n".join(of["text"])[:_SUMMED_UP],
+                did=tuple(text[:_SUMMED_UP] for text in of["call"]),
+                result="\n".join(of["output"])[-_SUMMED_UP:],
+                files=tuple(f"{one.what} {one.path}" for one in page.changes),
+            )
+        )
+    return found
+
+
 def _order(kind: str) -> tuple[int, str]:
     known = ("message", "reply", *OF_REPLIES, "result")
     return (known.index(kind) if kind in known else len(known), kind)
@@ -183,6 +314,9 @@ def _step(number: int, step: dict[str, Any]) -> TurnStep:
     elif kind == "result":
         heading = f"turn {step.get('turn')}: {step.get('name')}, {step.get('seconds')} s"
         parts = [_part("output", step.get("content"))]
+    elif (changed := changes_of(step)) is not None:
+        heading = f"turn {changed.turn}: files"
+        parts = [_part("files", "\n".join(f"{one.what} {one.path}" for one in changed.files))]
     elif kind == "ended":
         heading, parts = f"ended: {step.get('outcome')}", [_part("text", step.get("detail"))]
     elif (reply := reply_of(step)) is not None:
@@ -192,7 +326,15 @@ def _step(number: int, step: dict[str, Any]) -> TurnStep:
         calls = [_part("call", f"{call.name}: {call_text(call.arguments)}") for call in reply.message.tool_calls]
         parts = [_part("reasoning", reply.message.reasoning), _part("text", reply.message.content), *calls]
     shown = tuple(part for part in parts if part.text.strip())
-    return TurnStep(number=number, kind=kind, at=str(step.get("at", ""))[11:19], heading=heading, parts=shown)
+    turn = step.get("turn")
+    return TurnStep(
+        number=number,
+        kind=kind,
+        at=str(step.get("at", ""))[11:19],
+        heading=heading,
+        parts=shown,
+        turn=turn if isinstance(turn, int) and turn > 0 else None,
+    )
 
 
 def _part(kind: str, text: object) -> Part:
@@ -283,7 +425,11 @@ def _change(path: str, before: "Piece | None", after: "Piece | None") -> Change:
     what = "added" if before is None else "removed" if after is None else "changed"
     if any(piece is not None and piece.binary for piece in (before, after)):
         return Change(path=path, what=f"{what}, no text")
-    old, new = (piece.text.splitlines() if piece else [] for piece in (before, after))
+    return _differing(path, what, before.text if before else "", after.text if after else "")
+
+
+def _differing(path: str, what: str, before: str, after: str) -> Change:
+    old, new = (plain(text).splitlines() for text in (before, after))
     if old and new and len(old) + len(new) > _COMPARED_LINES:
         return Change(path=path, what=f"{what}, too long to compare line by line")
     lines = [line[:FILE_LINE] for line in difflib.unified_diff(old, new, lineterm="")][2:]
@@ -406,3 +552,19 @@ def pages(total: int, first: int, size: int) -> Sequence[tuple[int, int]]:
     here = first // size
     near = {0, count - 1, *range(max(0, here - 2), min(count, here + 3))}
     return [(page * size, page + 1) for page in sorted(near)]
+
+
+def listed(turns: Sequence[int], here: int) -> tuple[int, ...]:
+    """Return as many turns as fit above a page: all, or the ends and what is near *here*."""
+    if len(turns) <= TURNS_LISTED:
+        return tuple(turns)
+    return tuple(turn for turn in turns if turn in (turns[0], turns[-1]) or abs(turn - here) <= TURNS_LISTED // 4)
+
+
+def beside(
+    one: AttemptFolder, other: AttemptFolder, first: int
+) -> list[tuple[TurnSummary | None, TurnSummary | None]]:
+    """Return the turns of two attempts side by side, a page of them from *first* on."""
+    sides = [{turn.turn: turn for turn in summaries(attempt, first, STEPS_SHOWN)} for attempt in (one, other)]
+    numbers = sorted(turn for turn in set().union(*sides) if turn < first + STEPS_SHOWN)
+    return [(sides[0].get(turn), sides[1].get(turn)) for turn in numbers]
