@@ -10,6 +10,7 @@ from html import escape
 
 from groundup.domain.names import printable
 from groundup.domain.records import Record
+from groundup.domain.subjects import ABLATION
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.views import between, percent
 from groundup.suites.base import Summary
@@ -64,8 +65,10 @@ def plots_of(report: Report) -> Iterator[Plot]:
     costs = [run for run in runs if run.effort and run.effort.cost_usd is not None]
     if len(costs) > 1:
         yield _costs(costs)
+    # Ablated runs would stand beside their own; a table has the difference.
+    plain = [run for run in report.runs if ABLATION not in run.subject.settings] or report.runs
     for figure in ("Exec", "F1"):
-        banded = [run for run in report.runs if any(_banded(run, figure))][:_BANDED_RUNS]
+        banded = [run for run in plain if any(_banded(run, figure))][:_BANDED_RUNS]
         for headline in dict.fromkeys(one.headline for run in banded for one in _banded(run, figure)):
             yield _bands(headline, figure, banded)
     curves = [one for run in report.runs for one in run.summaries if one.layout == "figure"]

@@ -114,6 +114,11 @@ def _kind(result: JobResult) -> FailureKind:
         ("sh: 1: docker: not found", "PROGRAM", "sh: 1: docker: not found"),
         ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
         (
+            "error: Failed to spawn: `pytest`\n  Caused by: No such file or directory (os error 2)",
+            "MISSING_IN_TEST",
+            "error: Failed to spawn: `pytest`",
+        ),
+        (
             "    def test_a():\nE       assert 1 == 2\n\ntests/test_app.py:3: AssertionError\n"
             "=== short test summary info ===\nFAILED tests/test_app.py::test_a - assert 1 == 2\n1 failed in 0.02s",
             "TESTS",

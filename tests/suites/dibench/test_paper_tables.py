@@ -188,6 +188,9 @@ def test_figures_5_and_6_are_executability_by_size_and_by_dependencies() -> None
     assert "base, 1-9999: Exec 66.7 %" in plots["exec-by-tokens-of-source-code"].svg
     assert "base, 1-5: Exec 33.3 %" in plots["exec-by-number-of-dependencies"].svg
     assert "base, 1-5: F1" in plots["by-number-of-dependencies"].svg
+    both = reported(("base", MODEL, BASE), ("versions", ablated("oracle-metadata"), AFTER))
+    (plot,) = [one for one in plots_of(both) if one.name == "exec-by-number-of-dependencies"]
+    assert "versions" not in plot.svg, "an ablation has its table"
 
 
 def test_figure_8_is_how_repositories_spread() -> None:
