@@ -93,17 +93,44 @@ async def test_inspects_conformance_checks_pass(tmp_path: Path) -> None:
     assert re.search(r"\d+ passed, 1 xfailed", printed)
 
 
+def of_page(program: str) -> str:
+    """Return the page's command that begins with *program*, as one line."""
+    page = (ROOT / "docs" / "harnesses.md").read_text().replace("\\\n", " ")
+    (command,) = re.findall(rf"^    ({re.escape(program)} .*)$", page, flags=re.MULTILINE)
+    return str(command)
+
+
 @pytest.mark.registry
 @pytest.mark.end_to_end
-async def test_inspect_plays_with_its_own_command(tmp_path: Path) -> None:
-    """The original, unpacked by its tool, is worth 1; an empty workspace 0."""
+@pytest.mark.parametrize(
+    ("command", "ending", "expected"),
+    [
+        ("original", [("submit", {})], 1.0),
+        ("true", [("submit", {"answer": "done"})], 0.0),
+        ("true", [("sumbit", {})] * 300, 0.0),
+        ("original", [], 1.0),
+    ],
+    ids=["submit", "answer", "no such tool", "words alone"],
+)
+async def test_inspect_plays_by_the_pages_command(
+    tmp_path: Path, command: str, ending: Script, expected: float
+) -> None:
+    """The original, unpacked by its tool, is worth 1; an empty workspace 0; who never submits comes to an end."""
     needs_data()
-    python = installed(tmp_path / "venv", ["inspect-ai", "openai", "-e", str(ROOT)], sys.executable)
-    for command, expected in ((f"echo {original(tmp_path)} | base64 -d | tar xz", 1.0), ("true", 0.0)):
-        script = [("bash", {"command": command}), ("submit", {"answer": "done"})]
-        asked = ("groundup/groundup", "-T", "tasks=jsonlines")
-        header = await evaluated(python, asked, script, tmp_path / f"logs-{expected}", settings_of(tmp_path))
-        assert header["results"]["scores"][0]["metrics"]["mean"]["value"] == expected
+    extra = of_page("pip install 'groundup[inspect]'").split()[3:]
+    python = installed(tmp_path / "venv", ["inspect-ai", *extra, "-e", str(ROOT)], sys.executable)
+    unpacked = f"echo {original(tmp_path)} | base64 -d | tar xz" if command == "original" else command
+    program = Path(python).with_name("inspect")
+    asked = of_page("inspect eval").replace("sqlparse", "jsonlines").split()[2:]
+    async with endpoint([("bash", {"command": unpacked}), *ending]) as url:
+        shown = ("--display", "none", "--log-format", "json", "--log-dir", str(tmp_path / "logs"))
+        variables = {**settings_of(tmp_path), "OPENAI_BASE_URL": url}
+        await run(str(program), "eval", *asked, *shown, "-M", "responses_api=false", **variables)
+    (log,) = (tmp_path / "logs").glob("*.json")
+    document = json.loads(log.read_text())
+    assert document["results"]["scores"][0]["metrics"]["mean"]["value"] == expected
+    replies = [one for one in document["samples"][0]["messages"] if one["role"] == "assistant"]
+    assert len(replies) <= 200
 
 
 @pytest.mark.registry
@@ -149,8 +176,8 @@ async def test_harnesses_for_ors_play(tmp_path: Path, client: str) -> None:
 
 
 @pytest.mark.registry
-async def test_nemo_gyms_own_agent_plays(tmp_path: Path) -> None:
-    """Two commands and a submit, to 1 and to 0, by its agent and its client; records say the same."""
+async def test_nemo_gym_collects_rollouts(tmp_path: Path) -> None:
+    """Two commands and a submit, to 1 and to 0, by its collection and agent; records say the same."""
     python = installed(tmp_path / "venv", ["nemo-gym"], "3.12")
     program = str(HERE.parent / "serving" / "clients" / "play_nemo_gym.py")
     async with opened(job_in(tmp_path, tasks=["task-0000"])) as house:
@@ -161,21 +188,16 @@ async def test_nemo_gyms_own_agent_plays(tmp_path: Path) -> None:
 
 
 @pytest.mark.registry
-async def test_verifiers_plays_with_its_own_command(tmp_path: Path) -> None:
+async def test_verifiers_plays_by_the_pages_command(tmp_path: Path) -> None:
     """A served episode to 1 and one to 0; the run's records say the same as its traces."""
     python = installed(tmp_path / "venv", ["verifiers", "-e", str(ROOT)], sys.executable)
-    program = str(Path(python).with_name("vf-eval"))
     variables = {**LATER, "PATH": f"{Path(python).parent}:{LATER['PATH']}", "OPENAI_API_KEY": "none"}
     async with opened(job_in(tmp_path, tasks=["task-0000"])) as house:
         for word in ("pass", "fail"):
             async with endpoint([("bash", {"command": f"behave {word}"}), ("submit", {})]) as url:
-                await run(
-                    program,
-                    *("groundup-verifiers", "--env.taskset.url", house.address, "--client.base-url", url),
-                    *("--no-push", "--no-rich", "--env.agent.runtime.type", "subprocess"),
-                    *("--env.agent.harness.id", "null", "-m", "scripted", "-o", str(tmp_path / word)),
-                    **variables,
-                )
+                command = of_page("vf-eval").replace("http://127.0.0.1:8080", house.address)
+                command = command.replace("https://api.openai.com/v1", url)
+                await run("bash", "-c", f"{command} -o {tmp_path / word}", **variables)
         assert house.scores() == [1.0, 0.0]
     for word, reward in (("pass", 1.0), ("fail", 0.0)):
         (traces,) = (tmp_path / word).rglob("traces.jsonl")

@@ -107,6 +107,16 @@ async def test_pushed_images_are_named_by_digest(tmp_path: Path) -> None:
     assert document["verifier"]["network_mode"] == "no-network"
 
 
+async def test_an_engine_can_close_the_network_itself(tmp_path: Path) -> None:
+    """Where Harbor's own container cannot be pulled: Harbor leaves it open, and a file has the engine close it."""
+    folder = await exported(tmp_path, network_mode="none")
+    document = tomllib.loads((folder / "task.toml").read_text())
+    assert {document[part]["network_mode"] for part in ("environment", "agent", "verifier")} == {"public"}
+    for part in ("environment", "tests"):
+        text = (folder / part / "docker-compose.yaml").read_text()
+        assert text == "services:\n  main:\n    network_mode: none\n"
+
+
 async def test_what_one_container_cannot_grade_is_refused(tmp_path: Path) -> None:
     """A suite that tells no environment for its tasks is not written half."""
     with pytest.raises(UsageError, match="in one container"):

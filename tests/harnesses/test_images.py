@@ -63,6 +63,19 @@ def test_every_blob_is_what_its_name_says(tmp_path: Path) -> None:
     assert f"ADD {old['Layers'][0]} /" in (layout / "Dockerfile").read_text()
 
 
+def test_a_layer_names_every_folder_before_what_lies_in_it(tmp_path: Path) -> None:
+    """Docker 20.10 closes folders that no entry names to all but root; what others may write stays so."""
+    files = LayerFiles()
+    for path in ("/usr/lib/x/deep", "/tmp/one", "/usr/bin-x"):
+        files.text(path, "")
+    assert [(path, oct(file.mode)) for path, file in files if file.content is None] == [
+        ("tmp", "0o1777"),
+        ("usr", "0o755"),
+        ("usr/lib", "0o755"),
+        ("usr/lib/x", "0o755"),
+    ]
+
+
 def test_a_layer_holds_what_was_added_and_nothing_hidden(tmp_path: Path) -> None:
     """Modes are those of everybody's programs and files, all of it is root's, links stay links."""
     layout = written(tmp_path, a_tree(tmp_path / "tree"))
@@ -70,7 +83,9 @@ def test_a_layer_holds_what_was_added_and_nothing_hidden(tmp_path: Path) -> None
     with tarfile.open(layout / old["Layers"][0]) as tar:
         found = {one.name: (one.mode, one.uid, one.linkname) for one in tar}
     assert found == {
+        "etc": (0o755, 0, ""),
         "etc/name": (0o644, 0, ""),
+        "opt": (0o755, 0, ""),
         "opt/tree": (0o755, 0, ""),
         "opt/tree/bin": (0o755, 0, ""),
         "opt/tree/bin/run": (0o755, 0, ""),

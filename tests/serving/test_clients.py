@@ -72,6 +72,7 @@ async def run(python: str, *arguments: str, **variables: str) -> str:
     )
     printed, said = await asyncio.wait_for(process.communicate(), patient(200))
     assert process.returncode == 0, said.decode()[-3000:]
+    assert "Unclosed" not in said.decode(), said.decode()[-3000:]
     return printed.decode()
 
 

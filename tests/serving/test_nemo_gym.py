@@ -136,3 +136,31 @@ async def test_a_lost_call_is_not_made_again(tmp_path: Path) -> None:
             await http.post("/verify", json={})
         commands = house.job.path / "attempts" / "task-0001" / "0" / "submission" / "commands"
         assert len(commands.read_text().splitlines()) == 1
+
+
+async def test_figures_are_those_of_nemo_gyms_own_servers(house: House) -> None:
+    """Mean, max, min, median and deviation of each figure, by task and of all; other bodies are refused."""
+    rows = [
+        {"_ng_task_index": task, "reward": reward, "passed": reward * 2, "total": 2}
+        for task, reward in ((0, 1.0), (0, 0.5), (1, 0.0))
+    ]
+    async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
+        found = (await http.post("/aggregate_metrics", json={"verify_responses": rows})).json()
+        assert found["key_metrics"] == {"mean/reward": 0.5, "mean/passed": 1.0, "mean/total": 2.0}
+        overall = {name: found["agent_metrics"][f"{name}/reward"] for name in ("max", "min", "median", "std")}
+        assert overall == {"max": 1.0, "min": 0.0, "median": 0.5, "std": 0.5}
+        first, second = found["group_level_metrics"]
+        assert (first["_ng_task_index"], first["mean/reward"], second["std/reward"]) == (0, 0.75, 0.0)
+        nothing = (await http.post("/aggregate_metrics", json={"verify_responses": []})).json()
+        assert nothing == {"group_level_metrics": [], "agent_metrics": {}, "key_metrics": {}}
+        assert (await http.post("/aggregate_metrics", json={"verify_responses": [1]})).status_code == 400
+
+
+async def test_rows_name_the_agent_of_the_configuration(house: House) -> None:
+    """Which names this server by the address that it was asked by, and has nothing started in its place."""
+    async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
+        row = json.loads((await http.get("/rows")).text.splitlines()[0])
+        text = (await http.get("/nemo_gym.yaml")).text
+        assert f"\n{row['agent_ref']['name']}:\n  responses_api_agents:" in text
+        port = house.address.rpartition(":")[2]
+        assert f'groundup: {{host: "127.0.0.1", port: {port}, domain: coding}}' in text

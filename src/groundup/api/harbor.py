@@ -37,7 +37,9 @@ def export_tasks(
     called with each as it is finished. Raises `UsageError`, also for tasks that one container cannot grade, and
     what building environments raises. Not for a running event loop.
     """
-    found, target = settings or load(), Path(destination)
+    found, target, given = settings or load(), Path(destination), options or HarborOptions()
+    if given.allow and given.network_mode != "harbor":
+        raise UsageError("hosts that agents may reach are let through by Harbor alone: leave --network-mode out")
     if target.exists() and any(target.iterdir()):
         raise UsageError(f"{target} is not empty; name a new folder")
     configuration = RunConfiguration(
@@ -52,7 +54,6 @@ def export_tasks(
         written = []
         async with equipment(found.sandbox, found) as tools:
             with ImageStore(room / "images") as store:
-                given = options or HarborOptions()
                 images = TaskImages(suite, tools, store, given.base)
                 made = HarborExport(plan, images, given, target, room)
                 for task in plan.tasks.values():

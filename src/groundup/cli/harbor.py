@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from groundup.api.flags import HarborFlags
 from groundup.cli.options import Examples, Json, Output, Suite
 
 EXAMPLES: dict[str, Examples] = {
@@ -20,6 +21,10 @@ EXAMPLES: dict[str, Examples] = {
         (
             "For a registry, on a base image of your own",
             "groundup harbor export nl2repobench -o tasks/ --registry $HOST/groundup --base python.tar",
+        ),
+        (
+            "For an engine that cannot pull Harbor's own container",
+            "groundup harbor export nl2repobench -o tasks/ --network-mode none",
         ),
     ),
     "harbor import": (
@@ -51,6 +56,7 @@ def image_build(
 
 def export(
     suite: Suite,
+    flags: HarborFlags,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the tasks go; absent or empty.")
     ],
@@ -58,17 +64,6 @@ def export(
         list[str] | None, typer.Option(metavar="NAMES", help="Only these tasks or groups; can be repeated.")
     ] = None,
     grader: Annotated[str | None, typer.Option(help="Who decides (default: the suite's grader).")] = None,
-    base: Annotated[
-        Path | None,
-        typer.Option(help="Base of the agents' images: what `docker save` wrote (default: what sandboxes show)."),
-    ] = None,
-    registry: Annotated[
-        str | None, typer.Option(help="Where you will push the images; tasks then name them by digest.")
-    ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HOST", help="What agents may reach; can be repeated (default: nothing)."),
-    ] = None,
     json: Json = False,
 ) -> int:
     """Write tasks of SUITE as folders that Harbor runs, each with an image for agents and one for the verifier.
@@ -76,11 +71,13 @@ def export(
     No daemon and no root are needed. Agents' images hold no answers; verifiers' hold grader and hidden tests
     (docs/harnesses.md). `groundup export harbor` is the same.
     """
+    from groundup.api.flags import names
     from groundup.api.harbor import export_tasks
     from groundup.cli.console import print_document, say
     from groundup.harnesses.harbor_export import HarborOptions
 
-    options = HarborOptions(base=base, registry=registry, allow=tuple(allow or ()))
+    allowed = names(flags.get("allow"), "--allow") or ()
+    options = HarborOptions.model_validate({**flags, "allow": allowed})
     written = export_tasks(
         suite,
         output,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import tomlkit
 from pydantic import Field, JsonValue
@@ -32,6 +33,7 @@ set -e
 rm -rf /workspace/..?* /workspace/.[!.]* /workspace/*
 tar -C /workspace -xzf "$(dirname "$0")/submission.tar.gz"
 """
+_COMPOSE = "services:\n  main:\n    network_mode: {mode}\n"
 
 
 class HarborOptions(Record):
@@ -40,6 +42,11 @@ class HarborOptions(Record):
     base: Path | None = Field(default=None, description="an archive of the agents' base image; None: ours")
     registry: str | None = Field(default=None, description="where the images will be pushed, such as HOST/NAME")
     allow: tuple[str, ...] = Field(default=(), description="hosts that agents may reach")
+    network_mode: Literal["harbor", "none", "host"] = Field(
+        default="harbor",
+        description="who closes the network: harbor, by a container of its own, or the engine (none); host: the "
+        "engine, but verifiers of services have the machine's network",
+    )
     agent_s: float = Field(default=4 * 3600.0, gt=0)
     verifier_s: float = Field(default=3600.0, gt=0)
 
@@ -73,6 +80,7 @@ class HarborExport:
             (folder / "tests" / "test.sh").chmod(0o755)
             instruction = _INSTRUCTION.format(instruction=(task.instruction or "").rstrip(), tools=tools.sentence)
             (folder / "instruction.md").write_text(instruction, encoding="utf-8")
+            self._write_network(task, folder)
             (folder / "task.toml").write_text(tomlkit.dumps(self._document(task, references)), encoding="utf-8")
             if task.id in suite.referenced():
                 await self._write_solution(grading, folder / "solution", room)
@@ -98,7 +106,10 @@ class HarborExport:
     def _document(self, task: Task, images: Mapping[str, str]) -> dict[str, JsonValue]:
         limits, options = task.limits, self.options
         hosts = list[JsonValue](options.allow)
-        alone: dict[str, JsonValue] = {"network_mode": "no-network"}
+        # Harbor does nothing where it is public; then the engine is told to give none.
+        alone: dict[str, JsonValue] = {
+            "network_mode": "no-network" if options.network_mode == "harbor" else "public"
+        }
         agents: dict[str, JsonValue] = {"network_mode": "allowlist", "allowed_hosts": hosts} if hosts else alone
         graders = alone
         room: dict[str, JsonValue] = {"cpus": max(1, round(limits.cpus)), "memory_mb": limits.memory_mb}
@@ -126,6 +137,17 @@ class HarborExport:
                 "environment": {"docker_image": images["verifier"], **graders_room, **graders},
             },
         }
+
+    def _write_network(self, task: Task, folder: Path) -> None:
+        """Have the engine itself give no network, where the user wants that."""
+        mode = self.options.network_mode
+        if mode == "harbor":
+            return
+        (folder / "environment" / "docker-compose.yaml").write_text(_COMPOSE.format(mode="none"), encoding="utf-8")
+        installs = self.plan.suite.needs(task).packages
+        if not installs or mode == "host":
+            text = _COMPOSE.format(mode="host" if installs else "none")
+            (folder / "tests" / "docker-compose.yaml").write_text(text, encoding="utf-8")
 
     async def _write_solution(self, grading: Grading, folder: Path, room: Path) -> None:
         tree = room / "oracle"

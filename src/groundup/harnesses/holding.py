@@ -61,6 +61,7 @@ class HeldEpisode:
                 equipment(self._settings.sandbox, self._settings) as tools,
             ):
                 grading = load_grading(self._spec, tools, self._settings)
+                await grading.prepare(scratch / "prepared")
                 async with open_episode(self._spec, grading, scratch) as episode:
                     self.opened.set_result(episode)
                     await self._leaving.wait()

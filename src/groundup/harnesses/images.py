@@ -38,6 +38,8 @@ _MODULE = re.compile(r"([^.]+)\.cpython-\d+\.pyc")
 _HEADER = struct.Struct("<4sIII")
 """Of bytecode: its version, how it is checked (0: by the next two), its source's time and size."""
 _WORD = 0xFFFFFFFF
+_FOLDERS = {"root": 0o700, "tmp": 0o1777, "var/tmp": 0o1777}
+"""Modes of folders that other layers have, too."""
 
 
 class LayerFile(NamedTuple):
@@ -57,7 +59,12 @@ class LayerFiles:
         self._files: dict[str, LayerFile] = {}
 
     def __iter__(self) -> Iterator[tuple[str, LayerFile]]:
-        return iter(sorted(self._files.items()))
+        """Yield them, with all folders that they lie in: Docker 20.10 closes those that a layer does not name."""
+        files = dict(self._files)
+        for path in self._files:
+            for folder in map(str, PurePosixPath(path).parents[:-1]):
+                files.setdefault(folder, LayerFile(_FOLDERS.get(folder, 0o755)))
+        return iter(sorted(files.items()))
 
     def folder(self, path: str, mode: int = 0o755) -> None:
         """Add an empty folder."""

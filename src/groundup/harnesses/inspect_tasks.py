@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, overload
 
 from inspect_ai import Task, task
-from inspect_ai.agent import Agent, AgentSubmit, react
+from inspect_ai.agent import Agent, AgentState, AgentSubmit, react
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessageAssistant
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
-from inspect_ai.tool import bash
+from inspect_ai.tool import Tool, bash, tool
 from inspect_ai.util import (
     ExecResult,
     OutputLimitExceededError,
@@ -40,12 +41,18 @@ from groundup.trees.scratch import async_scratch_folder
 _PROMPT = """You work alone in a Linux sandbox, in the folder /workspace. What lies there when you submit is tested
 by hidden tests. Packages can be installed with pip, except those that the task asks you to write; there is no
 other network. The tool `bash` runs commands: each call is a new shell that starts in /workspace."""
-_DONE = "Hand in what lies in /workspace, and end your work. The answer is ignored."
+_IDLE = 3
+"""So many replies in a row that call no tool end a model's work."""
 
 
 @task
-def groundup(suite: str = "nl2repobench", tasks: str | None = None, grader: str | None = None) -> Task:
-    """Return the tasks of *suite* that can be graded here, or those of *tasks*, a text with commas."""
+def groundup(
+    suite: str = "nl2repobench", tasks: str | None = None, grader: str | None = None, turns: int = 200
+) -> Task:
+    """Return the tasks of *suite* that can be graded here, or those of *tasks*, a text with commas.
+
+    A model has *turns* replies; what lies in the workspace then is graded.
+    """
     opened = opened_suite(suite)
     samples = [
         Sample(
@@ -61,13 +68,38 @@ def groundup(suite: str = "nl2repobench", tasks: str | None = None, grader: str 
         solver=worker(),
         scorer=hidden_tests(),
         sandbox="groundup",
+        turn_limit=turns,
         version=opened.version,
     )
 
 
 def worker(command_s: int = 180) -> Agent:
-    """Return an agent with a shell, whose commands may take *command_s* seconds, and `submit`."""
-    return react(prompt=_PROMPT, tools=[bash(command_s)], submit=AgentSubmit(description=_DONE, answer_only=False))
+    """Return an agent with a shell, whose commands may take *command_s* seconds, and `submit`.
+
+    A model that goes on without calling a tool has stopped working, and what lies in the workspace is graded.
+    """
+    handing_in = AgentSubmit(tool=submit(), answer_only=False)
+    return react(prompt=_PROMPT, tools=[bash(command_s)], submit=handing_in, on_continue=_goes_on)
+
+
+@tool
+def submit() -> Tool:
+    """Return the tool that ends the work. Inspect's own refuses a call without an answer, which nobody needs."""
+
+    async def execute(answer: str = "") -> str:
+        """Hand in what lies in /workspace, and end your work.
+
+        Args:
+            answer: Ignored.
+        """
+        return answer
+
+    return execute
+
+
+async def _goes_on(state: AgentState) -> bool:
+    replies = [message for message in state.messages if isinstance(message, ChatMessageAssistant)][-_IDLE:]
+    return len(replies) < _IDLE or any(reply.tool_calls for reply in replies)
 
 
 @scorer(metrics=[mean(), stderr()])

@@ -1,9 +1,11 @@
 """NeMo Gym's resource server: `/seed_session` opens an episode for a cookie, `/bash` and `/submit` call tools,
-`/verify` returns a row with its reward. `/rows` gives the rows.
+`/verify` returns a row with its reward. `/rows` gives the rows, `/nemo_gym.yaml` what its programs must know.
 """
 
 import asyncio
 import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from uuid import uuid4
 
@@ -22,6 +24,29 @@ from groundup.serving.session import BASH, FINISH, SUBMIT, EndedError, Session, 
 from groundup.serving.sessions import UnknownSessionError
 
 COOKIE = "groundup_session"
+AGENT = "groundup_agent"
+"""What the agent is called that plays the rows, in their `agent_ref` and in the configuration."""
+_INDEX = "_ng_task_index"
+_FIGURES = ("reward", "passed", "total")
+_MEASURES: dict[str, Callable[[list[float]], float]] = {
+    "mean": statistics.fmean,
+    "max": max,
+    "min": min,
+    "median": statistics.median,
+    "std": statistics.stdev,
+}
+_CONFIGURATION = """\
+groundup:  # without an entrypoint: NeMo Gym starts nothing here
+  resources_servers:
+    groundup: {{host: "{host}", port: {port}, domain: coding}}
+{agent}:
+  responses_api_agents:
+    simple_agent:
+      entrypoint: app.py
+      resources_server: {{type: resources_servers, name: groundup}}
+      model_server: {{type: responses_api_models, name: policy_model}}
+      max_steps: 200
+"""
 _OPEN_S = 50.0
 """Callers wait 60 s. What is not open by then is answered with 503 and a cookie, by which it is asked again."""
 
@@ -41,6 +66,8 @@ class NemoGym:
             Route(f"/{BASH}", self._tool, methods=["POST"]),
             Route(f"/{SUBMIT}", self._tool, methods=["POST"]),
             Route("/verify", self._verify, methods=["POST"]),
+            Route("/aggregate_metrics", self._aggregate, methods=["POST"]),
+            Route("/nemo_gym.yaml", self._configuration),
         ]
 
     async def _rows(self, request: Request) -> Response:
@@ -57,7 +84,29 @@ class NemoGym:
         ]
         prompt: JsonValue = {"role": "user", "content": prompt_of(task, self._service.rules)}
         asked: JsonValue = {"input": [prompt], "tools": offered}
-        return {"responses_create_params": asked, **self._service.offer.record(task.id)}
+        agent: JsonValue = {"type": "responses_api_agents", "name": AGENT}
+        return {"responses_create_params": asked, **self._service.offer.record(task.id), "agent_ref": agent}
+
+    async def _configuration(self, request: Request) -> Response:
+        """Return the file that its programs take, with the address by which it was asked for."""
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        text = _CONFIGURATION.format(host=request.url.hostname, port=port, agent=AGENT)
+        return PlainTextResponse(text, media_type="application/yaml")
+
+    async def _aggregate(self, request: Request) -> Response:
+        """Return figures on rows that were verified, by the names that NeMo Gym's own servers have for them."""
+        given = (await body_of(request)).get("verify_responses")
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            raise UsageError("verify_responses is a list of rows that /verify has returned")
+        rows = [one for one in given if isinstance(one, dict)]
+        groups: dict[int, list[Mapping[str, JsonValue]]] = {}
+        for row in rows:
+            index = row.get(_INDEX)
+            groups.setdefault(index if isinstance(index, int) else 0, []).append(row)
+        overall = _measured(rows)
+        by_task = [{_INDEX: index, **_measured(groups[index])} for index in sorted(groups)]
+        means = {name: value for name, value in overall.items() if name.startswith("mean/")}
+        return JSONResponse({"group_level_metrics": by_task, "agent_metrics": overall, "key_metrics": means})
 
     async def _seed(self, request: Request) -> Response:
         row = await body_of(request)
@@ -110,6 +159,17 @@ class NemoGym:
         if not name:
             raise HTTPException(400, "no cookie of a session: call /seed_session first, and send its cookie")
         return self._service.sessions.find(name, client_of(request))
+
+
+def _measured(rows: Sequence[Mapping[str, JsonValue]]) -> dict[str, float]:
+    """Return the measures of each figure that *rows* have."""
+    measured: dict[str, float] = {}
+    for figure in _FIGURES:
+        values = [value for row in rows if isinstance(value := row.get(figure), int | float)]
+        for name, measure in _MEASURES.items() if values else ():
+            alone = name == "std" and len(values) == 1
+            measured[f"{name}/{figure}"] = 0.0 if alone else float(measure(values))
+    return measured
 
 
 def _remembered(response: Response, session: Session) -> Response:

@@ -1,13 +1,22 @@
-"""NeMo Gym's own agent plays an episode with a scripted model: address, a command; prints the reward as JSON."""
+"""NeMo Gym collects a rollout by its own agent and a scripted model: address, commands; prints rewards as JSON.
+
+Rows and configuration are those that the server gives.
+"""
 
 import asyncio
 import json
 import socket
 import sys
+import tempfile
+from pathlib import Path
 from urllib.request import urlopen
 
 import uvicorn
-from nemo_gym.server_utils import (  # type: ignore[import-not-found] # of its own environment
+from nemo_gym.rollout_collection import (  # type: ignore[import-not-found] # of its own environment
+    RolloutCollectionConfig,
+    RolloutCollectionHelper,
+)
+from nemo_gym.server_utils import (  # type: ignore[import-not-found]
     GlobalAIOHTTPAsyncClientConfig,
     ServerClient,
     set_global_aiohttp_client,
@@ -23,7 +32,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 address, *commands = sys.argv[1:]
-row = json.loads(urlopen(f"{address}/rows").readline())
+folder = Path(tempfile.mkdtemp())
+(folder / "rows.jsonl").write_bytes(urlopen(f"{address}/rows").read())
+configuration = OmegaConf.create(urlopen(f"{address}/nemo_gym.yaml").read().decode())
 
 
 def called(name: str, arguments: dict[str, str]) -> dict[str, str]:
@@ -44,23 +55,16 @@ async def model(request: Request) -> Response:
 
 
 async def main() -> None:
-    """Serve the model and the agent, and ask the agent to run the row."""
+    """Serve the model and the agent of the configuration, and collect a rollout of each row."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     ports = [listener.getsockname()[1] for listener in listeners]
-    places = dict(zip(("model", "agent"), ports, strict=True)) | {"gym": int(address.rpartition(":")[2])}
-    names = {name: {"any": {"any": {"host": "127.0.0.1", "port": port}}} for name, port in places.items()}
+    configuration.policy_model = {"responses_api_models": {"scripted": {"host": "127.0.0.1", "port": ports[0]}}}
+    agent = configuration.groundup_agent.responses_api_agents.simple_agent
+    agent.update({"host": "127.0.0.1", "port": ports[1]})
     nowhere = {"host": "127.0.0.1", "port": 1}
-    client = ServerClient(head_server_config=nowhere, global_config_dict=OmegaConf.create(names))
+    client = ServerClient(head_server_config=nowhere, global_config_dict=configuration)
     set_global_aiohttp_client(GlobalAIOHTTPAsyncClientConfig())
-    config = SimpleAgentConfig(
-        name="agent",
-        host="127.0.0.1",
-        port=ports[1],
-        entrypoint="app.py",
-        domain="coding",
-        resources_server={"type": "resources_servers", "name": "gym"},
-        model_server={"type": "responses_api_models", "name": "model"},
-    )
+    config = SimpleAgentConfig(name="groundup_agent", **OmegaConf.to_container(agent))
     apps = [
         Starlette(routes=[Route("/v1/responses", model, methods=["POST"])]),
         SimpleAgent(config=config, server_client=client).setup_webserver(),
@@ -68,9 +72,19 @@ async def main() -> None:
     for app, listener in zip(apps, listeners, strict=True):
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         asyncio.get_running_loop().create_task(server._serve([listener]))
-    answer = await client.post(server_name="agent", url_path="/run", json=row)
-    done = json.loads(await answer.read())
-    print(json.dumps([done["reward"]]))
+
+    class Helper(RolloutCollectionHelper):  # type: ignore[misc] # of another package
+        def setup_server_client(self, head_server_config: object = None) -> object:
+            """Return the client of these servers: there is no head server."""
+            return client
+
+    given = {"input_jsonl_fpath": str(folder / "rows.jsonl"), "output_jsonl_fpath": str(folder / "rollouts.jsonl")}
+    done = await Helper().run_from_config(RolloutCollectionConfig(**given))
+    (measured,) = json.loads((folder / "rollouts_aggregate_metrics.json").read_text())
+    rewards = [one["reward"] for one in done]
+    assert measured["key_metrics"]["mean/reward"] == sum(rewards) / len(rewards)
+    assert [one["mean/reward"] for one in measured["group_level_metrics"]] == rewards
+    print(json.dumps(rewards))
 
 
 asyncio.run(main())
