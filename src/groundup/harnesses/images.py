@@ -38,7 +38,7 @@ _MODULE = re.compile(r"([^.]+)\.cpython-\d+\.pyc")
 _HEADER = struct.Struct("<4sIII")
 """Of bytecode: its version, how it is checked (0: by the next two), its source's time and size."""
 _WORD = 0xFFFFFFFF
-_FOLDERS = {"root": 0o700, "tmp": 0o1777, "var/tmp": 0o1777}
+_FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777}
 """Modes of folders that other layers have, too."""
 
 
