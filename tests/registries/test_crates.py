@@ -87,10 +87,12 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(crates: FakeCrates,
     crates.add("demo", "1.0.0", published="2020-01-01T00:00:00Z")
     crates.add("demo", "1.1.0")
     crates.add("demo", "2.0.0", published="2022-01-01T00:00:00Z")
-    async with guest(CratesGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
+    gateway = CratesGateway(registry, cutoff=cutoff_instant("2021-01-01"))
+    async with guest(gateway) as client:
         page = await client.get("/index/de/mo/demo")
         assert [json.loads(line)["vers"] for line in page.text.splitlines()] == ["1.0.0"]
         assert (await client.get("/crates/demo/2.0.0/download")).status_code == 404
+    assert [(name, first.year) for name, first in gateway.hidden.items()] == [("demo", 2022)]
 
 
 async def test_what_is_in_the_cache_needs_no_index(

@@ -123,6 +123,7 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, regis
         assert (await client.get("/ms/-/ms-1.1.0.tgz")).status_code == 200
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
         assert (await client.get("/late")).status_code == 404
+    assert {name: first.year for name, first in gateway.hidden.items()} == {"ms": 2022, "late": 2022}
     async with guest(NpmGateway(registry)) as client:
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 200
     async with guest(NpmGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:

@@ -199,6 +199,9 @@ async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPI
         assert (await client.get(urls[1])).status_code == 404
         assert (await client.get("/simple/young/")).status_code == 404
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("unknown", "young")]
+    assert {name: f"{first:%Y-%m-%d}" for name, first in gateway.hidden.items()} == dict.fromkeys(
+        ("demo", "young"), "2024-05-01"
+    )
 
 
 async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, registry: PyPIClient) -> None:

@@ -35,6 +35,12 @@ class Published(Record):
         return self.published is not None and self.published <= cutoff
 
 
+def first_after(published: Iterable[Published], cutoff: datetime | None) -> datetime | None:
+    """Return when the first of *published* came that *cutoff* hides; None: none is."""
+    dates = (one.published for one in published if one.published is not None)
+    return None if cutoff is None else min((date for date in dates if date > cutoff), default=None)
+
+
 def instant(text: object) -> datetime | None:
     """Return the moment that *text* names, in UTC where it names no zone; None when it names none."""
     if not isinstance(text, str):
@@ -74,6 +80,8 @@ class Found(NamedTuple, Generic[P]):
     page: P
     from_cache: bool
     stale: bool = False
+    hidden: datetime | None = None
+    """When the first release came that a cut-off hides."""
 
 
 class FileFound(NamedTuple):

@@ -108,6 +108,11 @@ class RegistryGateway(Closing):
         return (*self._ledger.troubles, *failures)
 
     @property
+    def hidden(self) -> dict[str, datetime]:
+        """When the first release came that the cut-off hides, by package."""
+        return self._ledger.hidden
+
+    @property
     def questions(self) -> int:
         """How many things were asked for so far."""
         return self._ledger.questions
@@ -180,6 +185,7 @@ class RegistryGateway(Closing):
         self._ledger.admit(self._registry.spelling(name))
 
     def _note_page(self, name: str, found: Found[Any], size: int = 0) -> None:
+        self._ledger.hide(name, found.hidden)
         self._ledger.note(
             Fetched(kind="page", name=name, bytes=size, from_cache=found.from_cache, stale=found.stale)
         )

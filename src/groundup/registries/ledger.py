@@ -5,6 +5,7 @@ Every registry gateway keeps one, so limits and records mean the same for all of
 
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -42,6 +43,11 @@ class Trouble(Record):
 class UnknownPackageError(GroundupError):
     """A registry answers, and does not have what was asked for. The caller decides who is to blame."""
 
+    def __init__(self, message: str, hidden: datetime | None = None) -> None:
+        """Take when the first release came, where a cut-off hides all of them."""
+        super().__init__(message)
+        self.hidden = hidden
+
 
 _RECORDS = 10_000
 """How many records of one kind are kept: a sandbox can ask without end."""
@@ -75,6 +81,7 @@ class RegistryLedger:
         self._projects: set[str] = set()
         self._fetched: dict[tuple[str, str, str | None], Fetched] = {}
         self._troubles: dict[tuple[str, str], Trouble] = {}
+        self._hidden: dict[str, datetime] = {}
 
     @property
     def fetched(self) -> tuple[Fetched, ...]:
@@ -85,6 +92,16 @@ class RegistryLedger:
     def troubles(self) -> tuple[Trouble, ...]:
         """What was not given out."""
         return tuple(self._troubles.values())
+
+    @property
+    def hidden(self) -> dict[str, datetime]:
+        """When the first release came that the cut-off hides, by package."""
+        return dict(self._hidden)
+
+    def hide(self, name: str, first: datetime | None) -> None:
+        """Record that releases of *name* from *first* on are hidden."""
+        if first is not None and len(self._hidden) < _RECORDS:
+            self._hidden.setdefault(name, first)
 
     def longest_wait_s(self) -> float:
         """Return how long the oldest question has waited for its answer."""
@@ -124,6 +141,7 @@ class RegistryLedger:
         except RegistryBudgetError as error:
             return self._denied(403, Trouble(kind="budget", name="", message=str(error)))
         except UnknownPackageError as error:
+            self.hide(name, error.hidden)
             return self._denied(404, Trouble(kind="unknown", name=name, message=str(error)))
         except NetworkError as error:
             return self._denied(502, Trouble(kind="network", name=name, message=str(error)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.grading.ci.failure_kinds import FailureKind, explained, failure_of
+from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, explained, failure_of, with_hidden
 from groundup.grading.ci.records import JobOutcome, JobResult, StepRecord
 
 BUILD = [
@@ -202,3 +202,18 @@ def test_the_true_cause_is_named(output: str, kind: str, evidence: str) -> None:
     failure = failure_of(result)
     assert failure is not None
     assert (failure.kind, failure.evidence) == (FailureKind[kind], evidence)
+
+
+def test_a_hidden_package_is_named_with_both_dates() -> None:
+    """A version that came after the cut-off is told as such; what the line does not name is not blamed."""
+    hidden = {"apache-log": "2024-05-01", "six": "2025-01-01"}
+    line = "ERROR: Could not find a version that satisfies the requirement Apache_Log>=2 (from versions: 1.0)"
+    failure = with_hidden(
+        JobFailure(kind=FailureKind.INVALID_VERSION, evidence=line), hidden, "2023-12-31T10:00:00Z"
+    )
+    told = "[packages until 2023-12-31: apache-log has releases from 2024-05-01 on that are hidden]"
+    assert failure.evidence == f"{line} {told}"
+    other = JobFailure(kind=FailureKind.TESTS, evidence="six failed")
+    assert with_hidden(other, hidden, "2023-12-31") == other
+    third = JobFailure(kind=FailureKind.NOT_FOUND, evidence="E404 sixer")
+    assert with_hidden(third, hidden, "2023-12-31") == third

@@ -7,7 +7,7 @@ are in `failure_rules.toml`.
 import functools
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib.resources import files
 
@@ -82,6 +82,23 @@ def failure_of(result: JobResult) -> JobFailure | None:
     failed = next((step for step in result.steps if step.result == "failure"), None)
     return explained(result.failed_output, in_tests=failed is not None and failed.tests) or JobFailure(
         kind=FailureKind.OTHER, evidence=_telling_line(result.failed_output) or result.reason
+    )
+
+
+_OF_VERSIONS = frozenset({
+    FailureKind.NOT_FOUND, FailureKind.INVALID_VERSION, FailureKind.CONFLICT, FailureKind.MISSING_FEATURE,
+})  # fmt: skip
+
+
+def with_hidden(failure: JobFailure, hidden: Mapping[str, str], cutoff: str | None) -> JobFailure:
+    """Return *failure* with both dates where its line names a package of which the cut-off hides releases."""
+    line = failure.evidence.lower().replace("_", "-")
+    named = [name for name in hidden if re.search(rf"(?<![\w-]){re.escape(name.lower())}(?![\w-])", line)]
+    if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
+        return failure
+    told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
+    return failure.model_copy(
+        update={"evidence": f"{failure.evidence[:200]} [packages until {cutoff[:10]}: {told}]"}
     )
 
 

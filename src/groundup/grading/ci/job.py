@@ -254,5 +254,6 @@ def _result(
         failed_output=relay.last_failed,
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},
         registry_troubles=troubles,
+        hidden=prepared.hidden(),
         peak_memory_mb=peak_memory_mb,
     )

@@ -92,6 +92,9 @@ class JobResult(Record):
     failed_output: str = Field(default="", description="what the failed step printed, its end", repr=False)
     logs: dict[str, bytes] = Field(default={}, repr=False)
     registry_troubles: tuple[str, ...] = ()
+    hidden: dict[str, str] = Field(
+        default={}, description="packages with the day of the first release that the cut-off hides"
+    )
     peak_memory_mb: float | None = None
 
 

@@ -210,6 +210,11 @@ class StepEquipment:
         """Return what registries would not give out."""
         return tuple(one for lent in self.lent for group in lent.troubles.values() for one in group)
 
+    def hidden(self) -> dict[str, str]:
+        """Return the packages of which the cut-off hides releases, with the day of the first of these."""
+        gateways = (gateway for lent in self.lent for gateway in lent.gateways.values())
+        return {name: f"{first:%Y-%m-%d}" for gateway in gateways for name, first in gateway.hidden.items()}
+
 
 @asynccontextmanager
 async def prepare(

@@ -19,7 +19,7 @@ from pydantic import Field, SecretStr
 from groundup.domain.errors import InfrastructureError, MachineError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
-from groundup.registries.client import NO_DATES, FileFound, Found, Kept, Question, RegistryClient
+from groundup.registries.client import NO_DATES, FileFound, Found, Kept, Question, RegistryClient, first_after
 from groundup.registries.crates.pages import (
     CratePage,
     CratePageError,
@@ -191,11 +191,12 @@ class CratesClient(RegistryClient[CratesSettings]):
         page = found.page.by(cutoff)
         if cutoff is not None and not any(version.published for version in found.page.versions):
             raise NetworkError(f"{self._address} does not say when crates were published; {NO_DATES}")
+        hidden = first_after(found.page.versions, cutoff)
         if cutoff is not None and not page.versions:
             raise UnknownPackageError(
-                f"the crate index has no version of {name} known to be older than {cutoff.isoformat()}"
+                f"the crate index has no version of {name} known to be older than {cutoff.isoformat()}", hidden
             )
-        return found._replace(page=page)
+        return found._replace(page=page, hidden=hidden)
 
     async def crate(
         self, name: str, version: str, cutoff: datetime | None = None

@@ -9,6 +9,7 @@ import re
 from urllib.parse import unquote, urlsplit
 
 from groundup.domain.digests import digest_of, short
+from groundup.registries.client import first_after
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.npm.client import NpmClient
@@ -100,11 +101,12 @@ class NpmGateway(RegistryGateway):
         brief = BRIEF_TYPE in request.headers.get("accept", "")
         found = await self._registry.packument(name, "brief" if brief else "whole", self._cutoff)
         body = written(found.page, address_in(request), self._cutoff)
+        hidden = first_after(found.page.releases.values(), self._cutoff)
         if body is None:
             raise UnknownPackageError(
-                f"the npm registry has nothing of {name} known to be older than {self._cutoff}"
+                f"the npm registry has nothing of {name} known to be older than {self._cutoff}", hidden
             )
-        self._note_page(name, found, len(body))
+        self._note_page(name, found._replace(hidden=hidden), len(body))
         etag = f'"{short(digest_of(body.decode()))}"'
         headers = {"Vary": "Accept", "Cache-Control": "max-age=300", "ETag": etag}
         if request.headers.get("if-none-match") == etag:

@@ -240,11 +240,13 @@ class PyPIClient(RegistryClient[RegistrySettings]):
             files = tuple(file for file in found.page.files if file.uploaded_by(cutoff))
             if not files and not any(file.upload_time for file in found.page.files):
                 raise NetworkError(f"{shown(index.url)} does not say when files were published; {NO_DATES}")
+            hidden = found.page.first_after(cutoff)
             if not files:
                 raise UnknownPackageError(
-                    f"the package index has no file of {project} known to be older than {cutoff.isoformat()}"
+                    f"the package index has no file of {project} known to be older than {cutoff.isoformat()}",
+                    hidden,
                 )
-            return found._replace(page=found.page.model_copy(update={"files": files}))
+            return found._replace(page=found.page.model_copy(update={"files": files}), hidden=hidden)
         raise UnknownPackageError(f"no package index that is configured knows {project!r}")
 
     def keep_short_page(

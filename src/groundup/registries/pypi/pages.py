@@ -81,6 +81,11 @@ class ProjectPage(Record):
     name: str
     files: tuple[ProjectFile, ...] = ()
 
+    def first_after(self, cutoff: datetime) -> datetime | None:
+        """Return when the first file came that *cutoff* hides; None: none is known to."""
+        dates = (instant(file.upload_time) for file in self.files)
+        return min((date for date in dates if date is not None and date >= cutoff), default=None)
+
 
 def shortened(page: ProjectPage, wanted: frozenset[str]) -> ProjectPage:
     """Return *page* with the files of these sha256 only."""

@@ -16,7 +16,7 @@ from groundup.domain.errors import InfrastructureError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of
+from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of, with_hidden
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
 from groundup.languages import LANGUAGES
 from groundup.registries.names import Names
@@ -115,6 +115,8 @@ class ExecutionGrader(Grader):
             return self._not_executed(task, score, str(error)).model_copy(update=missed)
         # A job that fails while a registry cannot be reached proves nothing. One that still passes counts.
         failure = failure_of(result)
+        if failure is not None:
+            failure = with_hidden(failure, result.hidden, self.cutoff(problem.instance))
         if failure is not None and any(trouble.startswith("network ") for trouble in result.registry_troubles):
             raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
         graded = self._executed(task, score, result, failure, facts, time.monotonic() - started)
