@@ -46,7 +46,7 @@ def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) ->
         (("compare", "a", "missing"), "unknown run 'missing'"),
         (("report", "a", "--format", "xml"), "unknown format 'xml'; choose from: json, markdown, table"),
         (("report", "a", "b", "--format", "repogenesis"), "takes one run"),
-        (("report", "a", "--save", "x.json"), "--save takes a --format for files"),
+        (("report", "a", "--save", "x.json"), "--save x.json tells no form for files"),
     ],
 )
 def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, ...], expected: str) -> None:
@@ -54,6 +54,15 @@ def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, .
     ended = groundup(*arguments)
     assert ended.code == 2
     assert expected in " ".join(ended.err.split())
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_files_name_says_its_form(groundup: Groundup, tmp_path: Path) -> None:
+    """`--save r.html` is enough; a form that is named counts more."""
+    assert groundup("report", "a", "--save", tmp_path / "r.html").code == 0
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    assert groundup("report", "a", "--format", "csv", "--save", tmp_path / "r.tex").code == 0
+    assert "," in (tmp_path / "r.tex").read_text().splitlines()[0]
 
 
 @pytest.mark.usefixtures("two_runs")

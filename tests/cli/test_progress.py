@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from groundup.cli.progress import duration, standing_words, words
+from groundup.cli.progress import _plain, duration, standing_words, words
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.runs.progress import AttemptEnded, FleetStanding, RunBegan, RunEnded, Standing, Warned
@@ -17,6 +17,8 @@ NOW = Standing(
     tampered=1,
     not_attempted=1,
     infrastructure=1,
+    solved=1,
+    mean=0.4,
     failed={"import": 1, "test": 2},
     left_s=1234.0,
 )
@@ -44,8 +46,8 @@ def ended(status: Status, score: Score | None, reason: Reason | None, *, again: 
 def test_the_standing_says_done_running_failed_by_kind_and_the_time_left() -> None:
     """One line is enough to know whether to wait."""
     assert standing_words(NOW) == (
-        "5/10 done, 2 running, 1 infrastructure, 1 tampered, 1 not attempted, failed: import 1, test 2, "
-        "about 21 min left"
+        "5/10 done, 2 running, 1 solved, mean 40.0 %, 1 infrastructure, 1 tampered, 1 not attempted, "
+        "points lost at import (1), test (2), about 21 min left"
     )
 
 
@@ -78,3 +80,16 @@ def test_a_fleet_s_standing_is_part_of_a_run_s() -> None:
     assert f"{text}, 4 layers from node to node, 1 on their way" in standing_words(
         NOW.model_copy(update={"fleet": there})
     )
+
+
+def test_the_same_failure_of_the_infrastructure_is_told_once() -> None:
+    """Each try says that it failed; why is said again only where it is another reason."""
+    lines: list[str] = []
+    tell = _plain(lines.append, verbose=False)
+    for message in ("no net", "no net", "disk full"):
+        tell(ended(Status.INFRASTRUCTURE, None, Reason(stage=Stage.ENVIRONMENT, message=message), again=True))
+    assert [line.partition("(")[2].partition(")")[0] for line in lines] == [
+        "environment: no net",
+        "environment: as before",
+        "environment: disk full",
+    ]

@@ -10,6 +10,8 @@ from groundup.cli.console import say
 from groundup.cli.options import Talk
 from groundup.domain.errors import UsageError
 from groundup.domain.names import printable
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import Reason, Status
 from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
@@ -63,14 +65,16 @@ def words(event: Event) -> str:
 
 
 def standing_words(now: Standing) -> str:
-    """Return how far a run is: done, running, failed by kind, time left."""
+    """Return how a run goes: done, running, solved, mean, where points are lost, time left."""
     parts = [f"{now.settled}/{now.total} done", f"{now.running} running"]
+    if now.mean is not None:
+        parts.append(f"{now.solved} solved, mean {now.mean * 100:.1f} %")
     kinds = {"infrastructure": now.infrastructure, "tampered": now.tampered, "not attempted": now.not_attempted}
     parts += [f"{count} {kind}" for kind, count in kinds.items() if count]
     if now.made:
         parts.insert(1, f"{now.made} made")
     if now.failed:
-        parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in now.failed.items()))
+        parts.append("points lost at " + ", ".join(f"{kind} ({count})" for kind, count in now.failed.items()))
     if now.fleet:
         there = now.fleet
         parts.append(f"{there.nodes} nodes with {there.slots} slots, {there.grading} at work")
@@ -99,6 +103,27 @@ def _made(event: AttemptMade) -> str:
     return f"[{now.made + now.settled}/{now.total}] {event.attempt} made: {made.outcome.value}{why}{took}"
 
 
+class _Told:
+    """Events as lines; the same failure of the infrastructure is told in full once for each attempt."""
+
+    def __init__(self) -> None:
+        self._failures: dict[AttemptKey, tuple[Reason, ...]] = {}
+
+    def words(self, event: Event) -> str:
+        """Return an event as one line."""
+        verdict = event.line.verdict if isinstance(event, AttemptEnded) else None
+        if not isinstance(event, AttemptEnded) or verdict is None or verdict.status is not Status.INFRASTRUCTURE:
+            return words(event)
+        key = event.line.attempt
+        known, self._failures[key] = self._failures.get(key), verdict.reasons
+        if not verdict.reasons or known != verdict.reasons:
+            return words(event)
+        same = verdict.model_copy(
+            update={"reasons": (Reason(stage=verdict.reasons[0].stage, message="as before"),)}
+        )
+        return words(event.model_copy(update={"line": event.line.model_copy(update={"verdict": same})}))
+
+
 def _ended(event: AttemptEnded) -> str:
     line, now = event.line, event.standing
     place = f"[{now.settled}/{now.total}] {line.attempt}"
@@ -115,10 +140,12 @@ def _ended(event: AttemptEnded) -> str:
 
 
 def _plain(write: Callable[[str], None], *, verbose: bool) -> Progress:
+    told = _Told()
+
     def tell(event: Event) -> None:
         unattempted = isinstance(event, AttemptEnded) and event.line.verdict is None
         if verbose or not (unattempted or isinstance(event, AttemptBegan)):
-            write(words(event))
+            write(told.words(event))
 
     return tell
 
@@ -158,12 +185,13 @@ def _live(*, verbose: bool) -> Iterator[Progress]:
         console=Console(stderr=True, highlight=False),
         transient=True,
     )
+    told = _Told()
     with bar:
         task = bar.add_task("starting", total=None)
 
         def tell(event: Event) -> None:
             if _worth_keeping(event, verbose=verbose):
-                bar.console.print(Text(printable(words(event))))
+                bar.console.print(Text(printable(told.words(event))))
             if not isinstance(event, Warned):
                 now = event.standing
                 bar.update(task, total=now.total, completed=now.settled, description=standing_words(now))

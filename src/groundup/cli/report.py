@@ -96,7 +96,9 @@ class ReportLook:
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Write the form to this file; of a suite's own form, print the table.", rich_help_panel=TALK
+            help="Write to this file, in the form that its name ends with (.html, .csv, .tex, .xml, .parquet), or "
+            "that --format names; of a suite's own form, print the table.",
+            rich_help_panel=TALK,
         ),
     ] = None
     layout: Annotated[
@@ -135,16 +137,34 @@ def report(
     if look.plots is not None:
         for path in reports.write_plots(made, look.plots):
             say(f"wrote {path}")
-    if json or look.report_format in _known_formats():
-        _print(made, Format.JSON if json else look.report_format, look.save)
+    form = Format.JSON.value if json else _form(look.report_format, look.save)
+    if form in _known_formats():
+        _print(made, form, look.save)
     elif len(runs) > 1:
-        raise UsageError(f"--format {look.report_format} takes one run; name them one after the other")
+        raise UsageError(f"--format {form} takes one run; name them one after the other")
     else:
-        _print_own(runs[0], look.report_format, look.save, output)
+        _print_own(runs[0], form, look.save, output)
     if failed := made.below(fail_under):
         say(f"groundup: {failed}")
         return BELOW
     return 0
+
+
+_ENDINGS = {
+    ".html": "html",
+    ".htm": "html",
+    ".csv": "csv",
+    ".tex": "latex",
+    ".xml": "junit",
+    ".parquet": "parquet",
+}
+
+
+def _form(named: str, save: Path | None) -> str:
+    """Return the form to write: the one that is named, else what the file's name ends with."""
+    if save is None or named != Format.TABLE:
+        return named
+    return _ENDINGS.get(save.suffix.lower(), named)
 
 
 def _known_formats() -> tuple[str, ...]:
@@ -161,7 +181,10 @@ def _print(made: "ShownReport", form: str, save: Path | None) -> None:
 
     if form in list(Format):
         if save is not None:
-            raise UsageError("--save takes a --format for files, such as html; redirect standard output instead")
+            raise UsageError(
+                f"--save {save} tells no form for files: let the name end with {', '.join(_ENDINGS)}, name one "
+                "with --format, or redirect standard output instead"
+            )
         print_report(made, Format(form))
     elif save is not None:
         say(f"wrote {write_report(made, form, save)}")
@@ -209,7 +232,7 @@ def aggregate(
     if report_format not in _known_formats():
         raise UsageError(unknown("format", report_format, _known_formats()))
     made = reports.report(*reports.runs_below(folders), layout="paper")
-    _print(made, Format.JSON if json else report_format, save)
+    _print(made, Format.JSON if json else _form(report_format, save), save)
     return 0
 
 
@@ -263,6 +286,8 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
         print_table(
             f"To look at in {found.run}", ("attempt", "verdict", "flag", "evidence", "where to look"), rows
         )
+    for attempts in found.identical:
+        say(f"groundup: byte for byte the same: {', '.join(attempts)}; that alone is no sign of tampering")
     say(f"groundup: {found.conclusion}")
     return 0
 

@@ -29,7 +29,7 @@ _FACTS = {
 class ReviewFlag(Record):
     """One thing that a person should look at."""
 
-    kind: str = Field(description="tampered, suspect, sign, results or repeated")
+    kind: str = Field(description="tampered, suspect, sign or results")
     evidence: str
     look: str = Field(description="a file, relative to the run's folder")
 
@@ -51,6 +51,11 @@ class Review(Record):
     looked_at: int = Field(description="verdicts of graders that look for signs")
     not_looked_at: int = Field(description="verdicts of graders that do not, such as `official`")
     suspects: tuple[Suspect, ...] = Field(description="those with a verdict `tampered` first, then `suspect`")
+    identical: tuple[tuple[str, ...], ...] = Field(
+        default=(),
+        description="attempts at one task with the same submission, byte for byte: no sign of tampering, for a "
+        "model without chance writes the same twice",
+    )
 
     @property
     def conclusion(self) -> str:
@@ -70,13 +75,10 @@ def review_of(
 ) -> Review:
     """Return the attempts of a run that have flags, from their verdicts and the results of their tests."""
     judged = {key: line for key, line in lines.items() if line.verdict is not None and line.verdict.settles}
-    twice = {} if isinstance(submissions, References) else _repeated(judged.values())
     found = []
     for key, line in judged.items():
         assert line.verdict is not None
         flags = [*_verdict_flags(key, line.verdict), *_result_flags(key, tests.get(key, ()))]
-        if line.submission in twice:
-            flags.append(_same(key, twice[line.submission]))
         if flags:
             score = line.verdict.score
             found.append(
@@ -90,7 +92,13 @@ def review_of(
             )
     found.sort(key=_gravity)
     looked = sum(is_looked_at(line.verdict) for line in judged.values() if line.verdict is not None)
-    return Review(run=run, looked_at=looked, not_looked_at=len(judged) - looked, suspects=tuple(found))
+    return Review(
+        run=run,
+        looked_at=looked,
+        not_looked_at=len(judged) - looked,
+        suspects=tuple(found),
+        identical=() if isinstance(submissions, References) else _identical(judged.values()),
+    )
 
 
 def _gravity(one: Suspect) -> tuple[bool, bool, int, str, int]:
@@ -165,19 +173,9 @@ def _result_flags(key: AttemptKey, tests: Sequence[TestResult]) -> list[ReviewFl
     return []
 
 
-def _repeated(lines: Iterable[VerdictLine]) -> dict[str, list[AttemptKey]]:
-    """Return what several attempts at one task handed in byte for byte: by heart, or copied from each other."""
+def _identical(lines: Iterable[VerdictLine]) -> tuple[tuple[str, ...], ...]:
     groups: dict[tuple[str, str], list[AttemptKey]] = {}
     for line in lines:
         if line.submission is not None:
             groups.setdefault((line.attempt.task, line.submission), []).append(line.attempt)
-    return {digest: keys for (_, digest), keys in groups.items() if len(keys) > 1}
-
-
-def _same(key: AttemptKey, keys: Sequence[AttemptKey]) -> ReviewFlag:
-    others = ", ".join(str(other) for other in keys if other != key)
-    return ReviewFlag(
-        kind="repeated",
-        evidence=f"byte for byte the submission of {others}: memorised, or copied",
-        look=f"attempts/{key.task}/{key.index}/submission",
-    )
+    return tuple(tuple(map(str, keys)) for keys in groups.values() if len(keys) > 1)

@@ -1,5 +1,6 @@
 """A run's events and counts while it goes on. Showing them is the caller's."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -36,6 +37,10 @@ class Standing(Record):
     cached: int = 0
     made: int = Field(
         default=0, description="attempts with a submission that is not graded yet: the run only makes them"
+    )
+    solved: int = Field(default=0, description="attempts with the full score")
+    mean: float | None = Field(
+        default=None, description="mean score of what is settled; what was not attempted or tampered with counts 0"
     )
     failed: dict[str, int] = Field(
         default={}, description="attempts that lost points, by the stage they name first"
@@ -105,6 +110,7 @@ class Tally:
         self._fleet = fleet
         self._kinds: dict[AttemptKey, str] = {}
         self._failed: dict[AttemptKey, str] = {}
+        self._scores: dict[AttemptKey, float] = {}
         self._cached: set[AttemptKey] = set()
         self._made = 0
         self._running = 0
@@ -127,6 +133,7 @@ class Tally:
         """Count a submission that is there and is not graded by this start, whatever failed before."""
         self._made += 1
         self._kinds.pop(key, None)
+        self._scores.pop(key, None)
         self._running -= now
 
     def ended(self, line: VerdictLine) -> None:
@@ -154,6 +161,8 @@ class Tally:
             infrastructure=infrastructure,
             cached=len(self._cached),
             made=self._made,
+            solved=sum(score == 1.0 for score in self._scores.values()),
+            mean=math.fsum(self._scores.values()) / len(self._scores) if self._scores else None,
             failed=dict(sorted(Counter(self._failed.values()).items())),
             left_s=left_s,
             fleet=self._fleet(),
@@ -163,10 +172,20 @@ class Tally:
         key = line.attempt
         self._kinds[key] = line.verdict.status if line.verdict else "not_attempted"
         self._failed.pop(key, None)
+        self._scores.pop(key, None)
+        if (score := _score(line.verdict)) is not None:
+            self._scores[key] = score
         if line.verdict and (stage := _lost_at(line.verdict)):
             self._failed[key] = stage
         if line.cached:
             self._cached.add(key)
+
+
+def _score(verdict: Verdict | None) -> float | None:
+    """Return what a line counts in the mean; None for what is in no mean."""
+    if verdict is None or verdict.status is Status.TAMPERED:
+        return 0.0
+    return verdict.score.value if verdict.status is Status.GRADED and verdict.score else None
 
 
 def _lost_at(verdict: Verdict) -> str | None:
