@@ -157,7 +157,7 @@ class Laboratory:
 def orders_of(asked: argparse.Namespace) -> list[Order]:
     """Return what is asked for: one mutant of each task, then the next."""
     recipes = shipped_recipes()
-    names = asked.tasks or [name for name, recipe in recipes.items() if _is_quick(recipe, asked.limit_s)]
+    names = asked.tasks or [name for name, recipe in recipes.items() if is_quick(recipe, asked.limit_s)]
     return [
         Order(task=name, number=number, seed=asked.seed, kinds=asked.kinds)
         for number in range(asked.each)
@@ -165,7 +165,8 @@ def orders_of(asked: argparse.Namespace) -> list[Order]:
     ]
 
 
-def _is_quick(recipe: Recipe, limit_s: float | None) -> bool:
+def is_quick(recipe: Recipe, limit_s: float | None) -> bool:
+    """Whether a recipe's tests take no longer than *limit_s*, as far as it is frozen."""
     return recipe.frozen is not None and (limit_s is None or expected_seconds(recipe) <= limit_s)
 
 
@@ -199,7 +200,7 @@ async def compare_all(asked: argparse.Namespace) -> list[Compared]:
     return [done[order] for order in orders if order in done]
 
 
-def append(file: Path | None, one: Compared) -> None:
+def append(file: Path | None, one: Record) -> None:
     """Add a line, on a line of its own."""
     if file is not None:
         with file.open("a+b") as stream:

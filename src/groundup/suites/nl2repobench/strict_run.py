@@ -111,8 +111,8 @@ def reasons_of(judged: Judged) -> tuple[Reason, ...]:
     reasons = [_with_left_out(why, dropped) for why in judged.decision.reasons]
     if integrity.answer == "tampered":
         reasons.insert(0, reason(Stage.TEST, integrity.why))
-    if integrity.flaky:
-        reasons.append(_flaky_reason(integrity.flaky))
+    if integrity.flaky:  # named in any case: it tells that another grading may have another score
+        reasons = [*reasons[: MAX_REASONS - 1], _flaky_reason(integrity.flaky)]
     return tuple(reasons[:MAX_REASONS])
 
 
