@@ -67,7 +67,7 @@ def test_what_is_in_the_way_is_refused(groundup: Groundup, tmp_path: Path, predi
     """Exit code 2 and one sentence that names what is there; every file keeps its content."""
     groundup("evaluate", TWO, "-p", predict({"task-0000": "half"}), "--run-id", "done")
     groundup("leaderboard", "pack", "done", "-o", "bundles/done.tar.gz")
-    if case == "evidence":
+    if case in ("board", "evidence"):
         groundup(*VERIFY)
     data(tmp_path / "mine")
     (tmp_path / "old.jsonl").write_text(OLDER)

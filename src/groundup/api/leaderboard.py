@@ -98,6 +98,9 @@ def build(
             entries[path] = entry
         else:
             refused[path.name] = entry
+    built = BuiltBoard(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
+    if not entries:  # a page that is there stays
+        return built
     evidence = Path(site) / "evidence"
     with disk_errors(Path(site)):
         evidence.mkdir(parents=True, exist_ok=True)
@@ -105,7 +108,7 @@ def build(
             copy_made(path, evidence / path.name)
             copy_made(Path(verified) / record_name(path), evidence / record_name(path))
         write_made(Path(site) / "index.html", board(list(entries.values())).encode())
-    return BuiltBoard(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
+    return built
 
 
 def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> Entry | tuple[str, ...]:

@@ -448,7 +448,7 @@ def verify(
         print_table(f"What differs in {found.run}", ("attempt", "bundle", "graded again"), rows)
     for note in found.notes:
         say(f"groundup: {note}")
-    say(f"groundup: {found.conclusion} (seed {found.seed})")
+    say(f"groundup: {found.conclusion}" + (f" (seed {found.seed})" if found.tasks else ""))
     return DIFFERS if found.differing or found.refused else 0 if found.holds else 3
 
 
@@ -465,5 +465,6 @@ def build(
     made = leaderboard.build(folder, site, verified=verified, rules=rules.rules())
     for name, faults in made.refused.items():
         say(f"groundup: left out {name}: {'; '.join(faults)}")
-    say(f"wrote {site / 'index.html'}: {len(made.runs)} runs")
+    wrote = f"wrote {site / 'index.html'}: {len(made.runs)} runs"
+    say(wrote if made.runs else "groundup: no bundle enters, so nothing was written")
     return DIFFERS if made.refused else 0

@@ -79,7 +79,8 @@ def check_claims(run: RunFolder, suite: Suite, sets: Sequence[TaskSet]) -> Claim
     faults = [*_faults_of_plan(config, lines, suite)]
     if found is None:
         known = ", ".join(f"{one.name} ({len(one.tasks)} tasks)" for one in sets)
-        faults.append(f"its {len(planned)} tasks are no fixed set of {suite.name}, which are: {known}")
+        count = f"{len(planned)} tasks" if len(planned) != 1 else "1 task"
+        faults.append(f"its {count}: no fixed set, which are {known}; --set NAME=FILE fixes one of your own")
     faults += _faults_of_verdicts(config, lines, suite)
     return Claims(tasks=found, faults=tuple(faults))
 
