@@ -31,7 +31,8 @@ def folded(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _truth(requirements: list[str]) -> Truth:
+def truth_of(requirements: list[str]) -> Truth:
+    """Return the names of requirements, by whether their markers hold."""
     required: set[str] = set()
     neutral: set[str] = set()
     for text in requirements:
@@ -46,10 +47,10 @@ def _truth(requirements: list[str]) -> Truth:
 
 def python_truth(root: Path) -> Truth | None:
     """Return what the project at *root* declares, or None when only running it would tell."""
-    for read in (_pyproject, _setup_cfg, _setup_py):
+    for read in (_pyproject, _setup_cfg, _setup_py, _pbr):
         found = read(root)
         if found:
-            return _truth(found)
+            return truth_of(found)
     return None
 
 
@@ -130,6 +131,12 @@ def _setup_py(root: Path) -> list[str] | None:
                 return None
             return [str(item) for item in found] if isinstance(found, list | tuple) else None
     return None
+
+
+def _pbr(root: Path) -> list[str] | None:
+    path = root / "setup.py"
+    uses = path.is_file() and re.search(r"pbr\s*=\s*True", path.read_text(encoding="utf-8", errors="replace"))
+    return _requirement_lines(root, ["requirements.txt"]) if uses else None
 
 
 def mask_python(root: Path) -> None:
