@@ -15,6 +15,9 @@ from groundup.trees.walking import read_regular
 
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
 """What belongs to which language."""
+CYTHON = (".pyx", ".pxd")
+READ = {**SUFFIXES, "python": (*SUFFIXES["python"], *CYTHON)}
+"""What is read for imports: Cython's modules load others as Python's do."""
 
 SKIPPED_FOLDERS = words(
     """
@@ -80,7 +83,7 @@ def read_tree(path: Path) -> SourceFiles:
         ) from error
     if path.suffix.lower() in {".diff", ".patch"} or looks_like_diff(data):
         return SourceFiles(tuple(from_diff(data)), {}, whole=False)
-    if not any(path.suffix.lower() in suffixes for suffixes in SUFFIXES.values()):
+    if not any(path.suffix.lower() in suffixes for suffixes in READ.values()):
         raise UsageError(f"{path}: neither a folder, a diff, nor a source file of a known language")
     return SourceFiles(tuple(_source(path.name, data)), {}, whole=False)
 
@@ -88,7 +91,7 @@ def read_tree(path: Path) -> SourceFiles:
 def _read_folder(root: Path) -> SourceFiles:
     sources: list[SourceFile] = []
     manifests: dict[str, bytes] = {}
-    wanted = {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
+    wanted = {suffix for suffixes in READ.values() for suffix in suffixes}
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
         base = Path(folder)
@@ -121,7 +124,7 @@ def _source(relative: str, data: bytes) -> Iterator[SourceFile]:
         yield SourceFile(relative, notebook_source(data))
     elif suffix in {".vue", ".svelte"}:
         yield SourceFile(relative, _scripts_only(as_utf8(data)))
-    elif any(suffix in suffixes for suffixes in SUFFIXES.values()):
+    elif any(suffix in suffixes for suffixes in READ.values()):
         yield SourceFile(relative, as_utf8(data))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from groundup.sources.csharp import infer_csharp
-from groundup.sources.files import SUFFIXES, SourceFiles, read_tree
+from groundup.sources.files import READ, SourceFiles, read_tree
 from groundup.sources.javascript_inference import infer_javascript
 from groundup.sources.python_inference import infer_python
 from groundup.sources.records import Inference, Language
@@ -30,7 +30,7 @@ def infer(path: Path, languages: Collection[str] | None = None) -> tuple[Inferen
 def infer_tree(tree: SourceFiles, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
     """Infer from files that are already read."""
     present = {
-        language for language, suffixes in SUFFIXES.items() if any(s.suffix in suffixes for s in tree.sources)
+        language for language, suffixes in READ.items() if any(s.suffix in suffixes for s in tree.sources)
     }
     return tuple(
         inferer(tree)

@@ -30,7 +30,8 @@ _OLD_STANDARD = words(
 
 NAMESPACES = words(
     """
-    google azure zope backports jaraco sphinxcontrib opentelemetry ruamel plone collective repoze paste
+    google azure zope backports jaraco sphinxcontrib opentelemetry ruamel plone collective repoze paste Products
+    z3c zc oslo
     """
 )
 """Import roots that many distributions share; the part below decides."""
@@ -65,6 +66,13 @@ def table(name: str) -> dict[str, str]:
 
 
 @cache
+def popular() -> frozenset[str]:
+    """Return the names of the most downloaded Python distributions, normalised."""
+    text = files("groundup.sources").joinpath("data/python_popular.txt").read_text(encoding="utf-8")
+    return frozenset(line for line in text.splitlines() if not line.startswith("#"))
+
+
+@cache
 def companions() -> dict[str, list[str]]:
     """Return well-known distributions with the distributions that they require themselves."""
     text = files("groundup.sources").joinpath("data/python_companions.json").read_text(encoding="utf-8")
@@ -86,4 +94,9 @@ def python_provider(module: str, *, shared: bool = False) -> ModuleProvider:
             return ModuleProvider(found, known=True)
     if parts[0].startswith("_"):
         return ModuleProvider(known.get(parts[0].lstrip("_"), ""), known=parts[0].lstrip("_") in known)
-    return ModuleProvider(normalised(".".join(parts[: 2 if shared or parts[0] in NAMESPACES else 1])), known=False)
+    shares_root = shared or parts[0] in NAMESPACES
+    for length in range(min(len(parts), 4), 1, -1) if shares_root else ():
+        if normalised(".".join(parts[:length])) in popular():
+            return ModuleProvider(normalised(".".join(parts[:length])), known=True)
+    name = normalised(".".join(parts[: 2 if shares_root else 1]))
+    return ModuleProvider(name, known=name in popular())

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundup.sources.names import normalised, words
 from groundup.sources.python_imports import Import
 from groundup.sources.python_layout import PythonLayout
-from groundup.sources.reachability import Reach, Reached, is_eager
+from groundup.sources.reachability import Reach, Reached, is_eager, shares
 from groundup.sources.records import Manner, SourcePlace
 
 
@@ -35,6 +35,14 @@ class Setting(NamedTuple):
     """Import roots and distributions that the code tests for, or asks its user to install."""
     brought: Mapping[str, frozenset[str]]
     """Distribution -> those among the repository's eager imports that bring it along."""
+    eager_shares: Mapping[str, float]
+    """Distribution -> the share of the package's modules that cannot be loaded without it."""
+    shares: Mapping[str, float]
+    """The same along lazy imports too."""
+    lazy_style: float
+    """Of what the package imports from elsewhere, the share that it imports inside functions."""
+    most_files: int
+    """Of the distribution that most of the package's files import, how many do."""
 
 
 _TESTED_FOR = re.compile(
@@ -59,12 +67,37 @@ def optional_words(sources: Iterable[bytes]) -> frozenset[str]:
 
 
 def setting_of(
-    layout: PythonLayout, reached: Reached, words: frozenset[str], brought: Mapping[str, frozenset[str]]
+    layout: PythonLayout,
+    reached: Reached,
+    words: frozenset[str],
+    brought: Mapping[str, frozenset[str]],
+    grouped: Mapping[str, Sequence[ImportUse]],
 ) -> Setting:
-    """Summarise a repository."""
+    """Summarise a repository; *grouped*: distribution -> its imports."""
     modules = [name for name, path in layout.modules.items() if layout.places.get(path) is SourcePlace.PACKAGE]
     eager = sum(1 for name in modules if reached.reach.get(name, Reach.NEVER) >= Reach.ENTRY)
-    return Setting(layout, len(modules), eager / len(modules) if modules else 0.0, words, brought)
+    by_name = {name: _Uses(uses) for name, uses in grouped.items()}
+    needed: dict[str, set[str]] = defaultdict(set)
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for name, uses in by_name.items():
+        for use in uses.real:
+            module = layout.names.get(use.path)
+            if module is not None and use not in uses.soft:
+                wanted[module].add(name)
+                if is_eager(use.item):
+                    needed[module].add(name)
+    real = sum(len(uses.real) for uses in by_name.values())
+    return Setting(
+        layout,
+        len(modules),
+        eager / len(modules) if modules else 0.0,
+        words,
+        brought,
+        shares(reached, needed, modules),
+        shares(reached, wanted, modules, lazily=True),
+        sum(len(uses.lazy) for uses in by_name.values()) / max(real, 1),
+        max((len(uses.files) for uses in by_name.values()), default=0),
+    )
 
 
 _PLUGIN_FOLDER = re.compile(
@@ -187,6 +220,16 @@ def _by_setting(name: str, known: bool, uses: _Uses, setting: Setting) -> Featur
         "brought": bool(setting.brought.get(name)),
         "brought_hard": bool(setting.brought.get(name)) and uses.hard,
         "log_lazy_files": math.log1p(len({use.path for use in uses.lazy})),
+        "eager_share": setting.eager_shares.get(name, 0.0),
+        "eager_share_open": opening * setting.eager_shares.get(name, 0.0),
+        "eager_share_weak": setting.eager_shares.get(name, 0.0) * (not uses.hard),
+        "wanted_share": setting.shares.get(name, 0.0),
+        "wanted_share_weak": setting.shares.get(name, 0.0) * (not uses.hard),
+        "lazy_style": setting.lazy_style,
+        "lazy_style_only": setting.lazy_style * bool(uses.lazy and not uses.eager and not uses.soft),
+        "files_of_most": len(uses.files) / max(setting.most_files, 1),
+        "outside_hard": any(is_eager(use.item) for use in uses.all if use.place is not SourcePlace.PACKAGE),
+        "small_package": 1 / (1 + setting.package_files),
         "open_log_files": opening * math.log1p(len(uses.eager_files)),
         "no_soft_no_outside": (
             bool(uses.eager) and not uses.soft and not uses.lazy and len(uses.package) == len(uses.all)

@@ -57,6 +57,26 @@ def python_imports(source: bytes) -> list[Import]:
     return found
 
 
+_CYTHON = re.compile(rb"^(?:from[ \t]+([\w.]+)[ \t]+c?import\b|c?import[ \t]+([\w., \t]+))", re.MULTILINE)
+_CYTHON_OWN = frozenset({"libc", "libcpp", "cpython", "cython", "posix", "openmp"})
+"""What Cython itself brings, for compiling."""
+
+
+def cython_imports(source: bytes) -> list[Import]:
+    """Return the imports at the margin of a Cython file, `cimport` too: its module is loaded at run time."""
+    found = []
+    for match in _CYTHON.finditer(source):
+        taken, listed = (part.decode("utf-8", "replace") if part else "" for part in match.groups())
+        for text in [taken] if taken else [one.split(" as ")[0] for one in listed.split(",")]:
+            module = text.strip().lstrip(".")
+            if (module or taken) and (not module or _MODULE.fullmatch(module)):
+                if module.partition(".")[0] not in _CYTHON_OWN:
+                    level = len(text.strip()) - len(module)
+                    line = source.count(b"\n", 0, match.start()) + 1
+                    found.append(Import(module, level, (), line, frozenset()))
+    return found
+
+
 def _head_with_imports(source: bytes) -> bytes:
     """Cut off what follows the last mention of an import: most files import at the top, and parsing is the work.
 

@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import SourceFile, SourceFiles
+from groundup.sources.files import CYTHON, SourceFile, SourceFiles
 from groundup.sources.names import NAMESPACES, ModuleProvider, companions, is_standard, python_provider
 from groundup.sources.python_features import Features, ImportUse, features, optional_words, setting_of
-from groundup.sources.python_imports import Import, oldest_python, python_imports
+from groundup.sources.python_imports import Import, cython_imports, oldest_python, python_imports
 from groundup.sources.python_layout import PythonLayout, lay_out
 from groundup.sources.reachability import Reach, Reached, is_eager, local_targets, walk
 from groundup.sources.records import (
@@ -103,12 +103,12 @@ def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
                         _use(path, item._replace(module=module), layout, reached, tree.whole)
                     )
     words = optional_words(source.data for source in sources)
-    setting = setting_of(layout, reached, words, _brought(grouped))
+    setting = setting_of(layout, reached, words, _brought(grouped), grouped)
     candidates = [
         DistributionCandidate(name, known[name], tuple(uses), features(name, known[name], uses, setting, priors))
         for name, uses in sorted(grouped.items())
     ]
-    package = [source.data for source in sources if layout.places[source.path] is SourcePlace.PACKAGE]
+    package = [source.data for source in sources if layout.places[source.path] is SourcePlace.PACKAGE and source.suffix not in CYTHON]
     return Candidates(layout, tuple(candidates), oldest_python(package), len(sources))
 
 
@@ -127,7 +127,7 @@ def _brought(grouped: Mapping[str, list[ImportUse]]) -> dict[str, frozenset[str]
 
 
 def _counted(source: SourceFile) -> list[Import]:
-    items = python_imports(source.data)
+    items = (cython_imports if source.suffix in CYTHON else python_imports)(source.data)
     return items if source.lines is None else [item for item in items if item.line in source.lines]
 
 
@@ -138,7 +138,7 @@ def _foreign(path: str, item: Import, layout: PythonLayout) -> Iterator[tuple[Mo
         return
     shared = top in NAMESPACES or top in layout.namespaces
     targets = local_targets(item, "", is_package=False, modules=layout.modules)
-    if targets and not (shared and targets == [top]):
+    if targets and not (shared and (targets == [top] or _only_shared(item.module, targets, layout))):
         return
     if top in layout.roots and not shared:
         return
@@ -152,6 +152,11 @@ def _foreign(path: str, item: Import, layout: PythonLayout) -> Iterator[tuple[Mo
             yield provider, module
 
 
+def _only_shared(module: str, targets: list[str], layout: PythonLayout) -> bool:
+    """Whether the repository has nothing of *module* but namespace packages above it."""
+    return targets[-1] != module and module.startswith(f"{targets[-1]}.") and targets[-1] in layout.namespaces
+
+
 def _is_local(path: str, top: str, provider: ModuleProvider, layout: PythonLayout) -> bool:
     """Whether *top* is more likely a file of the repository than a distribution.
 
@@ -161,8 +166,10 @@ def _is_local(path: str, top: str, provider: ModuleProvider, layout: PythonLayou
         return True
     if provider.known:
         return False
+    if path.endswith(CYTHON):
+        return True  # headers that stand beside it, or are written when it is built
     if top in layout.folders or path not in layout.names:
-        return top in layout.folders or top in layout.siblings
+        return top in layout.folders or top in layout.siblings or top in layout.loose
     beside = f"{PurePosixPath(path).parent.as_posix()}/{top}/__init__.py".removeprefix("./")
     return beside in layout.places or top in layout.loose
 

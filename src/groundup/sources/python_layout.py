@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import SourceFiles, as_utf8
+from groundup.sources.files import CYTHON, READ, SourceFiles, as_utf8
 from groundup.sources.names import normalised, words
 from groundup.sources.records import SourcePlace
 
@@ -25,6 +26,8 @@ _EXAMPLE_FOLDERS = words(
     bench perf asv_bench playground recipes cookbook examples_src
     """
 )
+_EXAMPLES_INSIDE = words("example examples demo demos tutorial tutorials benchmark benchmarks")
+"""Such folders of a package are installed with it, but nothing of it needs them."""
 _BUILD_FOLDERS = words(
     """
     scripts script tools tool ci .github .circleci dev devtools maintainer build_tools hack release packaging
@@ -43,6 +46,11 @@ _SETUP_ENTRY = re.compile(
 _BESIDE = (SourcePlace.TEST, SourcePlace.DOCS, SourcePlace.EXAMPLE)
 _SHARED_ROOT = re.compile(rb"extend_path\(|declare_namespace\(")
 _SETUP_NAME = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_SETUP_PACKAGES = re.compile(
+    r"(?:\bpackages|\bpy_modules)\s*=\s*\[([^\]]*)\]|find_(?:namespace_)?packages\([^()]*\binclude\s*=\s*[\[(]([^\])]*)[\])]"
+)
+"""Literal lists of what is installed."""
+_SETUP_EXTENSION = re.compile(r"\b\w*Extension\(\s*(?:name\s*=\s*)?[\"']([\w.]+)[\"']")
 _FIND_PACKAGES = re.compile(r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']")
 _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
 
@@ -53,6 +61,10 @@ class PythonProject(NamedTuple):
     name: str
     """Normalised; empty when unknown."""
     source_folders: tuple[str, ...]
+    extensions: frozenset[str]
+    """Top-level names of what it compiles."""
+    packages: tuple[str, ...]
+    """Patterns of the top-level packages and modules that it says it installs; empty: it does not say."""
     scripts: tuple[str, ...]
     """Modules behind console scripts."""
     plugins: tuple[str, ...]
@@ -80,8 +92,8 @@ class PythonLayout(NamedTuple):
     folders: frozenset[str]
     """Folders at the top that hold Python files, such as `src`: seen from there, they are names, too."""
     namespaces: frozenset[str]
-    """Import roots that other distributions may share: they have no module of their own, or one that is a
-    namespace package."""
+    """Import roots that other distributions may share, and packages below them: they have no module of their own,
+    or one that is a namespace package."""
 
 
 @dataclass
@@ -90,6 +102,8 @@ class _Found:
 
     name: str = ""
     folders: list[str] = field(default_factory=list)
+    extensions: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
     plugins: list[str] = field(default_factory=list)
 
@@ -105,7 +119,16 @@ def read_project(tree: SourceFiles) -> PythonProject:
     _add_setup_py(found, as_utf8(tree.manifests.get("setup.py", b"")).decode("utf-8", "replace"))
     clean = [folder.strip("./") for folder in found.folders]
     name = normalised(found.name) if found.name else ""
-    return PythonProject(name, tuple(dict.fromkeys(clean)), tuple(found.scripts), tuple(found.plugins))
+    packages = dict.fromkeys(_top_pattern(package) for package in found.packages)
+    extensions = frozenset(extension.partition(".")[0] for extension in found.extensions)
+    folders, kept = tuple(dict.fromkeys(clean)), tuple(filter(None, packages))
+    return PythonProject(name, folders, extensions, kept, tuple(found.scripts), tuple(found.plugins))
+
+
+def _top_pattern(package: str) -> str:
+    """Return the pattern of the top-level name that *package* lies below; empty where it may be any."""
+    top = re.split(r"[./]", package.strip())[0]
+    return top if re.search(r"\w", top) else ""
 
 
 def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
@@ -121,14 +144,34 @@ def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
             for group, points in _table(table, key).items():
                 found.add_entry_points(group, points.values() if isinstance(points, dict) else ())
     found.folders += _declared_folders(document)
+    setuptools = _table(document, "tool", "setuptools")
+    found.packages += _texts(setuptools.get("packages")) + _texts(setuptools.get("py-modules"))
+    found.packages += _texts(_table(setuptools, "packages", "find").get("include"))
+    compiled = _table(document, "tool", "setuptools").get("ext-modules")
+    found.extensions += [str(one.get("name")) for one in compiled if isinstance(one, dict)] if isinstance(compiled, list) else []
+    found.extensions += _texts([_table(document, "tool", "maturin").get("module-name")])
+    flit = _table(document, "tool", "flit", "module").get("name")
+    found.packages += [flit] if isinstance(flit, str) else []
+    poetry = _table(document, "tool", "poetry").get("packages")
+    found.packages += (
+        [str(one.get("include", "")) for one in poetry if isinstance(one, dict)] if isinstance(poetry, list) else []
+    )
+    wheel = _table(document, "tool", "hatch", "build", "targets", "wheel")
+    found.packages += [PurePosixPath(one).name for one in _texts(wheel.get("packages"))]
 
 
 def _add_setup_cfg(found: _Found, config: ConfigParser | None) -> None:
     if config is None:
         return
     found.name = found.name or config.get("metadata", "name", fallback="")
-    for group, text in config["options.entry_points"].items() if "options.entry_points" in config else ():
-        found.add_entry_points(group, (line.partition("=")[2] for line in text.splitlines()))
+    for section in ("options.entry_points", "entry_points"):  # setuptools' and pbr's
+        for group, text in config[section].items() if section in config else ():
+            found.add_entry_points(group, (line.partition("=")[2] for line in text.splitlines()))
+    for section, key in (("options.packages.find", "include"), ("files", "packages"), ("files", "modules")):
+        found.packages += config.get(section, key, fallback="").split()
+    for key in ("packages", "py_modules"):
+        value = config.get("options", key, fallback="")
+        found.packages += [] if "find" in value else re.findall(r"[\w.]+", value)
     for section, key in (("options.packages.find", "where"), ("options", "package_dir")):
         found.folders += re.findall(r"[\w./-]+", config.get(section, key, fallback="").split("=")[-1])
 
@@ -139,6 +182,9 @@ def _add_setup_py(found: _Found, text: str) -> None:
     found.name = found.name or (name.group(1) if name else "")
     found.folders += _SETUP_FOLDER.findall(text) + _FIND_PACKAGES.findall(text)
     found.scripts += _targets(_SETUP_ENTRY.findall(text.partition("entry_points")[2]))
+    found.extensions += _SETUP_EXTENSION.findall(text)
+    for names in _SETUP_PACKAGES.findall(text):
+        found.packages += re.findall(r"[\"']([\w.*-]+)[\"']", "".join(names))
 
 
 def _toml(data: bytes) -> dict[str, object]:
@@ -205,8 +251,8 @@ def _above(packages: object) -> list[str]:
 def lay_out(tree: SourceFiles) -> PythonLayout:
     """Find import roots and give each Python file its place."""
     project = read_project(tree)
-    paths = [source.path for source in tree.sources if source.suffix in {".py", ".pyi", ".pyw", ".ipynb"}]
-    importable = [path for path in paths if path.endswith(".py")]
+    paths = [source.path for source in tree.sources if source.suffix in READ["python"]]
+    importable = [path for path in paths if path.endswith((".py", ".pyx"))]
     folder = _source_folder(project, importable)
     tops = _top_names(importable, folder)
     roots = _installed(project, tops, importable, folder)
@@ -225,7 +271,11 @@ def lay_out(tree: SourceFiles) -> PythonLayout:
         roots=tuple(sorted(roots)),
         siblings=frozenset(_siblings(importable)),
         loose=frozenset(
-            _siblings([path for path in importable if path not in names and places[path] not in _BESIDE])
+            (
+                *_siblings([path for path in importable if path not in names and places[path] not in _BESIDE]),
+                *project.extensions,
+                *(PurePosixPath(path).stem for path in paths if path.endswith(CYTHON)),
+            )
         ),
         folders=frozenset(PurePosixPath(path).parts[0] for path in importable if "/" in path),
         namespaces=frozenset(_namespaces(tree, roots, modules)),
@@ -236,9 +286,10 @@ def _namespaces(tree: SourceFiles, roots: Iterable[str], modules: Mapping[str, s
     data = {source.path: source.data for source in tree.sources}
     for root in roots:
         path = modules.get(root)
-        below = any(name.startswith(f"{root}.") for name in modules)
+        below = [name for name in modules if name.startswith(f"{root}.")]
         if below and (path is None or _SHARED_ROOT.search(data[path])):
             yield root
+            yield from (name for name in below if _SHARED_ROOT.search(data[modules[name]]))
 
 
 def _source_folder(project: PythonProject, paths: list[str]) -> str:
@@ -265,7 +316,7 @@ def _dotted(path: str, folder: str) -> str | None:
         if parts[:depth] != list(PurePosixPath(folder).parts):
             return None
         parts = parts[depth:]
-    parts[-1] = parts[-1].removesuffix(".py")
+    parts[-1] = parts[-1].removesuffix(".py").removesuffix(".pyx")
     if parts[-1] == "__init__":
         parts.pop()
     if not parts or not all(part.isidentifier() for part in parts):
@@ -287,6 +338,9 @@ def _installed(project: PythonProject, tops: dict[str, int], paths: list[str], f
     """Choose which top-level names the project installs, rather than keeps for its developers."""
     prefix = f"{folder}/" if folder else ""
     known = set(paths)
+    named = {name for name in tops if any(fnmatchcase(name, pattern) for pattern in project.packages)}
+    if any(name not in _TEST_FOLDERS for name in named):
+        return named - _TEST_FOLDERS
     wanted = {target.partition(".")[0] for target in (*project.scripts, *project.plugins)} & tops.keys()
     # Names often carry a language or a framework: python-slugify installs slugify.
     flat = {re.sub(r"^(python|py|django|flask)-|-(python|py)$|-", "", project.name), project.name.replace("-", "")}
@@ -329,6 +383,8 @@ def _place(path: str, names: dict[str, str], whole: bool) -> SourcePlace:
     if any(part in _TEST_FOLDERS for part in lowered) or _TEST_FILES.match(parts[-1]):
         return SourcePlace.TEST
     if path in names:
+        if any(part in _EXAMPLES_INSIDE for part in lowered[1:]):
+            return SourcePlace.EXAMPLE
         return (
             SourcePlace.PACKAGE if not (len(parts) == 1 and _BUILD_FILES.match(parts[-1])) else SourcePlace.BUILD
         )

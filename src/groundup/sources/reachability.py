@@ -1,7 +1,7 @@
 """Which modules of a package run when it is imported, and which only later or never."""
 
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ class Reached(NamedTuple):
 
     reach: dict[str, Reach]
     depth: dict[str, int]
+    edges: Mapping[str, list[tuple[str, bool]]]
+    """Module -> those that it loads, and whether eagerly."""
 
 
 _HARD = frozenset({Manner.VERSION, Manner.DEMANDED})
@@ -81,13 +83,43 @@ def walk(layout: PythonLayout, imports: Mapping[str, list[Import]]) -> Reached:
         name: _edges(name, path, [*imports.get(path, []), *stubs.get(path, [])], layout)
         for name, path in layout.modules.items()
     }
-    known = Reached(reach, depth)
+    known = Reached(reach, depth, edges)
     # The surest first: a module keeps the highest reach that it gets.
     _spread(known, Reach.ROOT, _roots(layout), edges)
     _spread(known, Reach.ENTRY, _with_parents(_entries(layout), layout), edges)
     hard = [name for name in layout.modules if reach[name] > Reach.NEVER]
     _spread(known, Reach.LATER, hard, edges)
     return known
+
+
+def shares(
+    reached: Reached, needs: Mapping[str, Collection[str]], counted: Collection[str], lazily: bool = False
+) -> dict[str, float]:
+    """Return for each name in *needs* (module -> what it needs itself) which share of the *counted* modules needs it.
+
+    A module needs what those need that it loads: eagerly, or at all with *lazily*. This tells what a package stands
+    on where its root loads nothing.
+    """
+    names = sorted({name for found in needs.values() for name in found})
+    bits = {name: 1 << position for position, name in enumerate(names)}
+    masks = {module: sum(bits[name] for name in set(needs.get(module, ()))) for module in reached.edges}
+    importers: dict[str, list[str]] = defaultdict(list)
+    for module, targets in reached.edges.items():
+        parent = module.rpartition(".")[0]
+        loaded = {target for target, eager in targets if eager or lazily} | ({parent} & reached.edges.keys())
+        for target in loaded:
+            importers[target].append(module)
+    queue = deque(module for module, mask in masks.items() if mask)
+    while queue:
+        module = queue.popleft()
+        for importer in importers[module]:
+            merged = masks[importer] | masks[module]
+            if merged != masks[importer]:
+                masks[importer] = merged
+                queue.append(importer)
+    found = Counter(masks[module] for module in counted)
+    total = max(len(counted), 1)
+    return {name: sum(times for mask, times in found.items() if mask & bits[name]) / total for name in names}
 
 
 def _roots(layout: PythonLayout) -> list[str]:
