@@ -1,5 +1,6 @@
 """Rust: from path roots to crates, by crate of the workspace, place and condition."""
 
+import re
 import tomllib
 from collections import defaultdict
 from pathlib import PurePosixPath
@@ -20,7 +21,7 @@ from groundup.sources.rust_imports import KEYWORDS, Certainty, Root, RustFile, r
 
 _LIMITS = (
     "Whether a crate's registry name has `-` or `_` cannot be seen; names not known get `-`.",
-    "Renamed dependencies (`package = ...`) appear under the name the code uses.",
+    "Renamed dependencies (`package = ...`) appear under the name the code uses, unless it tells a known crate.",
     "Crates that only features, build profiles or link attributes name leave no path and are missing; features "
     "and versions are not inferred.",
     "A path that only stands in macro tokens counts when its root is a known crate.",
@@ -149,12 +150,31 @@ def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[CrateUse
                 continue
             if certainty is Certainty.PATH and (crate.edition_2015 or item.crate in bound):
                 certainty = Certainty.HINT
-            name = aliases.get(item.crate, item.crate)
+            name = _meant(aliases.get(item.crate, item.crate), crate.names, known)
             lines = counted[path]
             if name not in KEYWORDS and (lines is None or item.line in lines):
                 meant = item._replace(crate=name, certainty=certainty, manners=item.manners | extra)
                 found.append(CrateUse(path, meant, place_of(inside, whole)))
     return found
+
+
+_RENAMED = re.compile(r"(.+?)_?v?\d[\d_]*x?(?:_dep|_crate)?|(.+?)_(?:dep|crate)")
+
+
+def _meant(name: str, own: frozenset[str], known: dict[str, str]) -> str:
+    """Return the crate that a manifest probably renamed to *name*, which no known crate has; else *name*.
+
+    `http_02x` and `tokio_dep` are a release of http and tokio; in quinn, `proto` is quinn-proto; `ffi` are the bindings.
+    """
+    if name in known:
+        return name
+    released = _RENAMED.fullmatch(name)
+    plain = (released.group(1) or released.group(2)) if released else ""
+    families = {one.partition("_")[0] for one in own}
+    candidates = [plain, *(f"{family}_{name}" for family in families)]
+    if name == "ffi":
+        candidates += [f"{family}_sys" for family in families]
+    return next((one for one in candidates if one in known and one not in own), name)
 
 
 def _gates(files: dict[str, RustFile]) -> dict[str, frozenset[Manner]]:
