@@ -1,12 +1,13 @@
 """A fresh draw of published packages by a recorded seed, and the sample that `inference.py` measures.
 
-    python -m benchmarks.inference_draw names python --list NAMES.tsv [--number 40]
+    python -m benchmarks.inference_draw names python|javascript|rust --list NAMES [--column N] [--number 40]
     python -m benchmarks.inference_draw sample python|javascript|rust --archives FOLDER --output SAMPLE
 
-`names` prints what to download, in the order of the draw: from the 15,000 most downloaded names of a list (tabs; name first,
-rank or downloads in the column `--column`), without stubs and binaries of a platform; Rust's from the lock files of a folder.
-`sample` unpacks source distributions, npm's tarballs, or crates as `cargo vendor --versioned-dirs` lays them, takes the
-declarations out, and writes them to `samples/drawn.json`. All of them are held out: nothing may be fitted to them.
+`names` prints what to download, in the order of the draw: from the 15,000 most downloaded names of a list (columns
+by tabs; name first, rank or downloads in `--column`), without stubs; Rust's from the lock files of a folder, which
+gives them a name as `NAME.lock`. `sample` unpacks source distributions, npm's tarballs, or crates as
+`cargo vendor --versioned-dirs` lays them, takes the declarations out, and records them in `samples/drawn.json`.
+What that file lists as `tuning` was looked at and fitted to; everything else is held out.
 """
 
 import argparse
@@ -41,7 +42,9 @@ def drawn(language: str, source: Path, column: int) -> list[str]:
         }
     else:
         rows = [line.split("\t") for line in source.read_text(encoding="utf-8").splitlines()[1:]]
-        ranked = [(int(row[column]), row[0]) for row in rows if len(row) > column and row[column].strip().isdigit()]
+        ranked = [
+            (int(row[column]), row[0]) for row in rows if len(row) > column and row[column].strip().isdigit()
+        ]
         ranked.sort(key=lambda item: item[0] if language == "python" else -item[0])
         best = ranked[:POPULATION]
         names = {name for _, name in best if not name.startswith(STUBS[language])}
@@ -53,13 +56,15 @@ def drawn(language: str, source: Path, column: int) -> list[str]:
 
 
 def sdist_truth(root: Path) -> Truth | None:
-    """Return what the metadata of a source distribution requires; what its project files declare where it says nothing."""
+    """Return what the metadata of a source distribution requires, else what its project files declare."""
     info = root / "PKG-INFO"
     if info.is_file():
         requires = BytesHeaderParser().parsebytes(info.read_bytes()).get_all("Requires-Dist")
         if requires:
             return truth_of([text for text in requires if "extra ==" not in text.replace("'", '"')])
-    for lines in (path.read_text(encoding="utf-8").splitlines() for path in root.glob("**/*.egg-info/requires.txt")):
+    for lines in (
+        path.read_text(encoding="utf-8").splitlines() for path in root.glob("**/*.egg-info/requires.txt")
+    ):
         return truth_of(list(_plain_requirements(lines)))
     return python_truth(root)
 
@@ -107,6 +112,8 @@ def main() -> None:
     if options.what == "names":
         print("\n".join(drawn(options.language, options.list, options.column)[: options.number]))
         return
+    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    tuning = record.get(options.language, {}).get("tuning", [])
     index: dict[str, dict[str, object]] = {}
     nothing = []
     for archive in sorted(options.archives.iterdir()):
@@ -117,15 +124,16 @@ def main() -> None:
             continue
         MASKS[options.language](root)
         index[archive.name] = {
-            "split": options.split,
+            "split": "dev" if archive.name in tuning else options.split,
             "tree": str(root.relative_to(options.output / options.language)),
             "required": sorted(truth.required),
             "neutral": sorted(truth.neutral),
         }
     (options.output / f"{options.language}.json").write_text(json.dumps(index, indent=1), encoding="utf-8")
     if options.split == "heldout":
-        record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
-        record[options.language] = {"seed": SEED, "measured": sorted(index), "require_nothing": nothing}
+        measured = sorted(name for name, entry in index.items() if entry["split"] == "heldout")
+        found = {"seed": SEED, "tuning": tuning, "measured": measured, "require_nothing": nothing}
+        record[options.language] = found
         RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"{options.language}: {len(index)} packages; {len(nothing)} require nothing")
 

@@ -229,3 +229,73 @@ def test_names_come_from_wheels_records() -> None:
         "thing-1.0.data/scripts/run.py", "__pycache__/x.py",
     ]  # fmt: skip
     assert import_roots(map(PurePosixPath, files)) == {"google.iam.v1", "single", "pkg"}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"pyproject.toml": "[project]\nname = 'odd'\n[tool.setuptools.packages.find]\ninclude = ['kit*']\n"},
+        {"pyproject.toml": "[project]\nname = 'odd'\n[tool.setuptools]\npackages = ['kit', 'kit.inner']\n"},
+        {"setup.cfg": "[metadata]\nname = odd\n[files]\npackages =\n    kit\n"},
+        {"setup.cfg": "[metadata]\nname = odd\n[options.packages.find]\ninclude =\n    kit\n    kit.*\n"},
+        {"setup.py": "setup(name='odd', packages=find_packages(include=['kit', 'kit.*']))\n"},
+        {"setup.py": "setup(name='odd', packages=['kit'])\n"},
+    ],
+    ids=["find include", "packages", "pbr", "setup.cfg find", "setup.py find", "setup.py list"],
+)
+def test_what_a_project_says_that_it_installs_is_believed(declared: dict[str, str]) -> None:
+    """Other packages at the top, however large, are then tools of the developers."""
+    files = {"kit/__init__.py": "", "odd_tools/__init__.py": "import boto3\n", "odd_tools/more.py": ""}
+    assert lay_out(tree_of(declared | files)).roots == ("kit",)
+
+
+def test_entry_points_of_pbr_are_entry_points() -> None:
+    """A project of OpenStack names its programs and plugins in `[entry_points]` of setup.cfg."""
+    points = "console_scripts =\n    kit = kit.shell:main\nkit.plugins =\n    a = kit.a:A\n"
+    text = f"[metadata]\nname = kit\n[entry_points]\n{points}"
+    project = lay_out(tree_of({"setup.cfg": text, "kit/__init__.py": "", "kit/shell.py": ""})).project
+    assert (project.scripts, project.plugins) == (("kit.shell",), ("kit.a",))
+
+
+def test_what_all_modules_stand_on_is_required_though_the_root_loads_nothing() -> None:
+    """Where the package's root is empty, the share of its modules that need a distribution decides."""
+    parts = {f"kit/part{number}.py": "from kit import base\n" for number in range(8)}
+    files = {
+        "pyproject.toml": "[project]\nname = 'kit'\n",
+        "kit/__init__.py": "",
+        "kit/base.py": "import jmespath\n",
+    }
+    found = inferred("python", files | parts)
+    assert names(found, InferredKind.RUNTIME) == {"jmespath"}
+
+
+def test_cython_modules_import_too() -> None:
+    """What a Cython file imports or cimports is needed; headers beside it and Cython's own are not."""
+    files = {
+        "setup.py": "setup(name='kit', packages=['kit'], ext_modules=[Extension('kit_core', [])])\n",
+        "kit/__init__.py": "from kit import fast\nimport kit_core\n",
+        "kit/fast.pyx": "cimport numpy as np\nfrom cymem.cymem cimport Pool\n"
+        "from libc.math cimport sin\ncimport shapes\n",
+        "kit/shapes.pxd": "",
+    }
+    assert {item.name for item in inferred("python", files).dependencies} == {"numpy", "cymem"}
+
+
+def test_what_shares_a_namespace_below_the_root_is_foreign() -> None:
+    """azure.mgmt.core is a distribution, though the repository has azure/mgmt/__init__.py."""
+    shared = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
+    files = {
+        "setup.py": "setup(name='azure-mgmt-kit', packages=['azure', 'azure.mgmt', 'azure.mgmt.kit'])\n",
+        "azure/__init__.py": shared,
+        "azure/mgmt/__init__.py": shared,
+        "azure/mgmt/kit/__init__.py": "from azure.mgmt.core import Client\nfrom azure.mgmt.kit import a\n",
+        "azure/mgmt/kit/a.py": "",
+    }
+    assert {item.name for item in inferred("python", files).dependencies} == {"azure-mgmt-core"}
+
+
+def test_well_known_names_are_known() -> None:
+    """A folder called after Django somewhere in the repository does not hide it."""
+    files = {"kit/__init__.py": "import django\n", "tests/contrib/django/__init__.py": ""}
+    assert names(inferred("python", files), InferredKind.RUNTIME) == {"django"}
+    assert python_provider("django").known

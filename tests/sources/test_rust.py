@@ -108,3 +108,21 @@ def test_the_edition_of_2015_looks_in_the_crate_first() -> None:
         "src/x.rs": "use log::say;",
     }
     assert inferred("rust", files).dependencies == ()
+
+
+@pytest.mark.parametrize(
+    ("package", "imported", "crate"),
+    [
+        ("mine", "http_02x", "http"),
+        ("mine", "hyper_0_14", "hyper"),
+        ("mine", "tokio_dep", "tokio"),
+        ("quinn", "proto", "quinn-proto"),
+        ("openssl", "ffi", "openssl-sys"),
+        ("mine", "md5", "md5"),
+        ("mine", "unheard_of_2", "unheard-of-2"),
+    ],
+)
+def test_renamed_crates_are_told_by_their_names(package: str, imported: str, crate: str) -> None:
+    """A release in the name, or the family of the package, tells which known crate a manifest renamed."""
+    files = {"Cargo.toml": CARGO.replace("mine", package), "src/lib.rs": f"use {imported}::Thing;\n"}
+    assert names(inferred("rust", files), InferredKind.RUNTIME) == {crate}

@@ -29,9 +29,7 @@ def infer(path: Path, languages: Collection[str] | None = None) -> tuple[Inferen
 
 def infer_tree(tree: SourceFiles, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
     """Infer from files that are already read."""
-    present = {
-        language for language, suffixes in READ.items() if any(s.suffix in suffixes for s in tree.sources)
-    }
+    present = {language for language, suffixes in READ.items() if any(s.suffix in suffixes for s in tree.sources)}
     return tuple(
         inferer(tree)
         for language, inferer in INFERERS.items()

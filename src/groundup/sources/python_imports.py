@@ -69,11 +69,10 @@ def cython_imports(source: bytes) -> list[Import]:
         taken, listed = (part.decode("utf-8", "replace") if part else "" for part in match.groups())
         for text in [taken] if taken else [one.split(" as ")[0] for one in listed.split(",")]:
             module = text.strip().lstrip(".")
-            if (module or taken) and (not module or _MODULE.fullmatch(module)):
-                if module.partition(".")[0] not in _CYTHON_OWN:
-                    level = len(text.strip()) - len(module)
-                    line = source.count(b"\n", 0, match.start()) + 1
-                    found.append(Import(module, level, (), line, frozenset()))
+            if not _MODULE.fullmatch(module) or module.partition(".")[0] in _CYTHON_OWN:
+                continue
+            level, line = len(text.strip()) - len(module), source.count(b"\n", 0, match.start()) + 1
+            found.append(Import(module, level, (), line, frozenset()))
     return found
 
 

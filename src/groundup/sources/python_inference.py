@@ -108,7 +108,11 @@ def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
         DistributionCandidate(name, known[name], tuple(uses), features(name, known[name], uses, setting, priors))
         for name, uses in sorted(grouped.items())
     ]
-    package = [source.data for source in sources if layout.places[source.path] is SourcePlace.PACKAGE and source.suffix not in CYTHON]
+    package = [
+        source.data
+        for source in sources
+        if layout.places[source.path] is SourcePlace.PACKAGE and source.suffix not in CYTHON
+    ]
     return Candidates(layout, tuple(candidates), oldest_python(package), len(sources))
 
 

@@ -148,13 +148,17 @@ def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
     found.packages += _texts(setuptools.get("packages")) + _texts(setuptools.get("py-modules"))
     found.packages += _texts(_table(setuptools, "packages", "find").get("include"))
     compiled = _table(document, "tool", "setuptools").get("ext-modules")
-    found.extensions += [str(one.get("name")) for one in compiled if isinstance(one, dict)] if isinstance(compiled, list) else []
+    found.extensions += (
+        [str(one.get("name")) for one in compiled if isinstance(one, dict)] if isinstance(compiled, list) else []
+    )
     found.extensions += _texts([_table(document, "tool", "maturin").get("module-name")])
     flit = _table(document, "tool", "flit", "module").get("name")
     found.packages += [flit] if isinstance(flit, str) else []
     poetry = _table(document, "tool", "poetry").get("packages")
     found.packages += (
-        [str(one.get("include", "")) for one in poetry if isinstance(one, dict)] if isinstance(poetry, list) else []
+        [str(one.get("include", "")) for one in poetry if isinstance(one, dict)]
+        if isinstance(poetry, list)
+        else []
     )
     wheel = _table(document, "tool", "hatch", "build", "targets", "wheel")
     found.packages += [PurePosixPath(one).name for one in _texts(wheel.get("packages"))]

@@ -95,10 +95,10 @@ def walk(layout: PythonLayout, imports: Mapping[str, list[Import]]) -> Reached:
 def shares(
     reached: Reached, needs: Mapping[str, Collection[str]], counted: Collection[str], lazily: bool = False
 ) -> dict[str, float]:
-    """Return for each name in *needs* (module -> what it needs itself) which share of the *counted* modules needs it.
+    """Return for each name in *needs* (module -> what it needs itself) the share of *counted* that need it.
 
-    A module needs what those need that it loads: eagerly, or at all with *lazily*. This tells what a package stands
-    on where its root loads nothing.
+    A module needs what those need that it loads: eagerly, or at all with *lazily*.
+    This tells what a package stands on where its root loads nothing.
     """
     names = sorted({name for found in needs.values() for name in found})
     bits = {name: 1 << position for position, name in enumerate(names)}

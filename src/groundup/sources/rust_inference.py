@@ -164,7 +164,8 @@ _RENAMED = re.compile(r"(.+?)_?v?\d[\d_]*x?(?:_dep|_crate)?|(.+?)_(?:dep|crate)"
 def _meant(name: str, own: frozenset[str], known: dict[str, str]) -> str:
     """Return the crate that a manifest probably renamed to *name*, which no known crate has; else *name*.
 
-    `http_02x` and `tokio_dep` are a release of http and tokio; in quinn, `proto` is quinn-proto; `ffi` are the bindings.
+    `http_02x` and `tokio_dep` are a release of http and tokio; in quinn, `proto` is quinn-proto; `ffi` are the
+    bindings.
     """
     if name in known:
         return name
