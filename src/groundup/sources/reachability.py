@@ -49,9 +49,6 @@ def local_targets(item: Import, importer: str, is_package: bool, modules: Mappin
         if keep < 0:
             return []
         base = ".".join(filter(None, [*parts[:keep], item.module]))
-    top = base.partition(".")[0]
-    if not base or not any(name == top or name.startswith(f"{top}.") for name in _tops(modules, top)):
-        return []
     found = [base, *(f"{base}.{name}" for name in item.names if name != "*")]
     chain: dict[str, None] = {}
     for name in found:
@@ -61,10 +58,6 @@ def local_targets(item: Import, importer: str, is_package: bool, modules: Mappin
             if candidate in modules:
                 chain[candidate] = None
     return list(chain)
-
-
-def _tops(modules: Mapping[str, str], top: str) -> Iterable[str]:
-    return (top,) if top in modules else (name for name in modules if name.startswith(f"{top}."))
 
 
 def walk(layout: PythonLayout, imports: Mapping[str, list[Import]]) -> Reached:
