@@ -22,6 +22,7 @@ from tests.needs import lack
 from tests.patience import patient
 from tests.reports.made import BEGAN, Word, run_of
 from tests.viewer.made import BASE, EVIL, HOSTILE, OTHER, fill, served, write_run
+from tests.viewer.test_turns import play
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -320,3 +321,54 @@ def test_pictures_of_the_documentation(browser: "Browser", tmp_path: Path) -> No
                 assert complaints(window.page) == []
                 assert window.said == []
                 window.picture(name)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 390), ("light", 1280), ("dark", 1280)])
+def test_the_walk_from_a_failed_task_to_a_file_at_turn_7(
+    browser: "Browser", tmp_path: Path, scheme: str, width: int
+) -> None:
+    """Which tasks did A fail and B solve, why did this test fail, what did turn 7 do, what was the file then.
+
+    By keyboard alone, in seven presses of Enter or Space; axe finds nothing on the way, and nothing is too wide.
+    """
+    for name, score in (("model-a", 1), ("model-b", 2)):
+        run = write_run(tmp_path, name, {"one": [(score, 2)], "two": [(1, 2)]}, said="split")
+        play(run, [f"value = {turn}\n" for turn in range(1, 10)])
+    with served(tmp_path) as place:
+        options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+        with Window(browser, **options) as window:
+            page = window.page
+            page.goto(place)
+            wrong = []
+
+            def choose(role: Any, name: str) -> None:
+                wrong.extend(complaints(page))
+                wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+                wrong.extend([f"{page.url}: {wide} pixels too wide"] if wide > 0 else [])
+                there = page.get_by_role(role, name=name, exact=True).first
+                for _ in range(150):
+                    if there.evaluate("element => element === document.activeElement"):
+                        break
+                    page.keyboard.press("Tab")
+                if role == "checkbox":
+                    page.keyboard.press("Space")
+                    return
+                with page.expect_navigation():
+                    page.keyboard.press("Enter")
+
+            choose("checkbox", "Compare model-a")
+            choose("checkbox", "Compare model-b")
+            choose("button", "Compare the chosen runs")
+            window.picture(f"walk-compare-{scheme}-{width}")
+            assert "model-a failed, model-b solved 1" in page.locator("main").inner_text()
+            choose("link", "50.0 %")
+            assert "assert split" in page.locator("main").inner_text()
+            choose("link", "trajectory")
+            choose("link", "turn 7")
+            assert "+value = 7" in page.locator("pre.diff").inner_text()
+            choose("link", "The file after this turn")
+            assert page.locator("pre.code").inner_text().strip() == "value = 7"
+            wrong.extend(complaints(page))
+            assert wrong == []
+            assert window.said == []
+            window.picture(f"walk-{scheme}-{width}")

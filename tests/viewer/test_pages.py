@@ -451,3 +451,18 @@ def test_a_run_under_way_shows_its_nodes(client: TestClient, runs: Path) -> None
     assert "Nodes" not in client.get("/run/base").text
     with RunWriter.open(runs / "base"):  # as `resume` does
         assert not (runs / "base" / "nodes.json").exists()
+
+
+def test_a_comparison_parts_tasks_by_who_solved_them(client: TestClient) -> None:
+    """The base is named and can be changed; what has no score in one of the runs is in no part."""
+    page = client.get("/compare?run=base&run=other").text
+    assert "The base is base" in words(page)
+    assert "base failed, other solved 1" in words(page)
+    assert "base solved, other failed 1" in words(page)
+    assert "neither solved 1" in words(page)
+    assert 'href="/compare?run=other&amp;run=base"' in page
+    found = client.get("/compare?run=base&run=other&part=gained&other=other").text
+    grid = found[found.index('<table class="grid"') : found.index("</table>")]
+    assert "/task/one" in grid
+    assert "/task/two" not in grid
+    assert client.get("/compare?run=base&run=other&part=evil&other=x").status_code == 200

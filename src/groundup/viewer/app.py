@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -338,7 +338,10 @@ class Viewer:
         made = side_by_side(read_report(paths, self.settings).runs, power / 100 or None)
         plots = [plot for plot in plots_of(made) if plot.name != "tasks"]
         wanted, first = request.query_params.get("q", ""), _number(request.query_params.get("first"))
-        grid, total = self.index.grid(names, wanted, first, TASKS_SHOWN)
+        part, other = (request.query_params.get(name, "") for name in ("part", "other"))
+        if part not in _PARTS or other not in names[1:]:
+            part, other = "", ""
+        grid, total = self.index.grid(names, wanted, first, TASKS_SHOWN, (part, other) if part else None)
         return self._html(
             "compare.html",
             names=names,
@@ -352,6 +355,11 @@ class Viewer:
             first=first,
             pages=evidence.pages(total, first, TASKS_SHOWN),
             asked=urlencode([("run", name) for name in names]),
+            parted=[self.index.parted(names[0], name) for name in names[1:]],
+            part=part,
+            other=other,
+            parts=_PARTS,
+            rebased={name: urlencode([("run", one) for one in _first(name, names)]) for name in names},
         )
 
     async def _events(self, request: Request) -> Response:
@@ -441,6 +449,19 @@ def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     start = _number(request.query_params.get("start"), least=-evidence.LOG_BYTES)
     piece = evidence.log_piece(attempt, path, start) if path else None
     return {"tries": evidence.by_try(names), "path": path, "piece": piece, "size": evidence.LOG_BYTES}
+
+
+_PARTS = {
+    "gained": "{base} failed, {other} solved",
+    "lost": "{base} solved, {other} failed",
+    "both": "both solved",
+    "neither": "neither solved",
+}
+"""How two runs part the tasks that they share."""
+
+
+def _first(name: str, names: Sequence[str]) -> list[str]:
+    return [name, *(one for one in names if one != name)]
 
 
 def _number(text: str | None, least: int = 0) -> int:

@@ -33,6 +33,14 @@ CREATE INDEX IF NOT EXISTS lost ON attempts (run, stage);
 """
 
 
+_MEANS = "(SELECT task, avg(counted) AS mean FROM attempts WHERE run = ? GROUP BY task HAVING mean NOT NULL)"
+_PAIRS = f"FROM {_MEANS} a JOIN {_MEANS} b USING (task)"
+_PART = (
+    "CASE WHEN a.mean = 1 AND b.mean = 1 THEN 'both' WHEN a.mean = 1 THEN 'lost' "
+    "WHEN b.mean = 1 THEN 'gained' ELSE 'neither' END"
+)
+
+
 class RunSummary(Record):
     """A run in a list. Exactly one of `report` (without its attempts) and `error` is there."""
 
@@ -61,6 +69,15 @@ class Elsewhere(Record):
     mean: float
     same: bool
     """Whether it is about the same submission, graded by another run."""
+
+
+class Parted(Record):
+    """Tasks that two runs share, by who solved them; a task is solved where each attempt has the full score."""
+
+    base: str
+    other: str
+    counts: dict[str, int]
+    """Of `gained` (only the other run solved it), `lost` (only the base did), `both` and `neither`."""
 
 
 class GridRow(Record):
@@ -182,16 +199,31 @@ class RunIndex:
             for name, report, mean, submissions in self._rows(query, (task, task, run))
         ]
 
+    def parted(self, base: str, other: str) -> Parted:
+        """Return how many tasks that both runs have were solved by whom."""
+        rows = self._rows(f"SELECT {_PART}, count(*) {_PAIRS} GROUP BY 1", (base, other))
+        return Parted(base=base, other=other, counts=dict(rows))
+
     def grid(
-        self, runs: Sequence[str], wanted: str = "", offset: int = 0, limit: int = 200
+        self,
+        runs: Sequence[str],
+        wanted: str = "",
+        offset: int = 0,
+        limit: int = 200,
+        part: tuple[str, str] | None = None,
     ) -> tuple[list[GridRow], int]:
         """Return tasks that one of *runs* has and whose name holds *wanted*, by name, and how many there are.
+
+        *part* is a word of `Parted` and the run beside the first: only the tasks that are counted there.
 
         Each has a cell for each of *runs*: the mean of what counts and the cost in USD, None where unknown.
         """
         marks = ",".join("?" * len(runs))
         among = f"FROM attempts WHERE run IN ({marks}) AND instr(lower(task), lower(?))"
-        values = (*runs, wanted)
+        values: tuple[str, ...] = (*runs, wanted)
+        if part is not None:
+            among += f" AND task IN (SELECT a.task {_PAIRS} WHERE {_PART} = ?)"
+            values += (runs[0], part[1], part[0])
         total = int(self._rows(f"SELECT count(DISTINCT task) {among}", values)[0][0])
         tasks = self._rows(
             f"SELECT DISTINCT task {among} ORDER BY task LIMIT ? OFFSET ?", (*values, limit, offset)
