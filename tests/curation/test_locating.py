@@ -184,3 +184,46 @@ jobs:
     classifiers = "".join(f'  "Programming Language :: Python :: 3.{minor}",\n' for minor in (9, 12, 14))
     found = best(workflow, pyproject_dot_toml=f"[project]\nclassifiers = [\n{classifiers}]\n")
     assert (found.job, found.leg, found.is_dynamic) == ("test", {"python": leg}, False)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "script", "leg"),
+    [
+        (
+            "{toolchain: [stable, nightly]}",
+            "for f in '' '--features std'; do cargo test --no-default-features $f; done",
+            {"toolchain": "stable"},
+        ),
+        ("{include: [{tox: py310-otherdev}, {tox: py39}]}", "tox -e ${{ matrix.tox }}", {"tox": "py39"}),
+        (
+            "{features: ['', '--features serde']}",
+            "cargo test ${{ matrix.features }}",
+            {"features": "--features serde"},
+        ),
+        (
+            "{include: [{python: '3.12', kind: slurm}, {python: '3.11', kind: ''}]}",
+            "pytest tests${{ matrix.kind && '/test_slurm.py' || '' }}",
+            {"python": "3.11", "kind": ""},
+        ),
+    ],
+)
+def test_a_leg_is_released_and_needs_what_the_package_declares(
+    matrix: str, script: str, leg: dict[str, str]
+) -> None:
+    """A nightly does not win by running a little more; features are on; one file is not the suite."""
+    workflow = f"""
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    strategy: {{matrix: {matrix}}}
+    steps:
+      - if: matrix.toolchain
+        uses: dtolnay/rust-toolchain@master
+        with: {{toolchain: "${{{{ matrix.toolchain }}}}"}}
+      - {{run: cargo test --all-features, if: "matrix.toolchain == 'nightly'"}}
+      - run: |
+          {script}
+"""
+    tox = "[testenv]\ncommands = pytest\n"
+    assert best(workflow, tox_dot_ini=tox).leg == leg

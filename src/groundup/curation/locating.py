@@ -92,6 +92,10 @@ class Located(Record):
 
 _FOLDER = ".github/workflows/"
 _MOST_LEGS = 256
+_COMMON = 0.4
+"""From which rating on a version of the language is released and not out of the ordinary."""
+_UNRELEASED = 1.0
+"""What a leg without such a version must make up for by what it runs besides."""
 _MOST_JOBS = 200
 _FEWEST_POINTS = 3.0
 _SPECIAL_WORDS = (
@@ -188,7 +192,7 @@ def _candidate(jobs: JobReader, workflow: Workflow, job: Job) -> JobCandidate | 
     _for_commands(points, tests)
     _for_start(points, workflow, job)
     _for_machine(points, chosen.look)
-    if _version(chosen.look, chosen.leg) < 0.4:
+    if _version(chosen.look, chosen.leg) < _COMMON:
         points.add(-1.5, "no leg has a released version of the language that is common")
     _for_names(points, workflow, job)
     return JobCandidate(
@@ -227,7 +231,9 @@ def _rated_legs(jobs: JobReader, workflow: Workflow, job: Job) -> list[_Leg]:
     rated = []
     for leg in legs(job.matrix)[:_MOST_LEGS]:
         look = jobs.look(workflow, job, leg)
-        rating = 4 * _worth(look.tests) + 3 * system_rating(look.runner) + _version(look, leg) + plainness(leg)
+        version = _version(look, leg)
+        rating = 4 * _worth(look.tests) + 3 * system_rating(look.runner) + version + plainness(leg)
+        rating -= _UNRELEASED * (version < _COMMON)
         rated.append(_Leg(leg, look, round(rating - 0.01 * len(leg), 4)))
     return sorted(rated, key=lambda item: -item.rating)  # the first of equals stays first
 

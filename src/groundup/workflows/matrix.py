@@ -95,7 +95,7 @@ _PYTHON_MINOR = 12
 _NODE_MAJORS = (20, 22, 18, 24, 16, 26, 14, 12)
 _NODE_NAMES = {"lts/*": 22, "lts/jod": 22, "lts/iron": 20, "lts/hydrogen": 18, "lts/krypton": 24, "lts": 22}
 _ODD = re.compile(
-    r"(?<![a-z])(?:min(?:imum|imal)?|low(?:est)?|old(?:est)?|dev|devel|nightly|beta|alpha|canary|pre|next|experimental|"
+    r"(?<![a-z])(?:min(?:imum|imal)?|low(?:est)?|old(?:est)?|[a-z]*dev|devel|nightly|beta|alpha|canary|pre|next|experimental|"
     r"unstable|legacy|windows|win|mac(?:os)?|darwin|musl|arm\w*|aarch64|i[36]86|riscv\w*|wasm\w*|powerpc\w*|s390x|sparc\w*|loongarch\w*|no|without|upstream|"
     r"master|extras?|lint|docs?|mypy|style|flake8|black|isort|pinned|msrv|pypy[\d.-]*|graalpy\S*|free-?threaded|debug|"
     r"coverage|cover|slow|benchmarks?)(?![a-z])",
@@ -192,6 +192,8 @@ def plainness(leg: Leg) -> float:
     """Return how ordinary the values of a leg are; 0 where no word is ordinary or odd."""
     rating = 0.0
     for key, value in flat(leg):
+        if "feature" in key.lower():  # what more features are on for needs more of the dependencies
+            rating += 0.3 * ("all" in value.lower()) - 0.3 * (not value or "no-default" in value)
         if not value or key.rpartition(".")[2] in ("os", "runs-on", "runner", "platform", "host"):
             continue
         rating -= 0.25 * len(_ODD.findall(value))

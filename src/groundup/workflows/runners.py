@@ -102,6 +102,10 @@ def _only_lists(words: Sequence[str]) -> bool:
 _LEFT_OUT = frozenset({"--ignore", "--ignore-glob", "--deselect", "--exclude", "--skip", "--omit"})
 
 
+_ONE_FILE = re.compile(r"/test_\w+\.py(?:::\S+)?$")
+"""One of several files, as its place in a folder shows: `tests/test_slurm.py`, but not `test_all.py`."""
+
+
 def _part_of(program: str, words: Sequence[str]) -> str | None:
     """Return why a test command runs only a part of the tests; None where its words do not show it."""
     if program == "cargo" and "--doc" in words:
@@ -120,6 +124,9 @@ def _part_of(program: str, words: Sequence[str]) -> str | None:
             continue
         return f"only {word} {chosen}"
     named = [word for at, word in enumerate(words) if at == 0 or words[at - 1] not in _LEFT_OUT]
+    one_file = next((word for word in named if _ONE_FILE.search(word)), None)
+    if one_file is not None and (program in ("pytest", "py.test") or words[:2] == ["-m", "pytest"]):
+        return f"only {one_file}"
     return next((f"only {word}" for word in named if not word.startswith("-") and _PART.search(word)), None)
 
 

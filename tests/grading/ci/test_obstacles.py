@@ -52,6 +52,7 @@ def needs(
         ({"steps": [{"uses": "actions/setup-java@v4"}]}, "action"),
         ({"steps": [{"uses": "./absent"}]}, "action"),
         ({"steps": [{"run": "Get-Item", "shell": "pwsh"}]}, "shell"),
+        ({"steps": [{"run": "cd ci\ndocker compose up -d"}]}, "container"),
         ({"steps": [{**CHECKOUT, "with": {"repository": "other/one"}}]}, "checkout"),
         ({"steps": [{**CHECKOUT, "with": {"path": "below"}}]}, "checkout"),
     ],
@@ -232,3 +233,10 @@ runs:
     assert not found.obstacles
     assert found.local_actions == {"a": frozenset({1})}
     assert needs({"steps": [uses("./a", browser="true")]}, files={"a/action.yml": action}).obstacles
+
+
+def test_a_script_that_can_do_without_docker_is_no_obstacle() -> None:
+    """What is guarded, or may fail, is left to the run."""
+    for script in ("docker ps || true", "if command -v docker; then docker ps; fi"):
+        assert not needs({"steps": [{"run": script}]}).obstacles
+    assert not needs({"steps": [{"run": "docker ps", "continue-on-error": True}]}).obstacles

@@ -88,6 +88,11 @@ STAND_INS: Mapping[str, str] = {
     "paambaati/codeclimate-action": "nothing",
     "qltysh/qlty-action/coverage": "nothing",
     "dorny/test-reporter": "nothing",
+    "test-summary/action": "nothing",
+    "pmeier/pytest-results-action": "nothing",
+    "phoenix-actions/test-reporting": "nothing",
+    "ctrf-io/github-test-reporter": "nothing",
+    "re-actors/alls-green": "nothing",
     "EnricoMi/publish-unit-test-result-action": "nothing",
     "mikepenz/action-junit-report": "nothing",
     "irongut/CodeCoverageSummary": "nothing",
@@ -118,6 +123,8 @@ UNSUPPORTED: Mapping[str, str] = {
     "prefix-dev/setup-pixi": "there is no way to conda's channels",
     "awalsh128/cache-apt-pkgs-action": "system packages cannot be installed",
     "browser-actions/setup-chrome": "browsers cannot be fetched",
+    "browser-actions/setup-firefox": "browsers cannot be fetched",
+    "browser-actions/setup-geckodriver": "browsers cannot be fetched",
     "cypress-io/github-action": "browsers cannot be fetched",
     "docker/setup-buildx-action": "there is no Docker",
     "docker/setup-qemu-action": "there is no Docker",
@@ -341,6 +348,9 @@ class _Looking:
             program = (step.shell or default or "bash").split()[0]
             if program not in _SHELLS and "${{" not in program:
                 self._tell("shell", f"{program} (step {step.title!r})")
+            called = None if step.continue_on_error else _engine_called(placed.contexts.shown(step.run))
+            if called is not None:
+                self._tell("container", f"{called} (step {step.title!r}): there is no Docker")
         elif step.uses:
             self._uses(placed, step.uses)
 
@@ -372,6 +382,17 @@ class _Looking:
 
     def _tell(self, kind: str, what: str) -> None:
         self.obstacles.append(Obstacle(kind=kind, what=what[:200]))
+
+
+_ENGINES = frozenset({"docker", "docker-compose", "podman"})
+_MAY_FAIL = re.compile(r"\|\|\s*(?:true|:|echo|exit 0)|command -v|which |\bif\b|set \+e")
+
+
+def _engine_called(script: str) -> str | None:
+    """Return the command of an engine of containers that a script cannot do without; None: there is none."""
+    if _MAY_FAIL.search(script):
+        return None
+    return next((" ".join(words[:2]) for words in simple_commands(script) if words[0] in _ENGINES), None)
 
 
 def only_uploads(step: Step) -> bool:
