@@ -18,12 +18,15 @@ def oracles_in(language: str) -> list[str]:
     return sorted(name for name in oracle_names() if shipped_tasks()[name].language == language)
 
 
-def test_there_are_twelve_for_valid_python_tasks_and_one_for_every_java_task() -> None:
-    """Python ones belong to tasks that a README's reader can solve; Java ones know the names that tests want."""
+def test_there_are_fifteen_for_python_tasks_and_one_for_every_java_task() -> None:
+    """All but two in Python belong to valid tasks: of the two no service passes one test. Java ones know the names
+    that tests want."""
     tasks = shipped_tasks()
+    flawed = {name for name in oracles_in("python") if not is_valid(tasks[name].flags)}
 
-    assert len(oracles_in("python")) >= 12
-    assert all(is_valid(tasks[name].flags) for name in oracles_in("python"))
+    assert len(oracles_in("python")) == 15
+    assert flawed == {"StructuredDataConvertor", "UserManagement"}
+    assert all(any(flag.kind == "unpassable" for flag in tasks[name].flags) for name in flawed)
     assert oracles_in("java") == sorted(name for name, task in tasks.items() if task.language == "java")
 
 

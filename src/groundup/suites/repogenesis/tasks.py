@@ -18,10 +18,18 @@ from groundup.domain.records import Record, plainly
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
 
 FlagKind = Literal[
-    "untouched", "hidden-names", "hidden-requirement", "collection", "skips", "port-clash", "no-compilation"
+    "untouched",
+    "hidden-names",
+    "hidden-requirement",
+    "unpassable",
+    "collection",
+    "skips",
+    "port-clash",
+    "no-compilation",
 ]
 """`untouched`: tests never use the submission. `hidden-names`: they import what nothing names.
-`hidden-requirement`: they need what the README does not say. `collection`: pytest does not find them.
+`hidden-requirement`: they need what the README does not say. `unpassable`: some fail for everybody.
+`collection`: pytest does not find them.
 `skips`: skipped tests leave the denominator. `port-clash`: they want a port that is taken.
 `no-compilation`: without compiling there is no denominator."""
 
