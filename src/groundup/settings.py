@@ -48,6 +48,11 @@ class Settings(Record):
         description="what installers run by `official` graders may fetch from the package index: everything as "
         "published, all but the task's own library, or nothing",
     )
+    agent_environment: Literal["task", "empty"] = Field(
+        default="task",
+        description="what agents find installed besides pip and pytest: the packages of the task's published "
+        "image, as far as its suite knows them and none brings a copy of the original; or nothing",
+    )
     python: str | None = Field(
         default=None,
         pattern=r"^3\.\d+$",

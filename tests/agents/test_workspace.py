@@ -29,7 +29,7 @@ from groundup.environments.requests import Layer, PythonEnvironment, PythonReque
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from tests.agents.fakes import FakeModel, a_task, assignment, runs, says
+from tests.agents.fakes import FakeBuilder, FakeModel, a_task, assignment, runs, says
 from tests.grading.library.laboratory import HostBuilder
 from tests.needs import real_sandboxes
 
@@ -255,3 +255,29 @@ async def test_nothing_of_the_host_is_in_the_sandbox(tmp_path: Path, provider: S
     assert "groundup" not in printed[0].lower().replace(".groundup", "").replace("hostname=groundup", "")
     assert "KEY" not in printed[0]
     assert "[exit code 1]" in printed[1]
+
+
+async def test_what_the_tasks_image_has_is_installed_and_said(tmp_path: Path) -> None:
+    """Its lines and those tools of ours that it lacks; no sentence and no package where there is no such thing."""
+    pytest_line, attrs = f"pytest==8.0.0 --hash=sha256:{'0' * 64}", f"attrs==25.1.0 --hash=sha256:{'1' * 64}"
+    image = PythonRequest(python="3.12", requirements=(attrs, pytest_line))
+    builder = FakeBuilder(tmp_path)
+    given = replace(assignment(tmp_path, FakeModel(), builder=builder), environment=image)
+    async with open_workspace(given) as place:
+        assert "The packages that the task's image has" in place.tools.sentence
+    (request,) = builder.requests
+    assert request.with_pip
+    assert request.requirements[:2] == (attrs, pytest_line)
+    names = [line.partition("==")[0] for line in request.requirements]
+    assert {"setuptools", "wheel"} < set(names)
+    assert len(names) == len(set(names))
+
+
+async def test_another_python_than_the_images_has_pip_and_pytest_only(tmp_path: Path) -> None:
+    """Locked packages are those of one version of Python."""
+    builder = FakeBuilder(tmp_path)
+    image = PythonRequest(python="3.9", requirements=(f"attrs==25.1.0 --hash=sha256:{'1' * 64}",))
+    given = replace(assignment(tmp_path, FakeModel(), builder=builder), environment=image)
+    async with open_workspace(given, Furnishing(python="3.12")) as place:
+        assert place.tools.sentence == ""
+    assert not any(line.startswith("attrs") for line in builder.requests[0].requirements)

@@ -19,6 +19,7 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score
 from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import PythonRequest
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.trees.fingerprints import Fingerprint
@@ -74,6 +75,8 @@ class Assignment:
     """Packages that hand out what the task asks for; the registries inside refuse them."""
     original: Fingerprint | None = None
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
+    environment: PythonRequest | None = None
+    """What the task's published image has installed; None: pip and pytest are all there is."""
     label: str = "attempt"
     """For messages and sandboxes' names."""
 

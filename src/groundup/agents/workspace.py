@@ -10,6 +10,7 @@ and registries that refuse the names under which the task's original is publishe
 """
 
 import importlib.resources
+import itertools
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -58,10 +59,14 @@ class LanguageTools(Record):
     mounts: tuple[Mount, ...] = ()
     path: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    has_requirements: bool = False
+    """Whether the packages of the task's image are installed."""
 
     @property
     def sentence(self) -> str:
-        """A sentence for the agent, with a space before it; nothing for Python."""
+        """A sentence for the agent, with a space before it; nothing where there is nothing but Python."""
+        if self.has_requirements:
+            return " The packages that the task's image has are installed."
         if self.versions:
             return (
                 f" There is {' and '.join(f'{name} {version}' for name, version in self.versions.items())}, too."
@@ -246,7 +251,7 @@ async def open_workspace(
     *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
     """
     tools = await _language_tools(assignment)
-    spec = await _spec(assignment, furnishing or Furnishing(), tools)
+    spec, tools = await _spec(assignment, furnishing or Furnishing(), tools)
     async with AsyncExitStack() as stack:
         gateways = [*attach]
         lent = assignment.builder.gateway(refused=assignment.withheld, original=assignment.original)
@@ -261,10 +266,15 @@ async def open_workspace(
         yield sandbox
 
 
-async def _spec(assignment: Assignment, wanted: Furnishing, tools: LanguageTools) -> SandboxSpec:
-    """Return the sandbox, with a virtual environment and a home that the agent may change."""
+async def _spec(
+    assignment: Assignment, wanted: Furnishing, tools: LanguageTools
+) -> tuple[SandboxSpec, LanguageTools]:
+    """Return the sandbox, with a virtual environment and a home that the agent may change, and what is in it."""
     names = python_names(assignment.task, assignment.withheld)
-    environment, has_pip = await _environment(assignment, wanted, names)
+    environment, request = await _environment(assignment, wanted, names)
+    has_pip, image = request.with_pip, assignment.environment
+    if image is not None and set(image.requirements) <= set(request.requirements):
+        tools = tools.model_copy(update={"has_requirements": True})
     prefix, home = assignment.scratch / "venv", home_of(assignment)
 
     def laid_out() -> tuple[Mount, ...]:
@@ -277,7 +287,7 @@ async def _spec(assignment: Assignment, wanted: Furnishing, tools: LanguageTools
 
     mounts = await in_thread(laid_out)
     limits = wanted.limits or assignment.task.limits
-    return SandboxSpec(
+    spec = SandboxSpec(
         workspace=assignment.workspace,
         mounts=mounts,
         path=(*wanted.path, f"{PREFIX}/bin", *tools.path),
@@ -296,6 +306,7 @@ async def _spec(assignment: Assignment, wanted: Furnishing, tools: LanguageTools
         system="host",
         label=assignment.label,
     )
+    return spec, tools
 
 
 def task_python(task: Task) -> str:
@@ -351,18 +362,29 @@ async def _language_tools(assignment: Assignment) -> LanguageTools:
 
 async def _environment(
     assignment: Assignment, wanted: Furnishing, withheld: Collection[str]
-) -> tuple[PythonEnvironment, bool]:
-    """Return as much of the tools as brings no copy of what is withheld along, and whether pip is among them."""
+) -> tuple[PythonEnvironment, PythonRequest]:
+    """Return as much of the image and the tools as brings no copy of what is withheld along, and what that is."""
     python = wanted.python or task_python(assignment.task)
     lock = tools_lock(python, withheld)
     few = tuple(line for line in lock if line.partition("==")[0] not in _VENDORING)
     # pip and setuptools carry copies of libraries: first all tools, then without pip, then without those two.
-    for lines, pip in ((lock, True), (lock, False), (few, False)):
-        request = PythonRequest(python=python, requirements=lines, with_pip=pip)
+    variants = ((lock, True), (lock, False), (few, False))
+    bare = PythonRequest(python=python)
+    image = assignment.environment
+    bases = (bare,) if image is None or image.python != python else (image, bare)
+    for base, (lines, pip) in itertools.product(bases, variants):
+        present = {_name(line) for line in base.requirements}
+        more = (line for line in lines if _name(line) not in present)
+        update = {"requirements": (*base.requirements, *more), "with_pip": pip}
+        request = base.model_copy(update=update)
         environment = await assignment.builder.python(request)
         if not await brings_copies(environment.layer.path, withheld, assignment.original):
-            return environment, pip
-    return await assignment.builder.python(PythonRequest(python=python)), False
+            return environment, request
+    return await assignment.builder.python(bare), bare
+
+
+def _name(line: str) -> str:
+    return canonicalize_name(line.partition("==")[0])
 
 
 def _uv_as_pip(environment: PythonEnvironment, prefix: Path) -> tuple[Mount, ...]:

@@ -144,6 +144,10 @@ class SubjectFlags(TypedDict, total=False):
     ]
     max_attempt_cost: Annotated[float | None, FlagHelp("Most that one attempt may cost, in USD.", EPISODE)]
     max_seconds: Annotated[float | None, FlagHelp("Longest time of one attempt, in seconds.", EPISODE, least=1)]
+    agent_environment: Annotated[
+        Literal["task", "empty"] | None,
+        FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
+    ]
     hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
 
@@ -243,6 +247,10 @@ class EpisodeFlags(TypedDict, total=False):
     i_trust_this_code: Annotated[
         bool, FlagHelp("Needed for the sandbox `none`: submissions then run with all your rights.", HOW)
     ]
+    agent_environment: Annotated[
+        Literal["task", "empty"] | None,
+        FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
+    ]
     hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
     agent_name: Annotated[str | None, FlagHelp("Name of the agent, for reports (default: somebody).", EPISODE)]
@@ -338,6 +346,10 @@ class ServeFlags(TypedDict, total=False):
         FlagHelp("Submits per episode; the last one ends it (default: 1; 0: any number).", EPISODE, least=0),
     ]
     reward_at_end: Annotated[bool, FlagHelp("Grade only the last submit; the others give no reward.", EPISODE)]
+    agent_environment: Annotated[
+        Literal["task", "empty"] | None,
+        FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
+    ]
     hide_scores: Annotated[
         bool, FlagHelp("Do not show the score to the model; the trainer still gets the reward.", EPISODE)
     ]

@@ -219,7 +219,7 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
 
 def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:
     """Return *base* (None: as file and environment say) with those flags on top that are settings, too."""
-    given = {name: flags.get(name) for name in ("output", "sandbox", "image", "jobs")}
+    given = {name: flags.get(name) for name in ("output", "sandbox", "image", "jobs", "agent_environment")}
     if base is None:
         return load(given)
     update = {name: value for name, value in given.items() if value is not None}

@@ -152,6 +152,7 @@ class Episode:
             keep=keep,
             withheld=withheld_from(self.grading.suite, task),
             original=self.grading.suite.fingerprint(task),
+            environment=self.grading.suite.agent_environment(task),
             label=str(self.spec.key),
         )
 

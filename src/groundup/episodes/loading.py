@@ -72,4 +72,6 @@ def task_pins(suite: Suite, grader: Grader, task: Task, *, is_read: bool) -> dic
         pins[f"withheld from {task.id}"] = ", ".join(withheld)
     if is_read and (original := suite.fingerprint(task)) is not None:
         pins[f"original of {task.id}"] = original.digest
+    if is_read and (environment := suite.agent_environment(task)) is not None:
+        pins[f"agent environment of {task.id}"] = digest_of(environment)
     return pins

@@ -105,7 +105,8 @@ class RunPlan:
         made = configuration.submissions if isinstance(configuration.submissions, Generated) else None
         played = configuration.submissions if isinstance(configuration.submissions, Generated | Served) else None
         general = ("suite", "grader version", "architecture", "submission agent")
-        names = {*general, f"task {name}", f"grader of {name}", f"withheld from {name}", f"original of {name}"}
+        own = ("task", "grader of", "withheld from", "original of", "agent environment of")
+        names = {*general, *(f"{word} {name}" for word in own)}
         return EpisodeSpec(
             suite=configuration.suite,
             task=name,

@@ -343,6 +343,10 @@ class Suite(Extension):
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(seed.content)
 
+    def agent_environment(self, task: Task) -> PythonRequest | None:
+        """Return what *task*'s published image has installed, for agents; None: nothing is known, or wanted."""
+        return None
+
     def withheld(self, task: Task) -> Collection[str]:
         """Return every name under which a registry hands out *task*'s original, for registries to refuse.
 

@@ -1,20 +1,23 @@
 """The suite as runs and the command line see it."""
 
+from collections import Counter
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
+from groundup.domain.subjects import AttemptKey
 from groundup.environments.at_hand import python_at_hand
 from groundup.episodes.loading import find_grader
 from groundup.grading.bench import Bench
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
+from groundup.suites.nl2repobench.listing import categories
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import RecipeSource
-from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
+from groundup.suites.nl2repobench.suite import Nl2RepoBench, by_category, create
 from groundup.trees.digest import tree_digest
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import RECIPE
@@ -93,6 +96,7 @@ def test_rows_show_what_is_at_hand() -> None:
     assert shown == {
         "task": "calc",
         "band": "easy",
+        "category": "-",
         "specification": "yes",
         "here": "yes" if python_at_hand("3.11") else "no Python 3.11",
         "original": "calc-lab 1.2.3",
@@ -100,7 +104,13 @@ def test_rows_show_what_is_at_hand() -> None:
         "expected": "8",
         "declared": "7",
     }
-    assert {name for name, value in bare.items() if value == "-"} == {"band", "original", "python", "expected"}
+    assert {name for name, value in bare.items() if value == "-"} == {
+        "band",
+        "category",
+        "original",
+        "python",
+        "expected",
+    }
     assert (bare["here"], bare["declared"]) == ("no recipe", "3")
 
 
@@ -122,3 +132,50 @@ def test_what_the_golden_trace_graded_is_graded_again_by_the_full_check(tmp_path
 
     assert find_grader(suite, "trace").name == "full"
     assert sorted(suite.graders()) == ["full", "official", "strict"]
+
+
+def test_every_task_has_a_category_and_the_sums_are_the_published_ones(tmp_path: Path) -> None:
+    """Which task is in which was decided here; how many are in each was published."""
+    found = Counter(categories().values())
+    assert found == {
+        "System Tools": 24,
+        "Data Analysis & Processing": 18,
+        "Testing": 13,
+        "Utility Libraries": 11,
+        "Web Development": 10,
+        "Networking Tools": 9,
+        "Database Interaction": 7,
+        "Machine Learning": 7,
+        "Batch File Processing": 5,
+    }
+    suite = create(Settings(cache_dir=tmp_path))
+    assert all(task.metadata["category"] in found for task in suite.tasks())
+
+
+def test_tasks_can_be_chosen_by_difficulty_and_category(tmp_path: Path) -> None:
+    """By names that a command line takes without quotes."""
+    suite = create(Settings(cache_dir=tmp_path))
+    groups = suite.groups()
+    assert "tinydb" in groups["database-interaction"]
+    assert "sqlparse" in groups["hard"] or "sqlparse" in groups["medium"]
+    assert set(groups) > {"easy", "medium", "hard", "data-analysis-processing", "batch-file-processing"}
+
+
+def test_the_table_by_category_names_whose_assignment_it_is() -> None:
+    """Every task of a category counts in it, whatever else was run."""
+    found = by_category({AttemptKey(task="tinydb"): None, AttemptKey(task="pytz"): None})
+    assert list(found.scores) == ["all", "Utility Libraries", "Database Interaction"]
+    assert "decided here" in found.notes[0]
+
+
+@pytest.mark.parametrize("wanted", ["task", "empty"])
+def test_agents_get_what_the_image_has_unless_the_user_says_otherwise(
+    wanted: Literal["task", "empty"], tmp_path: Path
+) -> None:
+    """jsonlines needs attrs; the library itself is never there."""
+    suite = create(Settings(cache_dir=tmp_path, agent_environment=wanted))
+    (task,) = (task for task in suite.tasks() if task.id == "jsonlines")
+    request = suite.agent_environment(task)
+    lines = () if request is None else request.requirements
+    assert any(line.startswith("attrs==") for line in lines) is (wanted == "task")
+    assert not any(line.startswith("jsonlines==") for line in lines)

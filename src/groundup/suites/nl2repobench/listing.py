@@ -7,6 +7,7 @@ heavy is imported: a person who asks which tasks there are wants to know at once
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ from groundup.environments.at_hand import FETCHED, YES, python_at_hand
 VERSION = "1"
 """Of the suite."""
 
-COLUMNS = ("task", "here", "band", "specification", "expected", "declared", "python", "original")
+COLUMNS = ("task", "here", "band", "category", "specification", "expected", "declared", "python", "original")
 SUFFIX = ".toml"
+PUBLISHED_BANDS = {"easy": 26, "medium": 46, "hard": 32}
+"""How many tasks of each difficulty the publishers count; which these are they do not say."""
 DEFAULT_DATA_VERSION = "781a1da"
 """Whose declared counts are shown while no data has been pulled."""
 
@@ -56,12 +59,20 @@ def row(
         name,
         _here(summary, cache_dir),
         (summary.band if summary else None) or "-",
+        categories().get(name, "-"),
         "yes" if has_specification else "no",
         str(summary.expected or "-") if summary else "-",
         str(declared or "-"),
         summary.python if summary else "-",
         summary.label if summary else "-",
     )
+
+
+@cache
+def categories() -> Mapping[str, str]:
+    """Return the category of each task, of the nine that the publishers name; the assignment is ours."""
+    text = (Path(__file__).parent / "categories.toml").read_text(encoding="utf-8")
+    return {task: category for category, tasks in tomllib.loads(text).items() for task in tasks}
 
 
 def _here(summary: RecipeHead | None, cache_dir: Path | None) -> str:

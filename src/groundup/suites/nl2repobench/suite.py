@@ -1,11 +1,13 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import override
 
@@ -14,14 +16,17 @@ from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score, Status, Verdict
+from groundup.environments.requests import PythonRequest
 from groundup.grading.bench import Bench
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
 from groundup.suites.nl2repobench.listing import (
     COLUMNS,
     DEFAULT_DATA_VERSION,
+    PUBLISHED_BANDS,
     VERSION,
     RecipeHead,
+    categories,
     reasons_without_recipe,
     row,
     shipped_summaries,
@@ -56,7 +61,14 @@ def create(settings: Settings) -> "Nl2RepoBench":
     if settings.python is not None:
         recipes = shipped_recipes(settings.python)
         heads = {name: head._replace(python=settings.python) for name, head in heads.items()}
-    return Nl2RepoBench(recipes, pulled(settings), settings.official_installs, settings.cache_dir, heads=heads)
+    return Nl2RepoBench(
+        recipes,
+        pulled(settings),
+        settings.official_installs,
+        settings.cache_dir,
+        heads=heads,
+        agent_environment=settings.agent_environment,
+    )
 
 
 class Nl2RepoBench(Suite):
@@ -75,6 +87,7 @@ class Nl2RepoBench(Suite):
         cache_dir: Path | None = None,
         *,
         heads: Mapping[str, RecipeHead] | None = None,
+        agent_environment: Literal["task", "empty"] = "task",
     ) -> None:
         """Make the suite; in *cache_dir* lie this machine's own fresh inputs, and interpreters that uv fetched.
 
@@ -82,6 +95,7 @@ class Nl2RepoBench(Suite):
         """
         self._fresh_folder = None if cache_dir is None else cache_dir / "fresh"
         self._cache_dir = cache_dir
+        self._agent_environment = agent_environment
         self._recipes = recipes
         self._heads = {name: one.summary() for name, one in recipes.items()} if heads is None else heads
         self._official_installs: Installs = official_installs
@@ -139,6 +153,12 @@ class Nl2RepoBench(Suite):
             await write_original(recipe, destination, bench)
 
     @override
+    def agent_environment(self, task: Task) -> PythonRequest | None:
+        """Return the recipe's environment: what the library and its tests need, and never the library."""
+        recipe = self._recipes.get(task.id) if self._agent_environment == "task" else None
+        return None if recipe is None else recipe.environment.request()
+
+    @override
     def published_image(self, task: Task) -> str | None:
         """Return the image of the task, of the publishers' first and only release of images."""
         if task.id == _UNPUBLISHED:
@@ -171,9 +191,20 @@ class Nl2RepoBench(Suite):
 
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
-        """Return the paper's table by difficulty."""
+        """Return the paper's table by difficulty, and one by category."""
         bands = {name: head.band for name, head in self._heads.items()}
-        return (by_difficulty(verdicts, bands),)
+        return (by_difficulty(verdicts, bands), by_category(verdicts))
+
+    @override
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """Return the tasks of each measured difficulty, and of each category, such as `machine-learning`."""
+        found: dict[str, list[str]] = {}
+        for name in self._names():
+            band = self._heads[name].band if name in self._heads else None
+            words = (band, _slug(categories().get(name, "")))
+            for word in filter(None, words):
+                found.setdefault(word, []).append(name)
+        return found
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
@@ -204,6 +235,7 @@ class Nl2RepoBench(Suite):
                 "declared": self._declared(name),
                 "expected": head.expected if head is not None and head.is_frozen else None,
                 "band": None if head is None else head.band,
+                "category": categories().get(name),
                 "python": None if head is None else head.python,
             },
         )
@@ -220,19 +252,43 @@ def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], bands: Mapping[
     *verdicts* is None where nothing was handed in, which counts 0, as what was tampered with does. What failed
     with the machine is in no mean. *bands* are by task.
     """
-    groups: dict[str, dict[str, list[float]]] = {"all": {}}
+    measured = Counter(filter(None, bands.values()))
+    counts = ", ".join(f"{band} {measured[band]} ({PUBLISHED_BANDS[band]})" for band in _BANDS)
+    return Summary(
+        headline="NL2RepoBench: models by difficulty",
+        scores=_grouped(verdicts, bands, _BANDS),
+        notes=(
+            "difficulty by lines of the original: easy up to 1,500, hard from 4,000",
+            f"tasks of each as measured here, and in parentheses as published, without a list: {counts}",
+        ),
+        layout="paper",
+    )
+
+
+def by_category(verdicts: Mapping[AttemptKey, Verdict | None]) -> Summary:
+    """Return the same by the nine categories."""
+    return Summary(
+        headline="NL2RepoBench: models by category",
+        scores=_grouped(verdicts, categories(), tuple(dict.fromkeys(categories().values()))),
+        notes=("categories as published, with as many tasks in each; which task is in which was decided here",),
+        layout="paper",
+    )
+
+
+def _grouped(
+    verdicts: Mapping[AttemptKey, Verdict | None], groups: Mapping[str, str | None], order: Sequence[str]
+) -> dict[str, dict[str, Score]]:
+    values: dict[str, dict[str, list[float]]] = {"all": {}}
     for key, verdict in verdicts.items():
         value = _value(verdict)
         if value is not None:
-            for name in ("all", bands.get(key.task) or UNKNOWN):
-                groups.setdefault(name, {}).setdefault(key.task, []).append(value)
-    order = [name for name in ("all", *_BANDS, UNKNOWN) if name in groups]
-    return Summary(
-        headline="NL2RepoBench: models by difficulty",
-        scores={name: _figures(groups[name]) for name in order},
-        notes=("difficulty by lines of the original: easy up to 1,500, hard from 4,000",),
-        layout="paper",
-    )
+            for name in ("all", groups.get(key.task) or UNKNOWN):
+                values.setdefault(name, {}).setdefault(key.task, []).append(value)
+    return {name: _figures(values[name]) for name in ("all", *order, UNKNOWN) if name in values}
+
+
+def _slug(category: str) -> str:
+    return "-".join(re.findall(r"[a-z]+", category.lower()))
 
 
 def _value(verdict: Verdict | None) -> float | None:
