@@ -3,6 +3,9 @@
 `--kill-driver S` kills the driver, too, after every S seconds, and has the run resumed while the nodes go on. With
 `--folder` and `--piece S` a long run ends after S seconds, and the same command goes on with it on a new fleet.
 
+`--minimum 0 --seconds 0.5` lets the fleet begin without nodes and shrink to none again, with gradings of half a
+second; it prints the most nodes that there were, and waits until none is left.
+
 Runs the tests' toy suite, whose graders only write a file, here and then on a fleet of this machine with a node
 killed every so many seconds (0: none). Checks that each attempt has one verdict, and that both runs left the same
 files. Prints the processor time an attempt costs the driver, the scheduler and the nodes; that of starting nodes,
@@ -42,6 +45,8 @@ def main() -> int:
     parser.add_argument("--kill-driver", type=float, default=0.0)
     parser.add_argument("--folder", type=Path, help="kept, and gone on with")
     parser.add_argument("--piece", type=float, default=0.0)
+    parser.add_argument("--minimum", type=int, help="the fleet adapts, from so many nodes")
+    parser.add_argument("--seconds", type=float, default=0.0, help="that a grading takes")
     parser.add_argument("--joining", type=int, default=0, help="only time so many nodes that join a run")
     given = parser.parse_args()
     if given.joining:
@@ -50,7 +55,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = given.folder or Path(name)
         if not (folder / "runs" / "here").exists():
-            seconds, here_s = run(folder, given.attempts, None)
+            seconds, here_s = run(folder, given.attempts, None, seconds=given.seconds)
             print(f"here: {seconds:.1f} s, {here_s * 1000 / given.attempts:.1f} ms of processor time an attempt")
             (folder / "here").write_text(str(here_s))
         here_s = float((folder / "here").read_text())
@@ -106,8 +111,13 @@ def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float] | None
             if alive:
                 os.kill(alive[0], signal.SIGKILL)
 
-    arguments = ("--local", str(given.nodes), "--slots", str(given.slots))
-    with fleet_of(*arguments, folder=folder / "fleet", nodes=given.nodes) as fleet:
+    arguments = ["--local", str(given.nodes), "--slots", str(given.slots)]
+    first = given.nodes if given.minimum is None else given.minimum
+    if given.minimum is not None:
+        arguments += ["--minimum", str(given.minimum)]
+    soon = {"DASK_DISTRIBUTED__ADAPTIVE__WAIT_COUNT": "5"}
+    with fleet_of(*arguments, folder=folder / "fleet", nodes=first, environment=soon) as fleet:
+        fleet.said("address is in")
         killer = threading.Thread(target=killing, args=(fleet,), daemon=True)
         scheduler_s, nodes_s = processor_s(fleet.process.pid)
         killer.start()
@@ -118,16 +128,30 @@ def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float] | None
         killer.join()
         scheduler_now_s, nodes_now_s = processor_s(fleet.process.pid)
         again = len(fleet.nodes()) - given.nodes
+        if given.minimum is not None:
+            print(f"at most {most_at_once(fleet.log.read_text())} nodes at once")
+            while fleet.log.read_text().count(" left") < len(fleet.nodes()) - given.minimum:
+                time.sleep(0.2)
+            print(f"{given.minimum} are left {time.monotonic() - began - seconds:.1f} s after the end")
         print(f"fleet: {seconds:.1f} s, {again} nodes and {drivers - 1} drivers were killed and began again")
     if code is None:
         return None
-    starting_s = again * nodes_s / given.nodes
+    starting_s = again * nodes_s / given.nodes  # 0 of a fleet that begins without nodes
     return {
         "driver": driver_s,
         "scheduler": scheduler_now_s - scheduler_s,
         "nodes": nodes_now_s - nodes_s - starting_s,
         "starting nodes": starting_s + nodes_s,
     }
+
+
+def most_at_once(log: str) -> int:
+    """Return how many nodes there were at most, as the fleet said."""
+    now, most = 0, 0
+    for line in log.splitlines():
+        now += (" is there: " in line) - line.endswith(" left")
+        most = max(most, now)
+    return most
 
 
 def driven(folder: Path, given: argparse.Namespace, workers: str) -> tuple[float, int, int | None]:
@@ -138,7 +162,9 @@ def driven(folder: Path, given: argparse.Namespace, workers: str) -> tuple[float
     ending = time.monotonic() + (given.piece or 1e9)
     spent_s, number = 0.0, 0
     while (left_s := ending - time.monotonic()) > 0:
-        process = multiprocessing.get_context("spawn").Process(target=run, args=(folder, given.attempts, workers))
+        process = multiprocessing.get_context("spawn").Process(
+            target=run, args=(folder, given.attempts, workers), kwargs={"seconds": given.seconds}
+        )
         process.start()
         number += 1
         until = time.monotonic() + min(left_s, given.kill_driver or 1e9)
@@ -183,23 +209,32 @@ def joining(folder: Path, times: int) -> bool:
 
 
 def run(
-    folder: Path, attempts: int, workers: str | None, run_id: str | None = None, progress: "Progress | None" = None
+    folder: Path,
+    attempts: int,
+    workers: str | None,
+    run_id: str | None = None,
+    progress: "Progress | None" = None,
+    seconds: float = 0.0,
 ) -> tuple[float, float]:
     """Run them; return seconds and this process's processor seconds."""
-    from tests.runs.configurations import BUILDER, oracle
+    from tests.runs.configurations import BUILDER, evaluation, oracle
 
     from groundup.runs import api
     from groundup.runs.plan import RunOptions
     from groundup.settings import Settings
+    from groundup.store.records import Predictions
 
     settings = Settings(cache_dir=folder / "cache", output=folder / "runs", builder=BUILDER)
     options = RunOptions(jobs=8, use_cache=False, retries=10, retry_delay_s=0.1, workers=workers)
-    configuration = oracle("tests.runs.toy:create_thousand").model_copy(
-        update={
-            "tasks": tuple(f"task-{number:04}" for number in range(min(attempts, 1000))),
-            "attempts": -(-attempts // 1000),
-        }
-    )
+    tasks = tuple(f"task-{number:04}" for number in range(min(attempts, 1000)))
+    configuration = oracle("tests.runs.toy:create_thousand")
+    if seconds:
+        for task in tasks:
+            (folder / "predictions" / task).mkdir(parents=True, exist_ok=True)
+            (folder / "predictions" / task / "behaviour").write_text(f"sleep {seconds}")
+        submissions = Predictions(path=str(folder / "predictions"))
+        configuration = evaluation(submissions, "tests.runs.toy:create_thousand")
+    configuration = configuration.model_copy(update={"tasks": tasks, "attempts": -(-attempts // 1000)})
     name = run_id or ("fleet" if workers else "here")
     began, before = time.monotonic(), time.process_time()
     progress = progress or (lambda event: None)
@@ -207,12 +242,12 @@ def run(
         result = api.resume(folder / "runs" / name, options, settings, progress=progress)
     else:
         result = api.run(configuration, options, settings, run_id=name, progress=progress)
-    seconds, processor_s = time.monotonic() - began, time.process_time() - before
+    took_s, processor_s = time.monotonic() - began, time.process_time() - before
     found = settled(result.folder)
     if result.owed or set(found.values()) != {1}:
         raise SystemExit(f"{result.owed} attempts are owed, {sum(found.values())} of {len(found)} settled")
     print(f"{name}: {len(found)} attempts, each with one verdict")
-    return seconds, processor_s
+    return took_s, processor_s
 
 
 def settled(folder: Path) -> Counter[object]:

@@ -28,6 +28,7 @@ VERSION = {"cargo": ("cargo", "rustc")}
 """Tools of which more than one program must start."""
 _DEBIAN = {
     "cargo": "cargo",
+    "Slurm and dask-jobqueue": "slurm-wlm munge",
     "cc": "gcc",
     "chromium": "chromium",
     "git": "git",

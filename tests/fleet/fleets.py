@@ -39,11 +39,11 @@ class RunningFleet:
         return [int(pid) for pid in re.findall(r" is there: process (\d+) on ", self.log.read_text())]
 
 
-def worker_here() -> Any:
-    """Return a cluster of Dask's own with a worker in this process, which runs one thing at a time."""
+def worker_here(number: int = 1) -> Any:
+    """Return a cluster of Dask's own with so many workers of one slot in this process."""
     configure()
     return distributed.LocalCluster(
-        n_workers=1,
+        n_workers=number,
         threads_per_worker=1,
         processes=False,
         protocol="tcp://",

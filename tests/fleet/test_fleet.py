@@ -3,12 +3,15 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import ssl
 import stat
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,8 +32,9 @@ from groundup.runs.progress import AttemptEnded, Event
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
-from tests.fleet.fleets import RunningFleet, by_ssh, fleet_of
+from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
 from tests.fleet.test_orders import VERDICT, an_order
+from tests.needs import lack
 from tests.patience import patient
 from tests.runs.configurations import BUILDER, evaluation, oracle
 from tests.runs.conftest import predict, settings
@@ -279,6 +283,47 @@ async def test_a_task_goes_to_nodes_that_have_its_layers() -> None:
     await fleet.answer(an_order(), b"", 0)
     assert not fleet.near
     assert not fleet.order.holders
+
+
+def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
+    settings: Settings, predict: Predict, tmp_path: Path
+) -> None:
+    """It begins without any, and ends without any."""
+    behaviours = {f"task-{number:04}": "sleep 1" for number in range(20)}
+    configuration = evaluation(predict(behaviours), "tests.runs.toy:create_thousand")
+    configuration = configuration.model_copy(update={"tasks": tuple(behaviours)})
+    soon = {"DASK_DISTRIBUTED__ADAPTIVE__WAIT_COUNT": "2"}
+    arguments = ("--local", "2", "--slots", "1", "--minimum", "0")
+    with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=0, environment=soon) as fleet:
+        fleet.said("address is in")
+        assert not fleet.nodes()
+        result = api.run(configuration, on(fleet), settings, run_id="grown")
+        fleet.said(" left", len(fleet.nodes()))
+    assert (result.exit_code, result.owed, len(fleet.nodes())) == (0, 0, 2)
+
+
+def test_a_cluster_of_dask_s_own_that_adapts_from_zero_is_a_fleet(settings: Settings) -> None:
+    """Its workers become nodes when they come; groundup started none of them."""
+    with worker_here(0) as cluster:
+        cluster.adapt(minimum=0, maximum=1, interval="100ms")
+        options = RunOptions(workers=cluster.scheduler_address, use_cache=False)
+        result = api.run(oracle("tests.runs.toy:create"), options, settings, run_id="adapted")
+    assert (result.exit_code, result.owed) == (0, 0)
+
+
+def test_jobs_of_slurm_are_nodes(settings: Settings, tmp_path: Path) -> None:
+    """The fleet asks Slurm for them when there is work, and cancels them after it; no key stays."""
+    tried = shutil.which("sinfo") and subprocess.run(["sinfo"], capture_output=True, check=False)
+    if not tried or tried.returncode or find_spec("dask_jobqueue") is None:
+        lack("Slurm and dask-jobqueue", tried and tried.stderr)
+    place = {"PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__ADAPTIVE__WAIT_COUNT": "2"}
+    arguments = ("--slurm", "1", "--minimum", "0", "--slots", "1", "--memory-mb", "500")
+    with fleet_of(*arguments, folder=tmp_path, nodes=0, environment=place) as fleet:
+        fleet.said("address is in")
+        result = api.run(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="jobs")
+        fleet.said(" left", 1)
+    assert (result.exit_code, result.owed) == (0, 0)
+    assert not list((tmp_path / "fleet.json.nodes").glob(".*"))
 
 
 def test_a_run_without_a_scheduler_is_refused_in_one_sentence(settings: Settings) -> None:

@@ -14,9 +14,10 @@ import shlex
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -160,7 +161,6 @@ def _cluster(place: SchedulerPlace, keys: FleetAddress, wanted: NodesWanted, sha
         job_script_prologue=[f"export {name}={shlex.quote(str(value))}" for name, value in _variables().items()],
         worker_extra_args=[*(("--host", place.host) if is_loopback(place.host) else ()), *_NO_PAGES_WORDS],
         log_directory=str(shared),
-        shared_temp_directory=str(shared),
         scheduler_options=listening,
         protocol=protocol,
         security=security(keys),
@@ -199,25 +199,36 @@ async def serve_fleet(
     configure(place.lost_after_s)
     keys = with_new_keys("") if place.keys else FleetAddress(scheduler="")
     shared = Path(f"{address_file}.nodes").absolute() if address_file else Path.cwd()
-    if wanted.slurm is not None:
-        shared.mkdir(mode=0o700, exist_ok=True)
-    try:
-        cluster = await _cluster(place, keys, wanted, shared)
-    except (OSError, RuntimeError) as error:
-        raise UsageError(f"no scheduler can listen on {place.host}:{place.port}: {error}") from error
-    async with cluster:
+    async with AsyncExitStack() as stack:
+        known = keys
+        if wanted.slurm is not None:
+            shared.mkdir(mode=0o700, exist_ok=True)
+            known = _in_files(keys, Path(stack.enter_context(TemporaryDirectory(prefix=".keys-", dir=shared))))
+        try:
+            cluster = await stack.enter_async_context(_cluster(place, known, wanted, shared))
+        except (OSError, RuntimeError) as error:
+            raise UsageError(f"no scheduler can listen on {place.host}:{place.port}: {error}") from error
         cluster.scheduler.add_plugin(_Told(report))
         address = keys.model_copy(update={"scheduler": cluster.scheduler_address})
-        with _written(address, address_file, report):
-            if wanted.maximum:
-                cluster.adapt(minimum=wanted.minimum, maximum=wanted.maximum)
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(asyncio.Event().wait())
-                    for one in over_ssh:
-                        group.create_task(one.keep(address, report))
-            except ExceptionGroup as errors:  # people want to read the first of them
-                raise errors.exceptions[0] from None
+        stack.enter_context(_written(address, address_file, report))
+        if wanted.maximum:
+            cluster.adapt(minimum=wanted.minimum, maximum=wanted.maximum)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(asyncio.Event().wait())
+                for one in over_ssh:
+                    group.create_task(one.keep(address, report))
+        except ExceptionGroup as errors:  # people want to read the first of them
+            raise errors.exceptions[0] from None
+
+
+def _in_files(keys: FleetAddress, folder: Path) -> FleetAddress:
+    """Return *keys* as names of files in *folder*, which command lines of jobs may show."""
+    names = {name: folder / name for name in ("ca", "certificate", "key") if getattr(keys, name)}
+    for name, path in names.items():
+        path.touch(0o600)
+        path.write_text(getattr(keys, name))
+    return keys.model_copy(update={name: str(path) for name, path in names.items()})
 
 
 @contextmanager

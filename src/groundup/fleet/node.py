@@ -85,8 +85,9 @@ class NodePlugin(WorkerPlugin):
         node = _node()
         worker.metrics[METRIC] = lambda _: node.counts()
         node.shelf.offer(worker)
-        # A node that begins again after a killed one would else fill the disk with packed layers.
-        await asyncio.to_thread(remove_abandoned_folders)
+        # A node that begins again after a killed one would else fill the disk with packed layers. Dask gives up a
+        # worker whose plugins take long, and such folders may be large.
+        self._cleaning = asyncio.create_task(asyncio.to_thread(remove_abandoned_folders))
         await self._offer(0 if node.is_full() else self._memory_mb)
         self._watching = asyncio.create_task(self._watch())
 
