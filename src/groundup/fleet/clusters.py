@@ -179,7 +179,7 @@ def configure(lost_after_s: int = 60) -> None:
     dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": f"{lost_after_s} s"})
     # Where nodes come and go, Dask asks once a second; what people set wins.
     dask.config.update_defaults({"distributed": {"adaptive": {"wait-count": _IDLE_S}}})
-    logging.getLogger("distributed").setLevel(logging.WARNING)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
 
 
 async def serve_fleet(

@@ -6,6 +6,7 @@ failure of the infrastructure: the attempt is owed again.
 """
 
 import asyncio
+import logging
 import random
 import tempfile
 import time
@@ -293,6 +294,7 @@ def _standing(worker: Mapping[str, Any]) -> NodeStanding:
 async def connected(address: FleetAddress, warn: Callable[[str], None]) -> AsyncIterator[Fleet]:
     """Yield the fleet at *address*. Raises what `reach` does."""
     await reach(address)
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # what Dask does again is no warning
     try:
         client: Any = await distributed.Client(
             address.scheduler, asynchronous=True, security=security(address), set_as_default=False, timeout="15s"
