@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from groundup.api.reports import report, write_report
+from groundup.api.serving import bundle
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.leaderboard import Entry, Verified, board
 from groundup.reports.summary import report_run
@@ -372,3 +373,23 @@ def test_the_walk_from_a_failed_task_to_a_file_at_turn_7(
             assert wrong == []
             assert window.said == []
             window.picture(f"walk-{scheme}-{width}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_static_site_works_from_a_disk(browser: "Browser", runs: Path, tmp_path: Path, scheme: str) -> None:
+    """Styled, readable on a phone, with the arrow keys, and nothing that only a server can do."""
+    made = bundle(runs / "base", runs / "other", site=tmp_path / "site")
+    with Window(browser, color_scheme=scheme, viewport={"width": 390, "height": 740}) as window:
+        page = window.page
+        for name in ("index.html", "base/index.html", "base/one.0/index.html", "compare/run-base-run-other.html"):
+            page.goto((made.index.parent / name).as_uri())
+            assert complaints(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+            size = page.locator("nav.path").evaluate("element => getComputedStyle(element).fontSize")
+            assert size == "14px", "the style sheet was refused"
+            window.picture(f"site-{scheme}-{name.partition('/')[0]}")
+        page.goto((made.index.parent / "base/one.0/index.html").as_uri())
+        with page.expect_navigation():
+            page.keyboard.press("ArrowRight")
+        assert page.url.endswith("/base/three.0/index.html")
+        assert window.said == []

@@ -22,9 +22,11 @@ from groundup.runs.gradable import lacking
 from groundup.runs.plan import left_out_notice, make_plan
 from groundup.settings import Settings, load
 from groundup.store.records import RunConfiguration, Served
+from groundup.trees.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from groundup.serving.server import ServeJob
+    from groundup.viewer.site import Site
 
 _TOKEN = f"{PREFIX}TOKEN"
 _PORT = 8080
@@ -182,8 +184,7 @@ def view(
     the one run, or of their comparison. Without a *token* only this machine is served. Raises `UsageError` for a
     folder that is not there, and where the extra is not installed.
     """
-    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
-        raise MissingExtraError("the viewer needs more packages; install them with pip install 'groundup[view]'")
+    _check_viewer()
     import uvicorn
 
     from groundup.viewer.app import Viewer
@@ -201,6 +202,40 @@ def view(
         server = uvicorn.Server(uvicorn.Config(viewer.app(token, hosts), log_level="warning", access_log=False))
         server.run(sockets=[listener])
     viewer.index.close()
+
+
+def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: Settings | None = None) -> "Site":
+    """Write pages over *runs* (default: all in the folder of *settings*) as a static site below *site*.
+
+    With *trajectories*, also what agents did, turn by turn. Raises `UsageError` for a *site* that holds anything
+    else, for runs that are not there, and where the extra is not installed.
+    """
+    _check_viewer()
+    from groundup.viewer.app import Viewer
+    from groundup.viewer.site import chosen, write_site
+
+    found = settings or load()
+    folder = _place(runs, found)[0]
+    is_folder = len(runs) == 1 and Path(runs[0]).is_dir() and not (Path(runs[0]) / "config.json").is_file()
+    paths = (
+        [path.parent for path in sorted(folder.glob("*/config.json"))]
+        if not runs or is_folder
+        else [run_folder(run, found) for run in runs]
+    )
+    if not paths:
+        raise UsageError(f"there are no runs in {folder}; name a folder with runs")
+    with scratch_folder("site") as scratch:
+        viewer = Viewer(found.model_copy(update={"output": chosen(scratch, paths)}), still=True)
+        try:
+            viewer.index.refresh()
+            return write_site(viewer, Path(site), trajectories=trajectories)
+        finally:
+            viewer.index.close()
+
+
+def _check_viewer() -> None:
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
+        raise MissingExtraError("the viewer needs more packages; install them with pip install 'groundup[view]'")
 
 
 def _place(runs: Sequence[AnyPath], settings: Settings) -> tuple[Path, str]:

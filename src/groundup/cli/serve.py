@@ -1,5 +1,6 @@
 """`groundup serve` and `view`: tasks as environments over HTTP, and runs in a browser."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ EXAMPLES: dict[str, Examples] = {
         ("The runs of this project", "groundup view"),
         ("Those of another folder", "groundup view .demo/runs"),
         ("Two runs compared", "groundup view model-a model-b"),
+        ("As a static site, to send or to publish", "groundup view model-a model-b --bundle site"),
         ("From another machine", "groundup view --host 0.0.0.0 --token $TOKEN"),
     ),
 }
@@ -68,13 +70,34 @@ def view(
     token: Annotated[
         str | None, typer.Option(help="Secret that browsers must give as ?token=... in the address.")
     ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SITE",
+            help="Write the pages into this folder instead, as a static site: no server, nothing to install.",
+        ),
+    ] = None,
+    trajectories: Annotated[
+        bool, typer.Option("--trajectories", help="With --bundle: what agents did as well, turn by turn.")
+    ] = False,
 ) -> int:
     """Show and compare runs in a browser: scores, tasks, trajectories, files, tests and logs.
 
     Works without network; stop it with ^C. Needs an extra (docs/guide-compare.md).
     """
+    from groundup.api.serving import bundle as write_site
     from groundup.api.serving import view as serve
     from groundup.cli.console import say
+    from groundup.domain.errors import UsageError
+
+    if bundle is not None:
+        site = write_site(*(runs or ()), site=bundle, trajectories=trajectories)
+        say(f"groundup: {site.pages} pages, {site.bytes / 1e6:.1f} MB; open {site.index}")
+        if site.left_out:
+            say(f"groundup: {site.left_out} lists of tests are left out, so that each run has at most 3 MB")
+        return 0
+    if trajectories:
+        raise UsageError("--trajectories goes with --bundle; the pages of a server have them anyway")
 
     serve(
         *(runs or ()),

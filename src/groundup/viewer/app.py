@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError, UsageError
@@ -93,8 +93,10 @@ class Guarded:
 class Viewer:
     """The pages over the runs of one folder."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, still: bool = False) -> None:
+        """With *still*, pages are for files: they lead to no part of an attempt that a static site lacks."""
         self.settings = settings
+        self.still = still
         self.index = RunIndex(settings.output)
         self._templates = Environment(
             loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -108,11 +110,16 @@ class Viewer:
             own=_own,
             size=_size_words,
         )
-        self._templates.globals.update(between=between, version=__version__)
+        self._templates.globals.update(between=between, version=__version__, still=still)
 
     def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
         """Return the application; *hosts* are the names it answers to, None for any."""
-        pages: Mapping[str, Callable[[Request], Response]] = {
+        routes = [Route(path, self._page(make)) for path, make in self._pages().items()]
+        routes += [Route("/run/{run}/events", self._events), Route("/static/{name}", _static)]
+        return Starlette(routes=routes, middleware=[Middleware(Guarded, token=token, hosts=hosts)])
+
+    def _pages(self) -> Mapping[str, Callable[[Request], Response]]:
+        return {
             "/": self._runs,
             "/compare": self._compare,
             "/run/{run}": self._run,
@@ -120,9 +127,19 @@ class Viewer:
             "/run/{run}/task/{task}": self._task,
             "/run/{run}/attempt/{task}/{number:int}": self._attempt,
         }
-        routes = [Route(path, self._page(make)) for path, make in pages.items()]
-        routes += [Route("/run/{run}/events", self._events), Route("/static/{name}", _static)]
-        return Starlette(routes=routes, middleware=[Middleware(Guarded, token=token, hosts=hosts)])
+
+    def page(self, address: str, quoted: int = LOST_SHOWN) -> tuple[str, str]:
+        """Return where *address* leads and the page there, as text. An attempt's quotes *quoted* lost tests."""
+        path, _, query = address.partition("?")
+        scope = {"type": "http", "method": "GET", "path": unquote(path), "headers": [], "quoted": quoted}
+        for pattern, make in self._pages().items():
+            match, found = Route(pattern, make).matches(scope)
+            if match is Match.FULL:
+                answer = make(Request({**scope, **found, "query_string": query.encode()}))
+                if "location" in answer.headers:
+                    return self.page(answer.headers["location"], quoted)
+                return address, bytes(answer.body).decode()
+        raise ValueError(f"no page is at {address}")
 
     def _page(self, make: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
         """Make a page in a thread, for it reads files, after a look at whether some run changed."""
@@ -406,7 +423,8 @@ def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     tests = attempt.tests()
     lost = [test for test in tests if test.lost]
     said = evidence.excerpts(attempt) if lost else {}
-    shown = [(test, said.get(_pytest_name(test.id))) for test in lost[:LOST_SHOWN]]
+    quoted = request.scope.get("quoted", LOST_SHOWN)
+    shown = [(test, said.get(_pytest_name(test.id))) for test in lost[:quoted]]
     return {
         "lost": shown,
         "lost_total": len(lost),
@@ -491,11 +509,17 @@ def _part(text: str) -> str:
 
 
 async def _static(request: Request) -> Response:
-    kinds = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
     name = request.path_params["name"]
-    if name not in kinds:
+    if name not in STATIC_NAMES:
         return Response(status_code=404)
+    return Response(static_file(name), media_type=STATIC_NAMES[name])
+
+
+STATIC_NAMES: Mapping[str, str] = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
+"""Files beside the pages, and their kinds."""
+
+
+def static_file(name: str) -> str:
+    """Return one of `STATIC_NAMES`."""
     content = (_STATIC / name).read_text(encoding="utf-8")
-    if name == "viewer.css":
-        content = STYLE + content + evidence.highlight_styles()
-    return Response(content, media_type=kinds[name])
+    return STYLE + content + evidence.highlight_styles() if name == "viewer.css" else content
