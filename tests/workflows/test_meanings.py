@@ -183,3 +183,20 @@ def test_an_override_of_a_leg_that_is_left_out_says_nothing() -> None:
     for chosen in ("+kind=plain", "-kind=measured"):
         found = Meanings(MadeTree(FILES)).of(f"hatch run {chosen} matrix:measured")
         assert not [one for one in found if "unittest" in one.command]
+
+
+def test_a_build_script_of_dotnet_is_followed_to_its_tests() -> None:
+    """`./build` runs `dotnet run --project build`, whose targets (Bullseye's) run `dotnet test`."""
+    bullseye = 'Target("test", dependsOn: ["build"], () => RunAsync("dotnet", $"test --configuration Release"));\n'
+    files = {
+        "build": '#!/usr/bin/env bash\ndotnet run --project build-tools/Targets.csproj -- "$@"\n',
+        "build-tools/Program.cs": bullseye,
+        "app/Program.cs": 'Console.WriteLine("hello");\n',
+    }
+    meanings = Meanings(MadeTree(files))
+    (found,) = meanings.of("./build")
+    assert (found.purpose, found.via) == (
+        Purpose.TEST,
+        ("build", "dotnet run --project build-tools/Targets.csproj", "build-tools/Program.cs"),
+    )
+    assert {one.purpose for one in meanings.of("dotnet run --project app")} == {Purpose.BUILD}

@@ -34,10 +34,10 @@ _CHECKS = re.compile(r"(?:^|\s)check$")
 _OTHER_NAME = re.compile(
     r"lint|fmt|format|style|type|mypy|doc|readme|bench|build|publish|release|clean|install|deploy"
 )
-_BUILD_SCRIPT = re.compile(r"^(?:\w+/)?(?:_?build|cake|program|targets)\w*\.(?:cs|cake|fsx?|csx)$", re.IGNORECASE)
+_BUILD_SCRIPT = re.compile(r"^(?:[\w.-]+/)?(?:_?build|cake|program|targets)\w*\.(?:cs|cake|fsx?|csx)$", re.IGNORECASE)
 _HIDDEN = re.compile(
     r"(?:^|[\s;&{(|.\"'\[])((?:invoke-)?dotnet(?:\.exe)?\s+(?:test|vstest)\b|cargo\s+test\b|pytest\b|py\.test\b|-m\s+(?:unittest|pytest)\b|"
-    r"npm\s+(?:run\s+)?test\b|mvn\s+\S*test\b|ctest\b|DotNetTest\b|DotNetCoreTest\b|xunit\.console)",
+    r"[\"']dotnet[\"']\s*,\s*[$@]*[\"']test\b|npm\s+(?:run\s+)?test\b|mvn\s+\S*test\b|ctest\b|DotNetTest\b|DotNetCoreTest\b|xunit\.console)",
     re.IGNORECASE,
 )
 """Calls of test runners in texts that are not taken apart (functions of PowerShell, lists in Python...)."""
@@ -84,6 +84,8 @@ class Meanings:
         own = self._own(program, words, folder, variables, depth)
         if own is not None:
             return own
+        if direct is not None and program == "dotnet" and "run" in words[:2]:
+            return [*self._build_project(words)] or [direct]
         if direct is not None:
             return [direct]
         if program in _PREPARES and "/" not in words[0]:
@@ -195,9 +197,12 @@ class Meanings:
             yield Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.5)
 
     def _build_project(self, words: list[str]) -> Iterator[Meaning]:
-        """Follow a tool of .NET that runs the repository's build script: cake, nuke, `dotnet make`..."""
+        """Follow what runs the repository's build script in .NET: cake, nuke, `dotnet run --project build`..."""
+        projects = options_of(words, "--project", "-p")
+        folder = re.sub(r"/?[^/]*\.(?:cs|fs)proj$", "", _within("", projects[0])) if projects else ""
         for path in sorted(self._tree.paths()):
-            text = text_of(self._tree, path) if _BUILD_SCRIPT.search(path) else None
+            is_script = path.startswith(f"{folder}/") and "/" not in path[len(folder) + 1 :] if folder else True
+            text = text_of(self._tree, path) if is_script and _BUILD_SCRIPT.search(path) else None
             hidden = None if text is None else _HIDDEN.search(text)
             if hidden is not None:
                 yield (
