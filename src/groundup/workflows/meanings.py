@@ -34,9 +34,12 @@ _CHECKS = re.compile(r"(?:^|\s)check$")
 _OTHER_NAME = re.compile(
     r"lint|fmt|format|style|type|mypy|doc|readme|bench|build|publish|release|clean|install|deploy"
 )
-_BUILD_SCRIPT = re.compile(r"^(?:[\w.-]+/)?(?:_?build|cake|program|targets)\w*\.(?:cs|cake|fsx?|csx)$", re.IGNORECASE)
+_BUILD_SCRIPT = re.compile(
+    r"^(?:[\w.-]+/)?(?:_?build|cake|program|targets)\w*\.(?:cs|cake|fsx?|csx)$", re.IGNORECASE
+)
 _HIDDEN = re.compile(
-    r"(?:^|[\s;&{(|.\"'\[])((?:invoke-)?dotnet(?:\.exe)?\s+(?:test|vstest)\b|cargo\s+test\b|pytest\b|py\.test\b|-m\s+(?:unittest|pytest)\b|"
+    r"(?:^|[\s;&{(|.\"'\[])((?:invoke-)?dotnet(?:\.exe)?\s+(?:test|vstest)\b|cargo\s+test\b|"
+    r"pytest\b|py\.test\b|-m\s+(?:unittest|pytest)\b|"
     r"[\"']dotnet[\"']\s*,\s*[$@]*[\"']test\b|npm\s+(?:run\s+)?test\b|mvn\s+\S*test\b|ctest\b|DotNetTest\b|DotNetCoreTest\b|xunit\.console)",
     re.IGNORECASE,
 )

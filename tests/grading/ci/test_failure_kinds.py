@@ -188,6 +188,11 @@ def _kind(result: JobResult) -> FailureKind:
             "AttributeError: install_layout",
         ),
         (
+            "npm error code E404\nnpm error 404 Not Found - GET http://x/nope - no such package\nnpm error 404",
+            "NOT_FOUND",
+            "npm error 404 Not Found - GET http://x/nope - no such package",
+        ),
+        (
             'Traceback (most recent call last):\n  File "/x/run.py", line 3, in <module>\n    main()\n'
             "SystemError: bad state\nmake: *** [Makefile:3: test] Error 1",
             "OTHER",
