@@ -24,7 +24,7 @@ LEAST_TASKS = 6
 TOO_FEW = f"no interval: fewer than {LEAST_TASKS} tasks say too little of others"
 WILSON = "Wilson"
 SIGN_FLIPS = f"permutation test over tasks by signs: all up to {ALL_SUBSETS} tasks, else {DRAWS} by seed {SEED}"
-BY_SIGNS = f"what this test does not refuse, {SIGN_FLIPS}"
+BY_SIGNS = f"the means that a test does not refuse; {SIGN_FLIPS}"
 
 
 class Interval(Record):
