@@ -12,13 +12,17 @@ from typing import Any
 import pytest
 
 from groundup.api.harbor import import_jobs
+from groundup.domain.subjects import AttemptKey
 from groundup.registries.uv import uv_program
+from groundup.runs.exporting import export
+from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.suites.pulling import data_folder
 from tests.harnesses.endpoint import Script, endpoint
 from tests.harnesses.test_harbor_export import exported
 from tests.needs import lack
+from tests.runs.test_training import steps_of_a_program
 from tests.serving.house import Client, job_in, opened
 from tests.serving.test_clients import original, run
 
@@ -228,4 +232,43 @@ async def test_exported_rows_are_read_by_datasets_and_formatted_by_trl(tmp_path:
     text = found["messages"][1]
     assert text.startswith("<tool>bash</tool><tool>submit</tool><user>Write task-0000.")
     assert '<call>bash {"command": "behave pass"}</call><tool>done' in text.replace('\\"', '"')
-    assert found["sharegpt"][0] == ["human", "function_call", "observation", "function_call", "observation"]
+    assert found["sharegpt"][0] == ["human", "function_call", "observation", "function_call"]
+
+
+@pytest.mark.registry
+async def test_llama_factory_converts_exported_rows(tmp_path: Path) -> None:
+    """Of a command-line agent's attempt: no row is skipped as abnormal; tools, system and calls are found."""
+    packages = ["datasets", "transformers", "fire", "pydantic"]
+    python = installed(tmp_path / "venv", packages, sys.executable, alone=["llamafactory"])
+    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
+        sid = await client.create()
+        await client.bash(sid, "behave pass")
+        await client.call(sid, "submit")
+        run_folder = RunFolder(house.job.path)
+    steps = "".join(json.dumps(step) + "\n" for step in steps_of_a_program())
+    run_folder.attempt(AttemptKey(task="task-0000", index=0)).trajectory_file.write_text(steps)
+    for form in ("messages", "sharegpt"):
+        export(run_folder, tmp_path / "rows" / form, form, Settings(), ChosenEpisodes())
+    program = str(HERE / "clients" / "convert_rows.py")
+    found = json.loads((await run(python, program, str(tmp_path / "rows"), **LATER)).splitlines()[-1])
+    (shaped,), (spoken,) = found["sharegpt"], found["messages"]
+    assert [one["role"] for one in shaped["_prompt"]] == ["user", "function", "observation"]
+    assert (shaped["_response"], shaped["_system"]) == (
+        [{"role": "assistant", "content": "Done."}],
+        "You are an agent.\n\nTime flies.",
+    )
+    calls = json.loads(shaped["_prompt"][1]["content"])
+    assert [(one["name"], one["arguments"]) for one in calls] == [("read", {"x": 1}), ("list", {"x": 1})]
+    assert json.loads(shaped["_tools"])[0]["function"]["name"] == "read"
+    assert spoken["_system"] == shaped["_system"]
+
+
+@pytest.mark.registry
+async def test_trls_environment_plays(tmp_path: Path) -> None:
+    """The example's tools have schemas, and its rollouts the server's rewards, as TRL's trainer asks for them."""
+    python = installed(tmp_path / "venv", ["openenv", "transformers"], sys.executable)
+    async with opened(job_in(tmp_path, split=["train"])) as house:
+        program = str(HERE.parent / "serving" / "clients" / "play_trl.py")
+        printed = await run(python, program, house.address, "behave pass", "behave fail", **LATER)
+        assert json.loads(printed.splitlines()[-1]) == [1.0, 0.0]
+        assert house.scores() == [1.0, 0.0]

@@ -2,14 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
 from groundup.domain.errors import MissingExtraError
+from groundup.domain.subjects import AttemptKey
 from groundup.models.asking.chat import FORM
 from groundup.runs.exporting import export
 from groundup.runs.training import ChosenEpisodes
+from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from tests.serving.house import Client, job_in, opened
 
@@ -43,8 +46,6 @@ async def test_attempts_are_chosen_by_their_rewards(run: RunFolder) -> None:
 
 async def test_rows_are_conversations_with_rewards(run: RunFolder, tmp_path: Path) -> None:
     """A client's commands are calls of tools, and their results follow; all rows have the same keys."""
-    from groundup.settings import Settings
-
     written = export(run, tmp_path / "rows", "messages", Settings(), ChosenEpisodes(min_score=0))
     assert [str(key) for key in written] == ["task-0000/0", "task-0000/1"]
     rows = [json.loads(line) for line in (tmp_path / "rows" / "served.jsonl").read_text().splitlines()]
@@ -64,8 +65,6 @@ async def test_rows_are_conversations_with_rewards(run: RunFolder, tmp_path: Pat
 
 async def test_rows_have_the_tools_that_were_offered(tmp_path: Path) -> None:
     """Not only those that were called, and as the model saw them: a template writes them into its prompt."""
-    from groundup.settings import Settings
-
     async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
         sid = await client.create()
         await client.call(sid, "submit")
@@ -80,12 +79,14 @@ async def test_rows_have_the_tools_that_were_offered(tmp_path: Path) -> None:
 
 async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None:
     """ShareGPT has a turn for each call; ATIF has the reward; Parquet is read back, or asks for its extra."""
-    from groundup.settings import Settings
-
     export(run, tmp_path / "sharegpt", "sharegpt", Settings(), ChosenEpisodes(best=1))
     row = json.loads((tmp_path / "sharegpt" / "served.jsonl").read_text())
     turns = [turn["from"] for turn in row["conversations"]]
-    assert turns == ["human", "function_call", "observation", "function_call", "observation"]
+    assert turns == ["human", "function_call", "observation", "function_call"]
+    assert json.loads(row["conversations"][1]["value"]) == {
+        "name": "bash",
+        "arguments": {"command": "behave pass"},
+    }
     export(run, tmp_path / "atif", "atif", Settings())
     document = json.loads((tmp_path / "atif" / "task-0000" / "1" / "trajectory.json").read_text())
     assert (document["extra"]["reward"], document["extra"]["passed"]) == (1.0, 2)
@@ -122,3 +123,72 @@ def test_tokens_come_with_a_reply() -> None:
     events.append({"prompt_token_ids": [1, 2, 3], "choices": [{"delta": {}, "finish_reason": "stop"}]})
     assert FORM.parsed(FORM.joined(events)).reply.tokens == tokens
     assert FORM.parsed({"choices": [choice]}).reply.tokens.ids == ()
+
+
+def steps_of_a_program() -> list[dict[str, JsonValue]]:
+    """Return what a command-line agent records: a side question, work, a late system message, words taken back."""
+
+    def said(exchange: int, place: int, role: str, content: str, **more: JsonValue) -> dict[str, JsonValue]:
+        return {"kind": "message", "exchange": exchange, "place": place, "role": role, "content": content, **more}
+
+    def reply(exchange: int, place: int, content: str, *calls: str, **more: JsonValue) -> dict[str, JsonValue]:
+        made: list[JsonValue] = [{"id": f"c{name}", "name": name, "arguments": '{"x": 1}'} for name in calls]
+        message: JsonValue = {"role": "assistant", "content": content, "tool_calls": made}
+        usage: JsonValue = {"input_tokens": 10, "output_tokens": 2}
+        fields: dict[str, JsonValue] = {"exchange": exchange, "place": place, "message": message, "usage": usage}
+        return {"kind": "reply", "turn": exchange, "finish": "stop", **fields, **more}
+
+    tools: JsonValue = [{"name": "read", "description": "reads", "parameters": {"type": "object"}}]
+    return [
+        {"kind": "program", "preset": "p"},
+        said(1, 0, "user", "What is this about?"),
+        reply(1, 1, "A title", continues=None, shared=0),
+        said(2, 0, "user", "Write it.", tools=tools),
+        said(2, 1, "system", "You are an agent."),
+        reply(2, 2, "I look.", "read", "list", continues=None, shared=0),
+        said(3, 3, "tool", "a file", tool_call_id="cread"),
+        said(3, 4, "tool", "a list", tool_call_id="clist"),
+        said(3, 5, "system", "Time flies."),
+        reply(3, 6, "Nothing yet.", continues=2, shared=3),
+        # The program takes back its last reply, and asks again with other words.
+        said(4, 6, "user", "Go on."),
+        reply(4, 7, "Done.", continues=3, shared=6),
+    ]
+
+
+@pytest.fixture
+def program_rows(run: RunFolder, tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """Return the row of those steps in each form of JSON."""
+    rows = {}
+    text = "".join(json.dumps(step) + "\n" for step in steps_of_a_program())
+    run.attempt(AttemptKey(task="task-0000", index=1)).trajectory_file.write_text(text)
+    for form in ("messages", "sharegpt"):
+        export(run, tmp_path / form, form, Settings(), ChosenEpisodes(best=1))
+        rows[form] = json.loads((tmp_path / form / "served.jsonl").read_text())
+    return rows
+
+
+def test_a_programs_row_is_its_main_conversation(program_rows: dict[str, dict[str, Any]]) -> None:
+    """Tools as offered, one system message first, results by their calls; nothing that was taken back."""
+    row = program_rows["messages"]
+    assert [(one["role"], one["content"]) for one in row["messages"]] == [
+        ("system", "You are an agent.\n\nTime flies."),
+        ("user", "Write it."),
+        ("assistant", "I look."),
+        ("tool", "a file"),
+        ("tool", "a list"),
+        ("user", "Go on."),
+        ("assistant", "Done."),
+    ]
+    assert [one["tool_call_id"] for one in row["messages"] if one["role"] == "tool"] == ["cread", "clist"]
+    assert [one["function"]["name"] for one in json.loads(row["tools"])] == ["read"]
+    assert (row["reward"], row["rewards"], row["turns"]) == (1.0, [1.0], 2)
+    assert (row["input_tokens"], row["output_tokens"]) == (40, 8)  # of the attempt, side questions among them
+
+
+def test_sharegpt_alternates_strictly(program_rows: dict[str, dict[str, Any]]) -> None:
+    """As trainers check it: system, then two sides in turn; calls at once are one turn, their results another."""
+    turns = program_rows["sharegpt"]["conversations"]
+    assert [turn["from"] for turn in turns] == ["system", "human", "function_call", "observation", "gpt"]
+    assert json.loads(turns[2]["value"]) == [{"name": name, "arguments": {"x": 1}} for name in ("read", "list")]
+    assert turns[3]["value"] == "a file\n\na list\n\nGo on."

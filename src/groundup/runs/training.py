@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -17,6 +17,7 @@ from groundup.domain.conversations import ChatReply
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
+from groundup.runs.main_conversation import main_conversation
 from groundup.store.attempts import read_trajectory
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
@@ -97,14 +98,16 @@ def write_rows(run: RunFolder, keys: Sequence[AttemptKey], destination: Path, fo
 
 
 def _row(key: AttemptKey, steps: Sequence[Step], config: ConfigFile, line: VerdictLine | None) -> Row:
-    paid = paid_for(steps)
+    paid, reward = paid_for(steps), reward_of(line)
+    steps = main_conversation(steps)
+    rewards: list[JsonValue] = [step["score"] for step in steps if "score" in step]
     replies = [reply for step in steps if (reply := reply_of(step))]
     tokens: list[JsonValue] = [reply.tokens.model_dump(mode="json") for reply in replies]
     return {
-        "messages": list(_messages(steps)),
+        "messages": _system_first(_messages(steps)),
         "tools": json.dumps(_tools(steps, replies)),
         **scored(line),
-        "rewards": [step["score"] for step in steps if "score" in step],
+        "rewards": rewards or ([] if reward is None else [reward]),
         "task": key.task,
         "index": key.index,
         "run": config.run_id,
@@ -121,13 +124,14 @@ def _row(key: AttemptKey, steps: Sequence[Step], config: ConfigFile, line: Verdi
     }
 
 
-def _messages(steps: Iterable[Step]) -> Iterator[JsonValue]:
+def _messages(steps: Iterable[Step]) -> Iterator[Row]:
     """Yield the conversation; what tools did follows the reply that called them."""
     calls: dict[JsonValue, Sequence[str]] = {}
     for step in steps:
         reply = reply_of(step)
         if step.get("kind") == "message":
-            yield _message(str(step.get("role") or "user"), str(step.get("content") or ""))
+            answered = str(step.get("tool_call_id") or "")
+            yield _message(str(step.get("role") or "user"), str(step.get("content") or ""), tool_call_id=answered)
         elif reply is not None:
             said = reply.message
             calls[step.get("turn")] = [call.id for call in said.tool_calls]
@@ -145,7 +149,15 @@ def _messages(steps: Iterable[Step]) -> Iterator[JsonValue]:
                 yield _message("user", text)
 
 
-def _message(role: str, content: str, **fields: JsonValue) -> JsonValue:
+def _system_first(messages: Iterable[Row]) -> list[JsonValue]:
+    """Return *messages* with those of the system as one before all others, as chat templates take them."""
+    every = list(messages)
+    told = [str(message["content"]) for message in every if message["role"] == "system"]
+    others = [message for message in every if message["role"] != "system"]
+    return [*([_message("system", "\n\n".join(told))] if told else []), *others]
+
+
+def _message(role: str, content: str, **fields: JsonValue) -> Row:
     absent: Row = {"tool_calls": [], "tool_call_id": "", "reasoning_content": ""}
     return {"role": role, "content": content, **absent, **fields}
 
@@ -167,20 +179,64 @@ def _function(name: str) -> JsonValue:
 
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}
+_MODELS = ("gpt", "function_call")
+
+
+class _Turn(NamedTuple):
+    kind: str
+    value: str
+    calls: tuple[JsonValue, ...] = ()
+
+    def with_next(self, other: "_Turn") -> "_Turn":
+        """Return both as one: of a text and calls the calls, for a turn holds one of them."""
+        text = "\n\n".join(part for part in (self.value, other.value) if part)
+        calls = (*self.calls, *other.calls)
+        kind = self.kind if self.kind not in ("human", "gpt") else other.kind
+        return _Turn(kind, text, calls)
+
+    def document(self) -> Row:
+        """Return it as trainers read it: one call is an object, several are a list."""
+        several: JsonValue = list(self.calls) if len(self.calls) > 1 else next(iter(self.calls), None)
+        value = json.dumps(several, ensure_ascii=False) if self.calls else self.value
+        return {"from": self.kind, "value": value}
 
 
 def _sharegpt(row: Row) -> Row:
-    """Return a row in the form of ShareGPT: a call is a turn `function_call` of its own."""
-    turns: list[JsonValue] = []
+    """Return a row in the form of ShareGPT, as trainers check it: two sides in turn, and the model is last.
+
+    All calls of a reply are one turn `function_call`, which has no place for the reply's text.
+    """
+    turns: list[_Turn] = []
     for message in row["messages"] if isinstance(row["messages"], list) else ():
         assert isinstance(message, dict)
-        calls = message["tool_calls"]
-        if message["content"] or not calls:
-            turns.append({"from": _FROM[str(message["role"])], "value": message["content"]})
-        for call in calls if isinstance(calls, list) else ():
-            assert isinstance(call, dict)
-            turns.append({"from": "function_call", "value": json.dumps(call["function"], ensure_ascii=False)})
-    return {"conversations": turns, **{key: value for key, value in row.items() if key != "messages"}}
+        turn = _turn(message)
+        if turns and (turns[-1].kind in _MODELS) == (turn.kind in _MODELS) and turns[-1].kind != "system":
+            turns[-1] = turns[-1].with_next(turn)
+        else:
+            turns.append(turn)
+    while turns and turns[-1].kind not in _MODELS:  # nothing answers it, so nothing is learned from it
+        turns.pop()
+    told: list[JsonValue] = [turn.document() for turn in turns]
+    return {"conversations": told, **{key: value for key, value in row.items() if key != "messages"}}
+
+
+def _turn(message: Row) -> _Turn:
+    made = message["tool_calls"]
+    calls = (
+        tuple(_call(one["function"]) for one in made if isinstance(one, dict)) if isinstance(made, list) else ()
+    )
+    kind = "function_call" if calls else _FROM[str(message["role"])]
+    return _Turn(kind, "" if calls else str(message["content"]), calls)
+
+
+def _call(function: JsonValue) -> JsonValue:
+    """Return a call with its arguments as they are meant, where they are JSON."""
+    assert isinstance(function, dict)
+    try:
+        arguments = json.loads(str(function["arguments"]))
+    except (ValueError, RecursionError):
+        arguments = function["arguments"]
+    return {"name": function["name"], "arguments": arguments}
 
 
 def _write_parquet(rows: Sequence[Row], path: Path) -> None:

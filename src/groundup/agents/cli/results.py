@@ -54,7 +54,12 @@ class Exchanges:
             return
         self.turn += 1
         fields = reply_fields(exchange.reply, self.turn)
-        about: dict[str, JsonValue] = {"exchange": exchange.number, "continues": exchange.continues}
+        about: dict[str, JsonValue] = {
+            "exchange": exchange.number,
+            "continues": exchange.continues,
+            "shared": exchange.shared,
+            "place": len(exchange.request.messages),
+        }
         self._trajectory.append("reply", **about, spent_s=spent_s, **fields)
         self.paid = self.paid.plus(exchange.reply)
 
