@@ -84,3 +84,17 @@ def test_the_last_try_of_a_program_that_restarts_counts(client: TestClient, tmp_
         more.write(json.dumps({"kind": "reply", "at": "", "turn": 1, "message": message, "finish": "stop"}) + "\n")
     assert "anew" in words(client.get(f"{AT}?tab=trajectory&turn=1").text)
     assert "value = 9" in words(client.get(f"{AT}?tab=files&turn=1&path=a.py").text)
+
+
+def test_a_search_finds_runs_tasks_tests_and_turns(client: TestClient) -> None:
+    """Whatever the case; a hit in a trajectory leads to its turn. What strangers wrote stays text."""
+    assert '<a href="/run/other">' in client.get("/search?q=OTHER").text
+    page = client.get("/search?q=Turn%207%20of").text
+    assert f'href="{AT}?tab=trajectory&amp;turn=7"' in page
+    page = client.get("/search?q=onerror").text
+    assert "?tab=tests&amp;q=onerror" in page
+    assert "<img" not in page
+    assert "2 of 2 so far" not in page
+    assert '/attempt/two/0">two/0</a>' in client.get("/search?q=TWO&run=base").text
+    assert "Nothing was found" in words(client.get("/search?q=nowhere-at-all").text)
+    assert client.get("/search").status_code == 200

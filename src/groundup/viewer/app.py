@@ -34,6 +34,7 @@ from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
 from groundup.viewer import evidence
 from groundup.viewer.index import RunIndex, RunSummary
+from groundup.viewer.searching import HITS, search_files
 
 TASKS_SHOWN = 200
 TESTS_SHOWN = 200
@@ -122,6 +123,7 @@ class Viewer:
         return {
             "/": self._runs,
             "/compare": self._compare,
+            "/search": self._search,
             "/run/{run}": self._run,
             "/run/{run}/tables": self._tables,
             "/run/{run}/task/{task}": self._task,
@@ -345,6 +347,24 @@ class Viewer:
             "turns": evidence.listed(evidence.turns(attempt), turn),
         }
 
+    def _search(self, request: Request) -> Response:
+        """Look for words in runs, tasks, reasons, tests and trajectories; a part of them where there are many."""
+        wanted, run = (request.query_params.get(name, "").strip() for name in ("q", "run"))
+        first = _number(request.query_params.get("first"))
+        runs = [one for one in self.index.runs() if wanted and wanted.lower() in _described(one)]
+        places, whole = self.index.search(wanted, run, HITS, _SEARCH_S) if wanted else ([], True)
+        found = search_files(self.index, wanted, run, first) if wanted else None
+        return self._html(
+            "search.html",
+            wanted=wanted,
+            run=run,
+            runs=runs[:HITS],
+            places=places,
+            whole=whole,
+            found=found,
+            first=first,
+        )
+
     def _compare(self, request: Request) -> Response:
         names = request.query_params.getlist("run")
         known = {one.name for one in self.index.runs() if one.report}
@@ -467,6 +487,17 @@ def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     start = _number(request.query_params.get("start"), least=-evidence.LOG_BYTES)
     piece = evidence.log_piece(attempt, path, start) if path else None
     return {"tries": evidence.by_try(names), "path": path, "piece": piece, "size": evidence.LOG_BYTES}
+
+
+_SEARCH_S = 0.2
+"""For tasks and reasons; tests and trajectories have a time of their own."""
+
+
+def _described(run: RunSummary) -> str:
+    """Return what a run is called and made of, for a search."""
+    report = run.report
+    made = (report.suite, report.subject.agent, report.subject.model or "") if report else ()
+    return "\n".join((run.name, *made)).lower()
 
 
 _PARTS = {

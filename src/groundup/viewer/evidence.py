@@ -216,6 +216,14 @@ def _turns(file: Any) -> dict[int, list[tuple[int, int, int]]]:
     return found
 
 
+def turn_in(before: bytes, line: bytes) -> int | None:
+    """Return the turn that a *line* belongs to, after the lines *before* it; None before the first."""
+    own = _TURN.search(line[:_TURN_WITHIN])
+    at = before.rfind(b'"turn"')
+    said = own or (_TURN.match(before[at : at + 40]) if at >= 0 else None)
+    return int(said[1]) if said else None
+
+
 def _changes_until(file: Any, end: int) -> Iterator[dict[str, Any]]:
     """Yield the steps `workspace` before the line with the number *end*."""
     file.seek(0)

@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -78,6 +79,16 @@ class Parted(Record):
     other: str
     counts: dict[str, int]
     """Of `gained` (only the other run solved it), `lost` (only the base did), `both` and `neither`."""
+
+
+class Place(Record):
+    """Where an attempt is."""
+
+    run: str
+    task: str
+    index: int
+    why: str = ""
+    """What its reasons say."""
 
 
 class GridRow(Record):
@@ -198,6 +209,46 @@ class RunIndex:
             )
             for name, report, mean, submissions in self._rows(query, (task, task, run))
         ]
+
+    def place_count(self, run: str = "") -> int:
+        """Return how many attempts there are, of all runs or of one."""
+        where, values = ("WHERE run = ?", (run,)) if run else ("", ())
+        query = f"SELECT count(*) FROM attempts {where}"  # noqa: S608 - words of ours
+        return int(self._rows(query, values)[0][0])
+
+    def places(self, run: str, first: int, count: int) -> list[Place]:
+        """Return attempts by run, task and number, of all runs or of one."""
+        where, values = ("WHERE run = ?", (run, count, first)) if run else ("", (count, first))
+        query = f"SELECT run, task, number FROM attempts {where} LIMIT ? OFFSET ?"  # noqa: S608 - words of ours
+        return [Place(run=name, task=task, index=number) for name, task, number in self._rows(query, values)]
+
+    def search(self, wanted: str, run: str, limit: int, seconds: float) -> tuple[list[Place], bool]:
+        """Return attempts whose task or reasons hold *wanted*, and whether all were looked at in that time."""
+        why = "coalesce(json_extract(row, '$.reasons[0].message'), '')"
+        within = "run = ? AND" if run else ""
+        # Names lie in an index that is read fast; rows are long, and what is left of the time goes to them.
+        names = (
+            "SELECT run, task, number, '' FROM attempts INDEXED BY lost "  # noqa: S608 - words of ours
+            f"WHERE {within} instr(lower(task), ?) LIMIT ?"
+        )
+        reasons = (
+            f"SELECT run, task, number, {why} FROM attempts WHERE {within} stage IS NOT NULL "  # noqa: S608 - as above
+            f"AND NOT instr(lower(task), ?) AND instr(lower({why}), ?) LIMIT ?"
+        )
+        named, word = (run,) if run else (), wanted.lower()
+        ends = time.monotonic() + seconds
+        found: list[Place] = []
+        with self._lock:
+            self._connection.set_progress_handler(lambda: time.monotonic() > ends, 10_000)
+            try:
+                for query, words in ((names, (word,)), (reasons, (word, word))):
+                    rows = self._connection.execute(query, (*named, *words, limit - len(found)))
+                    found.extend(Place(run=row[0], task=row[1], index=row[2], why=row[3]) for row in rows)
+            except sqlite3.OperationalError:  # its time was up
+                return found, False
+            finally:
+                self._connection.set_progress_handler(None, 0)
+        return found, True
 
     def parted(self, base: str, other: str) -> Parted:
         """Return how many tasks that both runs have were solved by whom."""

@@ -118,7 +118,7 @@ def _whole(link: str, address: str) -> str:
 
 
 def _is_wanted(address: str, source: str, *, trajectories: bool) -> bool:
-    if address.startswith("/static/"):
+    if address.startswith(("/static/", "/search")):
         return False
     query = dict(parse_qsl(address.partition("?")[2]))
     match query.get("tab"):
