@@ -38,6 +38,8 @@ SETTINGS: dict[str, Any] = {
     "distributed.worker.http.routes": [],
     # Sandboxes have limits of their own, and Dask does not see them.
     **{f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause", "terminate")},
+    # An answer that lies on a node that died is given up so soon, and made again.
+    "distributed.comm.timeouts.connect": "10 s",
     # A node that died is begun again so soon.
     "distributed.deploy.lost-worker-timeout": "5 s",
 }
