@@ -4,7 +4,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import correlation
 
-from groundup.reports.document import AttemptRow, PairedFigure, RunComparison, RunReport, TaskPair, Unpaired
+from groundup.reports.document import (
+    EARLIER,
+    AttemptRow,
+    PairedFigure,
+    RunComparison,
+    RunReport,
+    TaskPair,
+    Unpaired,
+)
 from groundup.reports.statistics import Power, holm, mean_interval, power, sign_flips, standard_error
 from groundup.reports.views import percent
 
@@ -49,7 +57,7 @@ def compare(base: RunReport, other: RunReport, difference: float | None = None) 
 
 
 def _figures(base: RunReport, other: RunReport) -> Iterator[PairedFigure]:
-    names = sorted({name for run in (base, other) for row in run.attempts for name in row.scores})
+    names = sorted({name for run in (base, other) for row in run.attempts for name in row.scores} - {EARLIER})
     values: dict[str, Value] = {"score": _counted, "solved": _solved, **{name: _named(name) for name in names}}
     for name, value in values.items():
         figure = _figure(name, _means(base, value), _means(other, value))

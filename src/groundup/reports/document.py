@@ -64,6 +64,8 @@ class AttemptCounts(Record):
     owed: int
 
 
+EARLIER = "all_passed"
+"""A further score in verdicts of earlier versions: what `solved` says."""
 ATTEMPTED = "mean score of what was attempted"
 """The name of the figure that is the headline's twin where everything was attempted."""
 

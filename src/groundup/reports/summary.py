@@ -11,7 +11,7 @@ from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.reports.comparison import compare, corrected, task_means
-from groundup.reports.document import ATTEMPTED, AttemptCounts, AttemptRow, Figure, Report, RunReport
+from groundup.reports.document import ATTEMPTED, EARLIER, AttemptCounts, AttemptRow, Figure, Report, RunReport
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
     all_of,
@@ -28,8 +28,6 @@ from groundup.suites.base import Results, Summary
 
 Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
 """What a run's suite makes of it."""
-_EARLIER = "all_passed"
-"""In verdicts of earlier versions: what `solved` says."""
 _RANKED_FROM = 3
 """Two runs have a comparison."""
 
@@ -210,7 +208,7 @@ def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], att
     graded = [row for row in rows if row.standing == "graded"]
     if not any(row.standing in ("tampered", "not_attempted") for row in rows):  # of these no points are known
         figures.append(_points([row.score for row in graded if row.score]))
-    for name in sorted({name for row in graded for name in row.scores} - {_EARLIER}):
+    for name in sorted({name for row in graded for name in row.scores} - {EARLIER}):
         named = _by_task((row.task, row.counted_as(name)) for row in rows)
         figures.append(_mean(name, named, "where a task has it; what was not attempted or tampered with counts 0"))
     return tuple(figures)

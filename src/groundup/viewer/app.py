@@ -25,7 +25,16 @@ from groundup.domain.version import __version__
 from groundup.reports.page import STYLE
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
-from groundup.reports.views import between, evidence_views, figures_view, paper_views, percent, share, views_of
+from groundup.reports.views import (
+    between,
+    evidence_views,
+    figures_view,
+    paper_views,
+    percent,
+    share,
+    views_of,
+    words,
+)
 from groundup.runs.exporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
@@ -107,6 +116,7 @@ class Viewer:
             percent=percent,
             plain=evidence.plain,
             printable=printable,
+            words=words,
             part=_part,
             own=_own,
             size=_size_words,
