@@ -104,8 +104,8 @@ def _files(problem: InstanceProblem, mistake: Mistake | None) -> Iterator[str]:
 def settled(folder: Path, begin: Callable[[], groundup.Run], settings: Settings) -> None:
     """Begin the run in *folder*, or finish what it owes. Ends the program where it still owes something."""
     run = groundup.resume(folder, settings=settings) if folder.is_dir() else begin()
-    if run.owed:
-        raise SystemExit(f"{folder} owes {run.owed} attempts: run the same command again")
+    if left := run.owed + run.ungraded:
+        raise SystemExit(f"{folder} owes {left} attempts: run the same command again")
 
 
 def make(
