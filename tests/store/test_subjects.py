@@ -1,0 +1,27 @@
+"""Whose submissions a run has, by its configuration."""
+
+from groundup.domain.subjects import Subject
+from groundup.store.records import RunConfiguration
+
+
+def of(**submissions: object) -> Subject:
+    """Return the subject of a run whose submissions are recorded so."""
+    return RunConfiguration.model_validate({"suite": "toy", "submissions": submissions}).subject
+
+
+def test_who_made_submissions_stays_known() -> None:
+    """Regraded and ablated submissions have the names of who made them, and say what was done to them."""
+    made = {"agent": "loop", "model": "m1", "settings": {"turns": 9}}
+    settings = {"turns": 9, "regraded": "first"}
+    again = of(kind="regraded", path="/runs/first", subject=made)
+    assert again == Subject(agent="loop", model="m1", settings=settings)
+    changed = of(
+        kind="ablated", path="/p", agent_name="loop", model_name="m1", ablation="without-fakes", run="first"
+    )
+    assert changed.settings == {"ablation": "without-fakes", "ablated run": "first"}
+    assert (changed.agent, changed.model) == ("loop", "m1")
+
+
+def test_regrades_of_earlier_versions_are_read() -> None:
+    """They did not say whose the submissions were."""
+    assert of(kind="run", path="/runs/first") == Subject(agent="regrade", settings={"run": "/runs/first"})
