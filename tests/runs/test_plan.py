@@ -10,7 +10,9 @@ from groundup.runs import api
 from groundup.runs.plan import left_out_notice
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
+from groundup.suites.nl2repobench.suite import create
 from tests.runs.configurations import SUITE, TWO, evaluation, oracle
+from tests.runs.toy import ToySuite
 
 Predict = Callable[[Mapping[str, str]], Predictions]
 
@@ -39,6 +41,19 @@ def test_unknown_suites_and_graders_are_answered_with_the_choices(settings: Sett
         api.plan(changed(oracle(), grader="strikt"), settings)
     with pytest.raises(UsageError, match="unknown suite"):
         api.plan(oracle("nonesuch"), settings)
+
+
+def test_fixed_sets_of_tasks_are_run_by_name(settings: Settings) -> None:
+    """A leaderboard's `full` is all that some machine can grade, `lite` a draw of it that never changes."""
+    suite = create(settings)
+    sets = suite.task_sets()
+    assert sets["full"] == sorted({task.id for task in suite.tasks()} - suite.blocked().keys())
+    assert (len(sets["lite"]), sets["lite"]) == (20, create(settings).task_sets()["lite"])
+    assert set(sets["lite"]) < set(sets["full"])
+    assert ToySuite(39).task_sets().keys() == {"full"}
+    assert api.plan(changed(oracle(SUITE), tasks=("full",)), settings).planned.tasks == tuple(
+        f"task-{number:04}" for number in range(20)
+    )
 
 
 def test_nothing_left_to_do_is_an_error(settings: Settings) -> None:
