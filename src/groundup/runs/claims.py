@@ -100,7 +100,8 @@ def _faults_of_plan(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine],
         if name not in every or config.pinned.get(f"task {name}") not in _digests(every[name])
     ]
     if others:
-        yield f"the suite here has other content for {_some(others)}; grade the run again and pack it"
+        advice = f"`groundup data pull {suite.name}`, or grade the run again with this version and pack it"
+        yield f"the suite here has other content for {_some(others)}: {advice}"
     keys = set(planned.keys)
     if beyond := [str(key) for key in lines if key not in keys]:
         yield f"it has verdicts on what it did not plan: {_some(beyond)}"
