@@ -1,7 +1,7 @@
 """How many fresh repositories become valid DI-Bench instances: `python -m benchmarks.fresh_yield`.
 
     python -m benchmarks.fresh_yield draw AVAILABLE --seed 20261125   the order in which repositories are asked for
-    python -m benchmarks.fresh_yield run --out FOLDER [-k 3] [-j 2]   make and validate every instance, unattended
+    python -m benchmarks.fresh_yield run --out FOLDER [-k 3]          make and validate every instance, unattended
     python -m benchmarks.fresh_yield table --out FOLDER               the table of benchmarks/README.md
 
 The frame is Debian 12: packages `python3-*`, `node-*` and `librust-*` whose Homepage is a repository on GitHub
@@ -29,6 +29,7 @@ from typing import Any
 SAMPLES = Path(__file__).parent / "samples" / "fresh_repositories.jsonl"
 PREFIXES = {"python": "python3-", "javascript": "node-", "rust": "librust-"}
 MAKING_S = 300
+VALIDATING_S = 3600
 _PAGE = re.compile(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?(?:[/#].*)?")
 
 
@@ -76,54 +77,66 @@ def make(sample: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"repository": sample["repository"], "made": code == 0, "said": (wanted or [said.strip()[-300:]])[0]}
 
 
-def run(out: Path, times: int, jobs: int) -> None:
-    """Make all instances, then validate them in one command."""
+def run(out: Path, times: int) -> None:
+    """Make all instances, then validate each within its time."""
     folder = out / "fresh"
-    kept = out / "made.jsonl"
     out.mkdir(parents=True, exist_ok=True)
-    known = {one["repository"] for one in _lines(kept)}
+    known = {one["repository"] for one in _lines(out / "made.jsonl")}
     for sample in read_samples():
         if sample["repository"] not in known:
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(make(sample, folder)) + "\n")
+            _keep(out / "made.jsonl", make(sample, folder))
     print(groundup("data", "pull", "dibench@fresh", "--from", str(folder))[1].strip())
-    arguments = ["curate", "validate", "dibench@fresh", "-k", str(times), "-j", str(jobs), "--json"]
-    with (out / "validated.json").open("w", encoding="utf-8") as file:
-        subprocess.run([sys.executable, "-m", "groundup", *arguments], stdout=file, check=False)
+    done = {one["repository"] for one in _lines(out / "validated.jsonl")}
+    for one in _lines(out / "made.jsonl"):
+        if one["made"] and one["repository"] not in done:
+            _keep(out / "validated.jsonl", validate(one["repository"], times))
+
+
+def validate(repository: str, times: int) -> dict[str, Any]:
+    """Validate one instance; return how it stands."""
+    task = repository.replace("/", "_")
+    _, said = groundup(
+        "curate", "validate", "dibench@fresh", "--tasks", task, "-k", str(times), "--json", timeout_s=VALIDATING_S
+    )
+    found = re.search(r"^\{.*^\}", said, re.DOTALL | re.MULTILINE)
+    told = json.loads(found[0])["tasks"][0] if found else {"standing": "not measured", "why": said.strip()[-200:]}
+    return {"repository": repository, "standing": told["standing"], "why": told["why"], "times": times}
 
 
 def table(out: Path) -> Iterator[str]:
     """Yield the table: counts, then a line for each repository that did not become a valid instance."""
     made = {one["repository"]: one for one in _lines(out / "made.jsonl")}
-    document = json.loads((out / "validated.json").read_text(encoding="utf-8"))
-    validated = {one["task"]: one for one in document["tasks"]}
+    validated = {one["repository"]: one for one in _lines(out / "validated.jsonl")}
     rows = []
-    counts: dict[str, list[int]] = {language: [0, 0, 0] for language in PREFIXES}
+    counts = {language: [0, 0, 0, 0] for language in PREFIXES}
     for sample in read_samples():
-        one = made[sample["repository"]]
-        found = validated.get(sample["repository"].replace("/", "_"))
-        standing = found["standing"] if found else "not made"
-        printed = found["why"] if found else one["said"]
-        counts[sample["language"]][0] += 1
-        counts[sample["language"]][1] += not sample.get("outside", False)
-        counts[sample["language"]][2] += standing == "valid"
-        if standing != "valid":
-            told = printed.replace("|", "\\|").replace(sample["repository"].replace("/", "_"), "it")
-            agrees = {True: "yes", False: "**no**", None: "?"}[sample.get("agrees")]
-            rows.append(
-                f"| {sample['repository']} | {standing} | {sample.get('cause', '?')} | {told[:160]} | {agrees} |"
-            )
-    yield "| language | drawn | test job and run-time dependencies | valid |"
-    yield "|---|---:|---:|---:|"
-    for language, numbers in [
-        *counts.items(),
-        ("all", [sum(column) for column in zip(*counts.values(), strict=True)]),
-    ]:
-        yield f"| {language} | {numbers[0]} | {numbers[1]} | {numbers[2]} |"
+        name = sample["repository"]
+        one = validated.get(name, {"standing": "not made", "why": made[name]["said"]})
+        if made[name]["made"] and name not in validated:
+            one = {"standing": "not measured", "why": ""}
+        numbers = counts[sample["language"]]
+        for at, counted in enumerate((
+            True, not sample.get("outside"), one["standing"] != "not measured", one["standing"] == "valid",
+        )):  # fmt: skip
+            numbers[at] += counted and (at == 0 or not sample.get("outside"))
+        if one["standing"] not in ("valid", "not measured"):
+            told = one["why"].replace("|", "\\|").replace(name.replace("/", "_"), "it")
+            agrees = {"True": "yes", "False": "**no**"}.get(str(sample.get("agrees")), "?")
+            rows.append(f"| {name} | {one['standing']} | {sample.get('cause', '?')} | {told[:200]} | {agrees} |")
+    yield "| language | drawn | test job and run-time dependencies | of these measured | valid |"
+    yield "|---|---:|---:|---:|---:|"
+    every = [sum(column) for column in zip(*counts.values(), strict=True)]
+    for language, numbers in [*counts.items(), ("all", every)]:
+        yield f"| {language} | {' | '.join(map(str, numbers))} |"
     yield ""
     yield "| repository | standing | true cause, found by hand | printed cause | agree |"
     yield "|---|---|---|---|---|"
     yield from rows
+
+
+def _keep(path: Path, record: Mapping[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -138,14 +151,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=20261125)
     parser.add_argument("--out", type=Path, default=Path("fresh-yield"))
     parser.add_argument("-k", "--times", type=int, default=3)
-    parser.add_argument("-j", "--jobs", type=int, default=2)
     asked = parser.parse_args(arguments)
     if asked.what == "draw":
         for language, repository in drawn(asked.available.read_text(encoding="utf-8"), asked.seed):
             print(language, repository)
     elif asked.what == "run":
         os.environ.setdefault("GROUNDUP_CI_TIMEOUT_S", "600")
-        run(asked.out, asked.times, asked.jobs)
+        run(asked.out, asked.times)
     else:
         print("\n".join(table(asked.out)))
 
