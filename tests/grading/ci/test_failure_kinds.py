@@ -188,6 +188,12 @@ def _kind(result: JobResult) -> FailureKind:
             "AttributeError: install_layout",
         ),
         (
+            "error: could not execute process `sccache rustc -vV` (never executed)\n\nCaused by:\n"
+            "  No such file or directory (os error 2)",
+            "PROGRAM",
+            "error: could not execute process `sccache rustc -vV` (never executed)",
+        ),
+        (
             "npm error code E404\nnpm error 404 Not Found - GET http://x/nope - no such package\nnpm error 404",
             "NOT_FOUND",
             "npm error 404 Not Found - GET http://x/nope - no such package",

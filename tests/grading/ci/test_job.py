@@ -154,8 +154,11 @@ async def test_nothing_runs_before_obstacles_are_reported(tmp_path: pathlib.Path
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
-async def test_a_job_that_wants_the_lock_file_does_without_it(tmp_path: pathlib.Path) -> None:
-    """Instances hold no lock files: npm, uv and cargo run as if none were asked for, and the record says so."""
+async def test_a_job_does_without_lock_files_and_caches_of_compilers(tmp_path: pathlib.Path) -> None:
+    """Instances hold no lock files: npm, uv and cargo run as if none were asked for, and the record says so.
+
+    sccache runs what it wraps.
+    """
     files = {
         "package.json": '{"name": "x", "version": "1.0.0"}',
         "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n[tool.uv]\npackage = false\n',
@@ -170,6 +173,8 @@ async def test_a_job_that_wants_the_lock_file_does_without_it(tmp_path: pathlib.
         f"{{run: '{cargo}cargo install --locked a; cd locked; cargo t --locked'}}",
         "{run: npm ci --ignore-scripts}",
         "{run: uv sync --frozen --offline && uvx --help > help.txt}",
+        "{uses: mozilla-actions/sccache-action@v0.0.4}",
+        "{run: sccache --start-server && sccache test -f marker, env: {RUSTC_WRAPPER: sccache}}",
         TEST,
     )
     result = await run(tmp_path, workflow, {**files, "marker": ""})

@@ -316,6 +316,7 @@ async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_pa
 
 
 LATE = "failing tests: FAILED tests/test_a.py::test_b - subprocess.TimeoutExpired: timed out (step 'x' failed)"
+YOUNG = "dependency not found in build: 404 ms [packages until 2023-01-01: ms has releases from 2024-04-25 on]"
 WRONG = "failing tests: FAILED tests/test_a.py::test_b - assert 1 == 2 (step 'pytest --timeout 9' failed)"
 
 
@@ -336,6 +337,7 @@ WRONG = "failing tests: FAILED tests/test_a.py::test_b - assert 1 == 2 (step 'py
         ("oracle", "timeout", 0.0, ["why", "why"], "not executed", 2),
         ("nop", "timeout", 0.0, ["why", "why"], "not executed", 3),
         ("oracle", "network", 10.0, ["no route"], "not executed", 1),
+        ("oracle", "dependency not found in build", 10.0, [YOUNG], "not executed", 1),
     ],
 )
 async def test_a_busy_machine_disproves_nothing(

@@ -90,6 +90,10 @@ _OF_VERSIONS = frozenset({
 })  # fmt: skip
 
 
+HIDES = "[packages until "
+"""Begins what is said of hidden packages."""
+
+
 def with_hidden(failure: JobFailure, hidden: Mapping[str, str], cutoff: str | None) -> JobFailure:
     """Return *failure* with both dates where its line names a package of which the cut-off hides releases."""
     line = failure.evidence.lower().replace("_", "-")
@@ -97,9 +101,7 @@ def with_hidden(failure: JobFailure, hidden: Mapping[str, str], cutoff: str | No
     if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
         return failure
     told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
-    return failure.model_copy(
-        update={"evidence": f"{failure.evidence[:200]} [packages until {cutoff[:10]}: {told}]"}
-    )
+    return failure.model_copy(update={"evidence": f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}]"})
 
 
 def explained(output: str, *, in_tests: bool) -> JobFailure | None:

@@ -18,7 +18,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.grading.bench import Bench
-from groundup.grading.ci.failure_kinds import FailureKind
+from groundup.grading.ci.failure_kinds import HIDES, FailureKind
 from groundup.grading.last_words import speaks_of_time
 from groundup.sandbox.deadlines import Starvation, starvation_noted
 from groundup.settings import Settings
@@ -221,6 +221,8 @@ def _end_of(last: TryRecord, whose: str, number: int) -> tuple[Standing, str] | 
         return "invalid", f"the masked repository passes (try {number + 1})"
     if last.failure == FailureKind.NETWORK:
         return "not executed", f"the original wants the network, which no job has here: {last.reason}"
+    if HIDES in last.reason:
+        return "not executed", f"the original wants what the cut-off hides (see ci_exclude_newer): {last.reason}"
     return "invalid", f"the original fails (try {number + 1}): {last.reason}".rstrip(": ")
 
 
