@@ -396,3 +396,27 @@ def test_a_static_site_works_from_a_disk(browser: "Browser", runs: Path, tmp_pat
             page.keyboard.press("ArrowRight")
         assert page.url.endswith("/base/three.0/index.html")
         assert window.said == []
+
+
+def test_a_page_that_is_made_anew_keeps_one_s_place(browser: "Browser", tmp_path: Path) -> None:
+    """Where it was scrolled, what was opened and what was chosen; what somebody types is not taken away."""
+    words: dict[str, list[Word]] = {f"task-{number:02}": [(1, 2)] for number in range(60)}
+    config, lines = run_of("live", words | {"last": ["owed"]})
+    with served(tmp_path) as place, Window(browser, viewport={"width": 390, "height": 700}) as window:
+        page = window.page
+        with RunWriter.create(tmp_path / "live", config) as writer:
+            *early, late = lines.values()
+            for line in early:
+                writer.record(line, [], {})
+            page.goto(f"{place}/run/live")
+            link = page.get_by_role("link", name="task-30", exact=True)
+            link.focus()
+            page.evaluate("window.scrollTo(0, 1500); window.mine = 1")
+            before = page.evaluate("window.scrollY")
+            writer.record(late, [], {})
+            page.get_by_text(", 1 left").wait_for()
+            assert page.evaluate("window.mine") == 1, "the page was loaded again"
+            assert abs(page.evaluate("window.scrollY") - before) < 50
+            assert link.evaluate("element => element === document.activeElement")
+        page.get_by_text("at work").wait_for(state="detached")
+        assert window.said == []

@@ -39,12 +39,15 @@ from groundup.runs.exporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
+from groundup.store.judgements import read_judgements
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
 from groundup.viewer import evidence
 from groundup.viewer.index import RunIndex, RunSummary
+from groundup.viewer.progress import under_way
 from groundup.viewer.searching import HITS, search_files
 
+RUNS_SHOWN = 100
 TASKS_SHOWN = 200
 TESTS_SHOWN = 200
 LOST_SHOWN = 10
@@ -174,8 +177,24 @@ class Viewer:
         return self._html("missing.html", 404, what=what)
 
     def _runs(self, request: Request) -> Response:
-        runs = self.index.runs()
-        return self._html("runs.html", runs=runs, folder=str(self.settings.output.absolute()))
+        wanted, order = (request.query_params.get(name, "") for name in ("q", "sort"))
+        every = self.index.runs()
+        runs = [run for run in every if not wanted or wanted.lower() in _described(run)]
+        if order in _ORDERS:  # the newest first among equals, as the index has them
+            runs.sort(key=_ORDERS[order])
+        first = _number(request.query_params.get("first"))
+        return self._html(
+            "runs.html",
+            runs=runs[first : first + RUNS_SHOWN],
+            total=len(runs),
+            every=len(every),
+            first=first,
+            pages=evidence.pages(len(runs), first, RUNS_SHOWN),
+            wanted=wanted,
+            order=order,
+            orders=_ORDERS,
+            folder=str(self.settings.output.absolute()),
+        )
 
     def _run(self, request: Request) -> Response:
         found = self.index.run(request.path_params["run"])
@@ -190,6 +209,7 @@ class Viewer:
             run=found,
             report=found.report,
             fleet=self._fleet(found),
+            under_way=under_way(self.settings.output / found.name, found.report) if found.working else None,
             figures=figures_view(found.report),
             tasks=tasks,
             total=total,
@@ -239,7 +259,7 @@ class Viewer:
             "tests": _tests,
             "logs": _logs,
         }
-        values = parts.get(tab, _why)(attempt, request)
+        values = parts.get(tab, self._why)(attempt, request)
         before, after = self.index.neighbours(run, task)
         others = self.index.elsewhere(run, task) if tab not in parts else []
         better = max((one for one in others if not one.same), key=lambda one: one.mean, default=None)
@@ -259,6 +279,18 @@ class Viewer:
             live=row.standing in ("owed", "made") and is_held(folder.path),
             **values,
         )
+
+    def _why(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+        """Return what was lost, and what judges say; a damaged file of judgements says so itself."""
+        run, task, number = (request.path_params[name] for name in ("run", "task", "number"))
+        key, opinions, lacking = AttemptKey(task=task, index=number), {}, ""
+        try:
+            for one in read_judgements(self.settings.output / run):
+                if one.attempt == key:
+                    opinions[one.of, one.judge, one.question] = one
+        except UsageError as error:
+            lacking = str(error)
+        return {**_lost(attempt, request), "opinions": list(opinions.values()), "unjudged": lacking}
 
     def _instruction(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return what was asked, as this machine's data of the suite has it."""
@@ -449,7 +481,7 @@ def _size(path: Path) -> str:
         return json.dumps({"bytes": 0})
 
 
-def _why(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+def _lost(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     tests = attempt.tests()
     lost = [test for test in tests if test.lost]
     said = evidence.excerpts(attempt) if lost else {}
@@ -499,6 +531,24 @@ def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     return {"tries": evidence.by_try(names), "path": path, "piece": piece, "size": evidence.LOG_BYTES}
 
 
+def _score_of(run: RunSummary) -> float:
+    value = run.report.headline.score.value if run.report else None
+    return -1.0 if value is None else value
+
+
+def _cost_of(run: RunSummary) -> float:
+    cost = run.report.effort.cost_usd if run.report and run.report.effort else None
+    return -1.0 if cost is None else cost
+
+
+_ORDERS: Mapping[str, Callable[[RunSummary], Any]] = {
+    "highest score": lambda run: -_score_of(run),
+    "lowest score": _score_of,
+    "highest cost": lambda run: -_cost_of(run),
+    "name": lambda run: run.name,
+    "suite": lambda run: (run.report.suite if run.report else "", run.name),
+}
+"""How the first page can be sorted, besides the newest first."""
 _SEARCH_S = 0.2
 """For tasks and reasons; tests and trajectories have a time of their own."""
 

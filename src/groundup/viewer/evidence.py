@@ -34,6 +34,8 @@ TURNS_LISTED = 60
 _SUMMED_UP = 400
 """Characters of a call and of its result where turns stand side by side."""
 _TRY = re.compile(r"logs/try-(\d{1,6})/")
+CHECK_LOG = "logs/check.txt"
+"""Of runs beside the one that counts, such as with tests that are made to fail: no test failed as it says."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))|\r(?=\n)")
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
@@ -450,7 +452,7 @@ def excerpts(attempt: AttemptFolder) -> dict[str, Excerpt]:
     """Return the part of the counted try's logs about each test, by pytest's name of it."""
     found: dict[str, Excerpt] = {}
     for name in logs(attempt):
-        if not name.path.startswith("logs/") or _TRY.match(name.path):
+        if not name.path.startswith("logs/") or _TRY.match(name.path) or name.path == CHECK_LOG:
             continue
         data, _, _ = _read(attempt.logs, name.path.removeprefix("logs/"), 0, _SECTIONS_WITHIN) or (b"", 0, 0)
         heads = list(_SECTION.finditer(data))
@@ -483,6 +485,8 @@ def by_try(names: Sequence[FileName]) -> list[tuple[str, list[FileName]]]:
             place = (0, "agent")
         else:
             place = (int(kept[1]), f"try {kept[1]}, repeated") if kept else (10**9, "the try that counts")
+        if name.path == CHECK_LOG:
+            place = (10**9 - 1, "checks of the count, with changed tests")
         found.setdefault(place, []).append(name)
     return [(heading, found[order, heading]) for order, heading in sorted(found)]
 

@@ -1,4 +1,4 @@
-// Arrow keys turn pages and steps; a run at work reloads its page when its verdicts change.
+// Arrow keys turn pages and steps; the page of a run at work is made anew when its verdicts change.
 "use strict";
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
@@ -22,6 +22,30 @@ document.addEventListener("keydown", (event) => {
 const address = document.body.dataset.events;
 if (address) {
   const source = new EventSource(address);
-  source.addEventListener("changed", () => location.reload());
-  source.addEventListener("ended", () => { source.close(); location.reload(); });
+  source.addEventListener("changed", () => renew());
+  source.addEventListener("ended", () => { source.close(); renew(); });
+}
+// What the reader had done to the page stays: where it was scrolled, what was opened, chosen and typed.
+async function renew() {
+  const typing = /^(INPUT|SELECT)$/.test(document.activeElement?.tagName ?? "");
+  if (typing) return document.activeElement.addEventListener("blur", renew, { once: true });
+  let text;
+  try {
+    const answer = await fetch(location.href);
+    if (!answer.ok) return;
+    text = await answer.text();
+  } catch { return; } // the server is gone: what was shown last stays
+  const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+  const old = document.querySelector("main");
+  const state = [...old.querySelectorAll("details")].map((one) => one.open);
+  fresh.querySelectorAll("details").forEach((one, at) => { if (at < state.length) one.open = state[at]; });
+  const typed = [...old.querySelectorAll("input")].map((one) => one.value);
+  fresh.querySelectorAll("input[type=search]").forEach((one, at) => { if (typed[at]) one.value = typed[at]; });
+  const here = old.querySelector(".step.here")?.id;
+  if (here) fresh.querySelector(`#${CSS.escape(here)}`)?.classList.add("here");
+  const inner = [...old.querySelectorAll("pre, .wide")].map((one) => [one.scrollTop, one.scrollLeft]);
+  const focused = document.activeElement?.getAttribute("href");
+  old.replaceWith(fresh);
+  fresh.querySelectorAll("pre, .wide").forEach((one, at) => { if (inner[at]) [one.scrollTop, one.scrollLeft] = inner[at]; });
+  if (focused) [...fresh.querySelectorAll("a")].find((one) => one.getAttribute("href") === focused)?.focus({ preventScroll: true });
 }
