@@ -112,6 +112,12 @@ def _kind(result: JobResult) -> FailureKind:
             "/workspace/x/0.sh: line 1: nvm: command not found",
         ),
         ("sh: 1: docker: not found", "PROGRAM", "sh: 1: docker: not found"),
+        (
+            "ImportError while importing test module '/w/tests/test_a.py'.\nE   ImportError: Unable to find zbar "
+            "shared library",
+            "SYSTEM_PACKAGE",
+            "E   ImportError: Unable to find zbar shared library",
+        ),
         ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
         (
             "error: Failed to spawn: `pytest`\n  Caused by: No such file or directory (os error 2)",

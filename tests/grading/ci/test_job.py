@@ -25,6 +25,12 @@ async def test_a_green_job_passes(tmp_path: pathlib.Path) -> None:
     assert "all green" in log_of(result)
 
 
+async def test_a_checkout_of_a_reference_asks_nobody(tmp_path: pathlib.Path) -> None:
+    """Whatever reference a checkout names, the tree is the one that is tested."""
+    result = await run(tmp_path, steps("{uses: actions/checkout@v7, with: {ref: v1.0}}", TEST), {"marker": ""})
+    assert (result.outcome, result.reason) == (JobOutcome.PASSED, "")
+
+
 async def test_a_red_job_fails_with_its_step(tmp_path: pathlib.Path) -> None:
     """The failed step and its output are reported, and later steps are not reached."""
     result = await run(tmp_path, steps(CHECKOUT, TEST, "run: echo never"))

@@ -44,6 +44,7 @@ _LINTERS = (
 )
 """Actions that check style or advisories: their results depend on their own release, hardly on dependencies."""
 STAND_INS: Mapping[str, str] = {
+    "actions/checkout": "nothing",
     "actions/setup-python": "python",
     "actions/setup-node": "node",
     "actions/setup-dotnet": "dotnet",
@@ -363,7 +364,7 @@ class _Looking:
         elif (action := parse_uses(uses)) is None:
             self._tell("action", f"{uses} cannot be understood")
         elif action.name.lower() == CHECKOUT:
-            self._checkout(placed)
+            self._checkout(placed, action)
         elif stub_of(action) is None:
             self._tell("action", why_unsupported(action))
         else:
@@ -372,7 +373,9 @@ class _Looking:
             for why in misunderstood(action, given):
                 self._tell("action", why)
 
-    def _checkout(self, placed: PlacedStep) -> None:
+    def _checkout(self, placed: PlacedStep, action: Action) -> None:
+        # act does a checkout itself, but asks GitHub for the action where a reference is named.
+        self.actions.append(action)
         inputs = placed.step.inputs
         other = placed.contexts.text(inputs.get("repository", ""))
         if other != "" and "github.repository" not in inputs.get("repository", ""):
