@@ -156,7 +156,8 @@ def test_a_comparison_has_a_grid_of_tasks_and_runs(client: TestClient) -> None:
     """Each score leads to its attempts; a filter narrows the tasks."""
     page = client.get("/compare?run=base&run=other&q=tw").text
     assert "1 task:" in words(page)
-    grid = page[page.index('<table class="grid"') :]
+    start = page.index('<table class="grid"')
+    grid = page[start : page.index("</table>", start)]
     assert '<a href="/run/base/task/two">100.0 %</a>' in grid
     assert '<a href="/run/other/task/two">50.0 %</a>' in grid
     assert "/task/one" not in grid
