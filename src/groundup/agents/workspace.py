@@ -375,7 +375,8 @@ async def _environment(
     for base, (lines, pip) in itertools.product(bases, variants):
         present = {_name(line) for line in base.requirements}
         more = (line for line in lines if _name(line) not in present)
-        update = {"requirements": (*base.requirements, *more), "with_pip": pip}
+        # Our tools are newer than the date at which a recipe's packages were looked up; all are pinned by hash.
+        update = {"requirements": (*base.requirements, *more), "with_pip": pip, "exclude_newer": None}
         request = base.model_copy(update=update)
         environment = await assignment.builder.python(request)
         if not await brings_copies(environment.layer.path, withheld, assignment.original):
