@@ -281,3 +281,15 @@ async def test_another_python_than_the_images_has_pip_and_pytest_only(tmp_path: 
     async with open_workspace(given, Furnishing(python="3.12")) as place:
         assert place.tools.sentence == ""
     assert not any(line.startswith("attrs") for line in builder.requests[0].requirements)
+
+
+@pytest.mark.end_to_end
+async def test_programs_see_the_processors_and_the_memory_that_there_are(
+    tmp_path: Path, provider: SandboxProvider
+) -> None:
+    """What plans by the machine's size, such as a test runner with workers, is not misled."""
+    if provider.name != "bubblewrap":
+        pytest.skip("only bubblewrap's sandboxes show the limit of memory")
+    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+        told = await place.run(Command(argv=("sh", "-c", "nproc; grep MemTotal /proc/meminfo")))
+    assert told.stdout.split() == [b"1", b"MemTotal:", str(a_task().limits.memory_mb * 1024).encode(), b"kB"]

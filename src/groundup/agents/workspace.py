@@ -11,6 +11,7 @@ and registries that refuse the names under which the task's original is publishe
 
 import importlib.resources
 import itertools
+import math
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -270,6 +271,7 @@ async def _spec(
     assignment: Assignment, wanted: Furnishing, tools: LanguageTools
 ) -> tuple[SandboxSpec, LanguageTools]:
     """Return the sandbox, with a virtual environment and a home that the agent may change, and what is in it."""
+    limits = wanted.limits or assignment.task.limits
     names = python_names(assignment.task, assignment.withheld)
     environment, request = await _environment(assignment, wanted, names)
     has_pip, image = request.with_pip, assignment.environment
@@ -283,10 +285,11 @@ async def _spec(
         uv = () if has_pip else _uv_as_pip(environment, prefix)
         shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *uv)
         own = Mount(source=prefix, target=PREFIX, writable=True), Mount(source=home, target=HOME, writable=True)
-        return (*shown, *own, *hiding(names, shown, assignment.scratch))
+        memory = _memory(limits, assignment) if assignment.provider.name == "bubblewrap" else ()
+        return (*shown, *own, *memory, *hiding(names, shown, assignment.scratch))
 
     mounts = await in_thread(laid_out)
-    limits = wanted.limits or assignment.task.limits
+    processors = str(max(1, math.ceil(limits.cpus)))
     spec = SandboxSpec(
         workspace=assignment.workspace,
         mounts=mounts,
@@ -296,6 +299,9 @@ async def _spec(
             "PIP_NO_CACHE_DIR": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_NO_INPUT": "1",
+            # nproc, Python from 3.13 on and numeric libraries take these; all else sees the machine's processors.
+            "OMP_NUM_THREADS": processors,
+            "PYTHON_CPU_COUNT": processors,
             "PAGER": "cat",
             "GIT_PAGER": "cat",
             **environment.environment,
@@ -307,6 +313,15 @@ async def _spec(
         label=assignment.label,
     )
     return spec, tools
+
+
+def _memory(limits: Limits, assignment: Assignment) -> tuple[Mount, ...]:
+    """Return what shows the limit as the machine's memory, to `free` and to whoever reads /proc/meminfo."""
+    place, size = assignment.scratch / "meminfo", f"{limits.memory_mb * 1024} kB"
+    told = {"MemTotal": size, "MemFree": size, "MemAvailable": size}
+    nothing = dict.fromkeys(("Buffers", "Cached", "SReclaimable", "Shmem", "SwapTotal", "SwapFree"), "0 kB")
+    place.write_text("".join(f"{name + ':':<16}{value:>12}\n" for name, value in {**told, **nothing}.items()))
+    return (Mount(source=place, target="/proc/meminfo"),)
 
 
 def task_python(task: Task) -> str:

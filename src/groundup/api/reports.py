@@ -264,7 +264,7 @@ def _results(folder: RunFolder) -> Results:
         name=config.run_id,
         created_at=config.created_at,
         subject=config.configuration.subject,
-        origin=getattr(submissions, "path", None),
+        origin=getattr(submissions, "path", None) or str(folder.path),  # what agents handed in lies in the run
         seconds=(max(ended) - min(began)).total_seconds() if lines else None,
         attempts=tuple(
             AttemptResult(

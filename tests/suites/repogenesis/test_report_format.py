@@ -116,12 +116,20 @@ def test_what_the_form_does_not_hold_is_named() -> None:
     assert "2 tasks" in written.notes[0]
 
 
-def test_several_attempts_have_no_place_in_it() -> None:
-    """A run with more than one attempt per task is refused rather than cut."""
+def test_several_attempts_are_an_entry_each() -> None:
+    """Repositories are counted once, averages are over attempts, and what is written is read again."""
     one = results(VERDICTS)
-    twice = AttemptResult(key=AttemptKey(task="eve", index=1), verdict=None)
-    with pytest.raises(UsageError, match="-k 1"):
-        write_report(one.model_copy(update={"attempts": (*one.attempts, twice)}), PROBLEMS)
+    twice = AttemptResult(key=AttemptKey(task="eve", index=1), verdict=VERDICTS["Chatroom"])
+    more = one.model_copy(update={"attempts": (*one.attempts, twice)})
+    single, both = (write_report(found, PROBLEMS) for found in (one, more))
+    before, after = json.loads(single.document), json.loads(both.document)
+    assert after["summary"]["total_repos"] == before["summary"]["total_repos"]
+    assert [row["attempt"] for row in after["results"] if row["repo_name"] == "eve"] == [0, 1]
+    assert "attempt" not in before["results"][0]
+    assert "eve/1 " in both.table
+    read = read_report(both.document, "report.json")
+    assert read is not None
+    assert AttemptKey(task="eve", index=1) in {attempt.key for attempt in read.attempts}
 
 
 def test_the_table_is_the_published_one() -> None:

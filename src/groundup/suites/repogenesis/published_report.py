@@ -63,6 +63,9 @@ class PublishedRepositoryResult(_Foreign):
     build_error: str | None = None
     error: str | None = None
     elapsed_seconds: float = 0.0
+    attempt: int | None = Field(
+        default=None, description="only in reports of groundup's runs with several attempts at a repository"
+    )
 
 
 class PublishedMetadata(_Foreign):
@@ -141,9 +144,9 @@ def averages(results: Sequence[PublishedRepositoryResult]) -> Averages:
     """Return the published summary."""
     python, java = of_language(results, "python"), of_language(results, "java")
     return Averages(
-        total_repos=len(results),
-        python_repos=len(python),
-        java_repos=len(java),
+        total_repos=len({one.repo_name for one in results}),
+        python_repos=len({one.repo_name for one in python}),
+        java_repos=len({one.repo_name for one in java}),
         avg_pass_at_1=pass_at_1(results).rounded,
         avg_api_coverage=api_coverage(results).rounded,
         deployment_success_rate=deployment(results).rounded,
@@ -165,7 +168,7 @@ def summary_table(results: Sequence[PublishedRepositoryResult]) -> str:
     figures = averages(results)
     lines = ["", "=" * WIDTH, "  RepoGenesis Evaluation Results", "=" * WIDTH, ""]
     lines += [_cells("Repo Name", "Lang", "DSR", "Pass@1", "AC"), "-" * WIDTH]
-    lines += [_row(one) for one in sorted(results, key=lambda one: one.repo_name)]
+    lines += [_row(one) for one in sorted(results, key=lambda one: (one.repo_name, one.attempt or 0))]
     lines += [
         "-" * WIDTH,
         f"  Total repos:              {figures.total_repos}",
@@ -189,7 +192,7 @@ def summary_table(results: Sequence[PublishedRepositoryResult]) -> str:
 def _row(one: PublishedRepositoryResult) -> str:
     tests, coverage = one.pass_at_1, one.api_coverage
     return _cells(
-        one.repo_name[:34],
+        one.repo_name[:34] if one.attempt is None else f"{one.repo_name[:30]}/{one.attempt}",
         one.lang,
         "PASS" if one.dsr.success else "FAIL",
         f"{tests.passed}/{tests.total} ({tests.score:.2f})",

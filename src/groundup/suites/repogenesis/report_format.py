@@ -32,7 +32,7 @@ FORMAT = "repogenesis"
 NOT_RUN = "Docker evaluation skipped"
 _EXCEPTION, _DOCKER, _BUILD_FAILED = -99, -2, -3
 _FAILED_ELSEWHERE = (_EXCEPTION, _DOCKER)
-_OPTIONAL = frozenset({"api_coverage", "build_error", "error"})
+_OPTIONAL = frozenset({"api_coverage", "build_error", "error", "attempt"})
 
 
 class PublishedForm(ReportForm):
@@ -55,18 +55,17 @@ class PublishedForm(ReportForm):
 
 
 def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> OwnReport:
-    """Return *results* in the published form. Raises `UsageError` where a task has several attempts."""
-    if any(one.key.index for one in results.attempts):
-        raise UsageError(
-            "the published report holds one attempt per task and this run has more; make a run with `-k 1`"
-        )
+    """Return *results* in the published form, of several attempts at a task an entry each."""
+    several = any(one.key.index for one in results.attempts)
     found = [
-        repository(one.key.task, one.verdict, one.seconds, problems)
-        for one in sorted(results.attempts, key=lambda one: one.key.task)
+        repository(one.key.task, one.verdict, one.seconds, problems).model_copy(
+            update={"attempt": one.key.index if several else None}
+        )
+        for one in sorted(results.attempts, key=lambda one: (one.key.task, one.key.index))
         if one.verdict is not None and one.key.task in problems
     ]
     left_out = [one.key.task for one in results.attempts if one.verdict is None]
-    left_out += [key.task for key in results.owed]
+    left_out = sorted({*left_out, *(key.task for key in results.owed)} - {one.repo_name for one in found})
     metadata = _metadata(results, tuple(sorted(left_out)))
     document = {
         "metadata": metadata.model_dump(mode="json", exclude_none=True, exclude_defaults=True),
@@ -74,6 +73,8 @@ def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> Ow
         "results": [_entry(one) for one in found],
     }
     notes = []
+    if several:
+        notes.append("several attempts at a task: an entry each, and averages over all of them")
     if left_out:
         notes.append(f"not in the results, as published: {len(left_out)} tasks without a verdict or a submission")
     text = json.dumps(document, indent=2, ensure_ascii=False)
@@ -194,7 +195,7 @@ def read_report(document: bytes, name: str) -> Results | None:
     metadata = found.metadata
     try:
         created_at = datetime.fromisoformat(metadata.timestamp)
-        keys = [AttemptKey(task=one.repo_name) for one in found.results]
+        keys = [AttemptKey(task=one.repo_name, index=one.attempt or 0) for one in found.results]
         run_id = checked_name(PurePath(name).stem)
     except (ValueError, UsageError) as error:
         raise UsageError(f"{name}: {error}; is this a report of the published harness?") from error
