@@ -30,6 +30,7 @@ SAMPLES = Path(__file__).parent / "samples" / "fresh_repositories.jsonl"
 PREFIXES = {"python": "python3-", "javascript": "node-", "rust": "librust-"}
 MAKING_S = 300
 VALIDATING_S = 3600
+_ADDRESS = re.compile(r"https?://\S+|(?<=ENOTFOUND )\S+")
 _PAGE = re.compile(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?(?:[/#].*)?")
 
 
@@ -120,7 +121,7 @@ def table(out: Path) -> Iterator[str]:
         )):  # fmt: skip
             numbers[at] += counted and (at == 0 or not sample.get("outside"))
         if one["standing"] not in ("valid", "not measured"):
-            told = one["why"].replace("|", "\\|").replace(name.replace("/", "_"), "it")
+            told = _ADDRESS.sub("<address>", one["why"]).replace("|", "\\|").replace(name.replace("/", "_"), "it")
             agrees = {"True": "yes", "False": "**no**"}.get(str(sample.get("agrees")), "?")
             rows.append(f"| {name} | {one['standing']} | {sample.get('cause', '?')} | {told[:200]} | {agrees} |")
     yield "| language | drawn | test job and run-time dependencies | of these measured | valid |"
