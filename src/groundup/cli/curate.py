@@ -99,7 +99,7 @@ def locate(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.instances import locate_in
+    from groundup.curation.repositories import locate_in
     from groundup.settings import load
 
     found = asyncio.run(locate_in(repository, commit, load(), model, base_url))

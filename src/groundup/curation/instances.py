@@ -18,16 +18,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from groundup.curation.choosing import JobWish, TestJob, chosen_job, hindrance
-from groundup.curation.foreign import foreign_workflows
+from groundup.curation.choosing import JobWish, TestJob, chosen_job
 from groundup.curation.instance_folders import ADVICE, InstanceFolder
-from groundup.curation.locating import Located, located, read_workflows
+from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_of, has_commit
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
-from groundup.environments.git import GitRepository, address_of
 from groundup.episodes.equipment import equipment
 from groundup.grading.bench import Bench
 from groundup.languages import LANGUAGES
@@ -39,109 +36,6 @@ from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.dataset import Instance, InstanceMetadata
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.trees.scratch import scratch_folder
-from groundup.workflows.tree import FolderTree
-
-
-class RepositoryOrigin(NamedTuple):
-    """Where a tree came from."""
-
-    full_name: str | None
-    """`owner/name`, where the address holds it."""
-    commit: str
-    commit_date: str | None = None
-    """When it was committed, RFC 3339."""
-
-
-async def check_out(
-    repository: str, commit: str | None, destination: Path, work: Path, mirror: str | None
-) -> RepositoryOrigin:
-    """Write the tree of *repository* at *commit* (None: its HEAD) into the new folder *destination*.
-
-    *repository* is a folder with a Git history, a Git directory, an address, or `host/owner/name`. *work* is a
-    folder for files in between. Raises `UsageError`, `NetworkError` or `TaskError`.
-    """
-    if repository.startswith(("-", "ext::")):
-        raise UsageError(f"{repository!r} is no repository; name a folder, an address, or host/owner/name")
-    address, is_local = _address(repository, mirror)
-    ours = GitRepository(work / "fetched.git")
-    await ours.create()
-    wanted = commit or await _head(ours, address)
-    await ours.fetch_commit(address, wanted)
-    found = await ours.resolve(wanted)
-    if found is None:
-        raise TaskError(f"{repository} has no commit {wanted}; name another one")
-    await ours.export(found, destination, work)
-    return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found))
-
-
-async def locate_in(
-    repository: str, commit: str | None, settings: Settings, model: str | None = None, base_url: str | None = None
-) -> Located:
-    """Return which job of *repository* runs its tests, and what *model* says (`located`).
-
-    A folder is read as it lies there unless a *commit* is named. Raises what `check_out` raises.
-    """
-    folder = Path(repository).expanduser()
-    is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
-    if folder.is_dir() and not is_bare and commit is None:
-        return _with_hindrances(await located(FolderTree(folder), model, base_url), folder)
-    with scratch_folder("locate") as work:
-        await check_out(repository, commit, work / "tree", work, settings.git_mirror)
-        tree = FolderTree(work / "tree")
-        foreign = await foreign_workflows(read_workflows(tree)[0], work, settings.git_mirror)
-        called = {uses: one.data for uses, one in foreign.items()}
-        return _with_hindrances(await located(tree, model, base_url, called), work / "tree")
-
-
-_PLANNED = 5
-"""How many candidates are looked at for what hinders them here."""
-
-
-def _with_hindrances(found: Located, tree: Path) -> Located:
-    """Return *found* with what keeps the best jobs from being run here."""
-    told = []
-    for candidate in found.candidates[:_PLANNED]:
-        why = hindrance(tree, candidate.workflow, candidate.job, candidate.leg)
-        unknown_yet = candidate.is_dynamic or candidate.through is not None  # an instance has it written out
-        more = (f"cannot be run here: {why}",) if why and not unknown_yet else ()
-        told.append(candidate.model_copy(update={"hindrances": (*candidate.hindrances, *more)}))
-    return found.model_copy(update={"candidates": (*told, *found.candidates[_PLANNED:])})
-
-
-async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:
-    """Whether *commit* is in the history of *repository*, which answered before."""
-    address, _ = _address(repository, mirror)
-    ours = GitRepository(work / "asked.git")
-    await ours.create()
-    try:
-        await ours.fetch_commit(address, commit)
-    except TaskError:
-        return False
-    return True
-
-
-def _address(repository: str, mirror: str | None) -> tuple[str, bool]:
-    """Return where to fetch from, and whether that is a folder of this machine."""
-    local = Path(repository).expanduser()
-    is_local = local.is_dir()
-    is_name = "/" not in repository and ":" not in repository
-    if not local.exists() and (is_name or repository.startswith(("/", "./", "../", "~"))):
-        raise UsageError(f"{repository} is no folder here; name a folder, an address, or host/owner/name")
-    return (str(local.resolve()) if is_local else address_of(repository, mirror)), is_local
-
-
-async def _head(ours: GitRepository, address: str) -> str:
-    answer = await ours.run("ls-remote", "--", address, "HEAD")
-    commit = answer.stdout.decode(errors="replace").split("\t")[0].strip() if answer.ok else ""
-    if not commit:
-        raise UsageError(f"{address} is no Git repository that can be read; name another one, or a commit of it")
-    return commit
-
-
-def _full_name(repository: str, *, is_local: bool) -> str | None:
-    parts = [part for part in repository.removesuffix(".git").replace(":", "/").split("/") if part]
-    return None if is_local or len(parts) < 2 else "/".join(parts[-2:])
-
 
 _NO_END = b"\n\\ No newline at end of file\n"
 
@@ -284,7 +178,7 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
         wish = JobWish(workflow=wanted.workflow, job=wanted.job, leg=wanted.leg)
-        foreign = await foreign_workflows(read_workflows(FolderTree(original))[0], work, settings.git_mirror)
+        foreign = await foreign_of(original, work, settings.git_mirror)
         job = chosen_job(wish, wanted.repository, original, foreign)
         identity = checked_name(wanted.name or _name_of(origin, wanted.repository))
         earlier = target.earlier(wanted.language, identity)
