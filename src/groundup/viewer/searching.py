@@ -35,7 +35,7 @@ class Hit(Record):
     text: str
 
 
-class Found(Record):
+class FoundInFiles(Record):
     """What was found in the files of some attempts, and where to go on."""
 
     hits: tuple[Hit, ...]
@@ -44,7 +44,7 @@ class Found(Record):
     total: int
 
 
-def search_files(index: RunIndex, wanted: str, run: str, first: int, seconds: float = SECONDS) -> Found:
+def search_files(index: RunIndex, wanted: str, run: str, first: int, seconds: float = SECONDS) -> FoundInFiles:
     """Look for *wanted*, whatever its case, in attempts of *run* (empty: of all) from the number *first* on."""
     ends = time.monotonic() + seconds
     hits: list[Hit] = []
@@ -61,7 +61,7 @@ def search_files(index: RunIndex, wanted: str, run: str, first: int, seconds: fl
                 break
         if not places:
             break
-    return Found(hits=tuple(hits), looked_at=place, total=total)
+    return FoundInFiles(hits=tuple(hits), looked_at=place, total=total)
 
 
 def _in_attempt(attempt: AttemptFolder, place: Place, sought: bytes) -> Iterator[Hit]:
