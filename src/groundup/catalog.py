@@ -30,7 +30,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "local": "groundup.environments.local:create",
     },
     "fleet": {
-        "dask": "groundup.fleet.driver:open_fleet",
+        "dask": "groundup.fleet.opening:open_fleet",
     },
     "listing": {
         "nl2repobench": "groundup.suites.nl2repobench.listing:shipped_rows",

@@ -8,40 +8,21 @@ failure of the infrastructure: the attempt is owed again.
 import asyncio
 import logging
 import random
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, fields
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
-from groundup.agents.base import Agent
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError
-from groundup.domain.subjects import Submission
-from groundup.domain.version import __version__
-from groundup.environments.packing import pack_folder
-from groundup.episodes.attempt import Grading, Phase, Room
-from groundup.episodes.records import EpisodeSink, EpisodeSpec
 from groundup.fleet import node
-from groundup.fleet.addresses import FleetAddress, reach, read_address, security, unreached
-from groundup.fleet.agents import Desk, desk_at, identity_of
+from groundup.fleet.addresses import FleetAddress, reach, security, unreached
 from groundup.fleet.extra import distributed
-from groundup.fleet.orders import NodeAnswer, Order, Play, graded_by, made_by, pack_tree, read_answer, unpack_tree
-from groundup.grading.deciding import code_digest
-from groundup.models.cache import for_attempt
-from groundup.models.protocol import ChatModel
-from groundup.runs.fleets import FleetRequest
+from groundup.fleet.orders import NodeAnswer, Order, read_answer
 from groundup.store.records import FleetFile, NodeStanding
-from groundup.store.verdict_cache import VerdictCache
-from groundup.suites.base import Graded
-from groundup.suites.pulling import data_folder, with_data_set
-from groundup.trees.digest import tree_digest
-from groundup.trees.writer import in_thread
 
 LOOK_S = 2.0
 """Between looks at the nodes, for people and for what Dask would keep waiting for ever."""
@@ -53,16 +34,11 @@ _AFTER_FULL = 2
 """To how many further nodes an order goes whose node had no room left on its disk."""
 _ASKED = 3
 """How many nodes another one may ask for a layer."""
-_DATA_BYTES = 256 * 2**20
-"""The most that is sent to nodes of a suite's data, packed; Dask's scheduler keeps it in memory."""
-_GRADING_PINS = ("suite", "grader version", "architecture")
 
 
 class Fleet:
     """A connection to a scheduler whose workers are nodes."""
 
-    desk: Desk | None = None
-    """Where agents on nodes reach the run's model; None where agents are on the driver's machine."""
     data: tuple[str, str] | None = None
     """The suite's data that nodes got from here."""
 
@@ -84,11 +60,6 @@ class Fleet:
         self._sent = 0
         """How many orders are not answered."""
         self._changed = asyncio.Event()
-
-    @property
-    def agents_on_nodes(self) -> bool:
-        """Whether agents work there, too."""
-        return self.desk is not None
 
     @property
     def slots(self) -> dict[str, int]:
@@ -250,24 +221,6 @@ class Fleet:
         if self._workers.keys() <= self._refusing:
             raise MachineError(f"no node can work on this run; the last one was {reply.node}: {why}")
 
-    def graded_there(self, here: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> "RemoteGrading":
-        """Return *here* as nodes do it, with these tools."""
-        common = {one.name: getattr(here, one.name) for one in fields(Grading)}
-        return RemoteGrading(**common, fleet=self, spec=spec, sandbox=sandbox, builder=builder)
-
-    def made_there(
-        self,
-        grading: Grading,
-        sink: EpisodeSink,
-        agent: Agent,
-        chosen: tuple[str, dict[str, JsonValue]],
-        model: ChatModel | None,
-        room: Room,
-    ) -> "PlayingOnNodes":
-        """Return what has *agent*, which the catalog finds by what was *chosen*, make a submission on a node."""
-        assert isinstance(grading, RemoteGrading)
-        return PlayingOnNodes(grading, sink, agent, chosen, model, room)
-
 
 def _name(worker: Mapping[str, Any]) -> str:
     return str(worker["name"])
@@ -290,9 +243,12 @@ def _standing(worker: Mapping[str, Any]) -> NodeStanding:
     return known
 
 
+F = TypeVar("F", bound=Fleet)
+
+
 @asynccontextmanager
-async def connected(address: FleetAddress, warn: Callable[[str], None]) -> AsyncIterator[Fleet]:
-    """Yield the fleet at *address*. Raises what `reach` does."""
+async def connected(address: FleetAddress, warn: Callable[[str], None], kind: type[F]) -> AsyncIterator[F]:
+    """Yield the fleet at *address* as a *kind*. Raises what `reach` does."""
     await reach(address)
     logging.getLogger("distributed").setLevel(logging.ERROR)  # what Dask does again is no warning
     try:
@@ -302,7 +258,7 @@ async def connected(address: FleetAddress, warn: Callable[[str], None]) -> Async
     except (OSError, TimeoutError, ValueError) as error:
         raise unreached(address, error) from error
     async with client:
-        fleet = Fleet(client, address.scheduler, warn)
+        fleet = kind(client, address.scheduler, warn)
         await fleet.register(node.NodePlugin())
         await fleet.look()
         if not fleet.slots:
@@ -314,120 +270,3 @@ async def connected(address: FleetAddress, warn: Callable[[str], None]) -> Async
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-
-
-@asynccontextmanager
-async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> AsyncIterator[Fleet]:
-    """Yield the fleet that a run asks for, whose nodes have the suite's data. What the catalog names."""
-    address = read_address(request.workers)
-    async with connected(address, warn) as fleet, AsyncExitStack() as stack:
-        _, settings = with_data_set(request.suite, request.settings)
-        folder = data_folder(request.suite_name, settings)
-        if folder is not None:
-            place = str(folder.parent.relative_to(request.settings.data))
-            digest, packed = await in_thread(lambda: _packed(folder.parent))
-            if len(packed) <= _DATA_BYTES:
-                fleet.data = (place, digest)
-                await fleet.register(node.DataPlugin(digest, packed))
-            else:
-                warn(
-                    f"the data of {request.suite} is too large to send; nodes need it: `groundup data pull` there"
-                )
-        if request.agents:
-            fleet.desk = await stack.enter_async_context(desk_at(address))
-        yield fleet
-
-
-def _packed(folder: Path) -> tuple[str, bytes]:
-    with tempfile.TemporaryDirectory() as name:
-        pack_folder(folder, Path(name) / "packed")
-        return tree_digest(folder).digest, (Path(name) / "packed").read_bytes()
-
-
-@dataclass(frozen=True)
-class RemoteGrading(Grading):
-    """Grades on a fleet's nodes, which open sandboxes and build layers of their own."""
-
-    fleet: Fleet = field(kw_only=True)
-    spec: EpisodeSpec = field(kw_only=True)
-    sandbox: str = field(kw_only=True)
-    builder: str = field(kw_only=True)
-
-    async def prepare(self, scratch: Path) -> None:
-        """Do nothing: nodes build and fetch by themselves."""
-
-    async def settled(
-        self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
-    ) -> tuple[Graded, bool]:
-        """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
-        archive = await asyncio.to_thread(pack_tree, tree)
-        names = {*_GRADING_PINS, f"grader of {self.task.id}"}
-        pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
-        pinned[f"task {self.task.id}"] = self.task.graded_digest
-        order = await self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=cache is not None)
-        order = order.model_copy(update={"submission": digest})
-        reply, logs = await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
-        return graded_by(reply, logs), reply.cached
-
-    async def grade(self, tree: Path, scratch: Path) -> Graded:
-        """Grade *tree*, such as what an agent hands in before the end."""
-        digest = (await asyncio.to_thread(tree_digest, tree)).digest
-        graded, _ = await self.settled(digest, tree, self.spec.index, scratch, None)
-        return graded
-
-    async def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
-        """Return an order for *spec* that says what a node must have in common with this machine."""
-        await self.inside()  # finds out which image it is, for all nodes
-        images = self.equipment.images
-        return Order(
-            spec=spec,
-            sandbox=self.sandbox,
-            images={} if images is None else images.pins,
-            sandbox_identity=dict(self.equipment.provider.identity()),
-            builder=self.builder,
-            groundup=__version__,
-            code=code_digest(type(self.grader).__module__),
-            use_cache=use_cache,
-        )
-
-
-@dataclass(frozen=True)
-class PlayingOnNodes:
-    """An agent makes the submission on a node. A `SubmissionMaker`."""
-
-    grading: RemoteGrading
-    sink: EpisodeSink
-    agent: Agent
-    chosen: tuple[str, dict[str, JsonValue]]
-    """What the catalog calls the agent, and its options."""
-    model: ChatModel | None
-    room: Callable[[], AbstractAsyncContextManager[None]]
-    phase = Phase.MAKING
-
-    async def make(self, destination: Path, scratch: Path) -> Submission:
-        """Have it made, and write what it is into *destination*."""
-        grading, (name, options) = self.grading, self.chosen
-        fleet, spec = grading.fleet, grading.spec
-        desk = fleet.desk
-        assert desk is not None, "agents are on nodes only where a desk is"
-        model = None if self.model is None else for_attempt(self.model, spec.index)
-        # What the agent submits on the way is graded there, too.
-        reservation_mb = max(self.agent.reservation_mb(grading.task), grading.grader.reservation_mb(grading.task))
-        async with self.room():
-            with (
-                self.sink.trajectory() as trajectory,
-                desk.serving(model, trajectory, self.sink.keep_agent_log) as token,
-            ):
-                play = Play(
-                    agent=name,
-                    options=options,
-                    identity=identity_of(self.agent),
-                    desk=desk.address,
-                    token=token,
-                    model=model and model.name,
-                    context_tokens=model and model.context_tokens,
-                )
-                order = (await grading.order(spec, use_cache=False)).model_copy(update={"play": play})
-                submission, archive = made_by(*await fleet.answer(order, b"", reservation_mb))
-            await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
-        return submission

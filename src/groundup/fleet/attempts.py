@@ -1,0 +1,146 @@
+"""The attempts of a run on a fleet: graded on its nodes, and made there where agents work there, too."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from groundup.agents.base import Agent
+from groundup.domain.subjects import Submission
+from groundup.domain.version import __version__
+from groundup.episodes.attempt import Grading, Phase, Room
+from groundup.episodes.records import EpisodeSink, EpisodeSpec
+from groundup.fleet.agents import Desk, identity_of
+from groundup.fleet.driver import Fleet
+from groundup.fleet.orders import Order, Play, graded_by, made_by, pack_tree, unpack_tree
+from groundup.grading.deciding import code_digest
+from groundup.models.cache import for_attempt
+from groundup.models.protocol import ChatModel
+from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.base import Graded
+from groundup.trees.digest import tree_digest
+from groundup.trees.writer import in_thread
+
+_GRADING_PINS = ("suite", "grader version", "architecture")
+
+
+class RunFleet(Fleet):
+    """The connection of a run."""
+
+    desk: Desk | None = None
+    """Where agents on nodes reach the run's model; None where agents are on the driver's machine."""
+
+    @property
+    def agents_on_nodes(self) -> bool:
+        """Whether agents work there, too."""
+        return self.desk is not None
+
+    def graded_there(self, here: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> "RemoteGrading":
+        """Return *here* as nodes do it, with these tools."""
+        common = {one.name: getattr(here, one.name) for one in fields(Grading)}
+        return RemoteGrading(**common, fleet=self, spec=spec, sandbox=sandbox, builder=builder)
+
+    def made_there(
+        self,
+        grading: Grading,
+        sink: EpisodeSink,
+        agent: Agent,
+        chosen: tuple[str, dict[str, JsonValue]],
+        model: ChatModel | None,
+        room: Room,
+    ) -> "PlayingOnNodes":
+        """Return what has *agent*, which the catalog finds by what was *chosen*, make a submission on a node."""
+        assert isinstance(grading, RemoteGrading)
+        return PlayingOnNodes(grading, sink, agent, chosen, model, room)
+
+
+@dataclass(frozen=True)
+class RemoteGrading(Grading):
+    """Grades on a fleet's nodes, which open sandboxes and build layers of their own."""
+
+    fleet: RunFleet = field(kw_only=True)
+    spec: EpisodeSpec = field(kw_only=True)
+    sandbox: str = field(kw_only=True)
+    builder: str = field(kw_only=True)
+
+    async def prepare(self, scratch: Path) -> None:
+        """Do nothing: nodes build and fetch by themselves."""
+
+    async def settled(
+        self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
+    ) -> tuple[Graded, bool]:
+        """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
+        archive = await asyncio.to_thread(pack_tree, tree)
+        names = {*_GRADING_PINS, f"grader of {self.task.id}"}
+        pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
+        pinned[f"task {self.task.id}"] = self.task.graded_digest
+        order = await self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=cache is not None)
+        order = order.model_copy(update={"submission": digest})
+        reply, logs = await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
+        return graded_by(reply, logs), reply.cached
+
+    async def grade(self, tree: Path, scratch: Path) -> Graded:
+        """Grade *tree*, such as what an agent hands in before the end."""
+        digest = (await asyncio.to_thread(tree_digest, tree)).digest
+        graded, _ = await self.settled(digest, tree, self.spec.index, scratch, None)
+        return graded
+
+    async def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
+        """Return an order for *spec* that says what a node must have in common with this machine."""
+        await self.inside()  # finds out which image it is, for all nodes
+        images = self.equipment.images
+        return Order(
+            spec=spec,
+            sandbox=self.sandbox,
+            images={} if images is None else images.pins,
+            sandbox_identity=dict(self.equipment.provider.identity()),
+            builder=self.builder,
+            groundup=__version__,
+            code=code_digest(type(self.grader).__module__),
+            use_cache=use_cache,
+        )
+
+
+@dataclass(frozen=True)
+class PlayingOnNodes:
+    """An agent makes the submission on a node. A `SubmissionMaker`."""
+
+    grading: RemoteGrading
+    sink: EpisodeSink
+    agent: Agent
+    chosen: tuple[str, dict[str, JsonValue]]
+    """What the catalog calls the agent, and its options."""
+    model: ChatModel | None
+    room: Callable[[], AbstractAsyncContextManager[None]]
+    phase = Phase.MAKING
+
+    async def make(self, destination: Path, scratch: Path) -> Submission:
+        """Have it made, and write what it is into *destination*."""
+        grading, (name, options) = self.grading, self.chosen
+        fleet, spec = grading.fleet, grading.spec
+        desk = fleet.desk
+        assert desk is not None, "agents are on nodes only where a desk is"
+        model = None if self.model is None else for_attempt(self.model, spec.index)
+        # What the agent submits on the way is graded there, too.
+        reservation_mb = max(self.agent.reservation_mb(grading.task), grading.grader.reservation_mb(grading.task))
+        async with self.room():
+            with (
+                self.sink.trajectory() as trajectory,
+                desk.serving(model, trajectory, self.sink.keep_agent_log) as token,
+            ):
+                play = Play(
+                    agent=name,
+                    options=options,
+                    identity=identity_of(self.agent),
+                    desk=desk.address,
+                    token=token,
+                    model=model and model.name,
+                    context_tokens=model and model.context_tokens,
+                )
+                order = (await grading.order(spec, use_cache=False)).model_copy(update={"play": play})
+                submission, archive = made_by(*await fleet.answer(order, b"", reservation_mb))
+            await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
+        return submission

@@ -1,0 +1,48 @@
+"""A run's way into a fleet: the connection, the suite's data for its nodes, and a desk for agents there."""
+
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from groundup.environments.packing import pack_folder
+from groundup.fleet import node
+from groundup.fleet.addresses import read_address
+from groundup.fleet.agents import desk_at
+from groundup.fleet.attempts import RunFleet
+from groundup.fleet.driver import connected
+from groundup.runs.fleets import FleetRequest
+from groundup.suites.pulling import data_folder, with_data_set
+from groundup.trees.digest import tree_digest
+from groundup.trees.writer import in_thread
+
+_DATA_BYTES = 256 * 2**20
+"""The most that is sent to nodes of a suite's data, packed; Dask's scheduler keeps it in memory."""
+
+
+@asynccontextmanager
+async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> AsyncIterator[RunFleet]:
+    """Yield the fleet that a run asks for, whose nodes have the suite's data. What the catalog names."""
+    address = read_address(request.workers)
+    async with connected(address, warn, RunFleet) as fleet, AsyncExitStack() as stack:
+        _, settings = with_data_set(request.suite, request.settings)
+        folder = data_folder(request.suite_name, settings)
+        if folder is not None:
+            place = str(folder.parent.relative_to(request.settings.data))
+            digest, packed = await in_thread(lambda: _packed(folder.parent))
+            if len(packed) <= _DATA_BYTES:
+                fleet.data = (place, digest)
+                await fleet.register(node.DataPlugin(digest, packed))
+            else:
+                warn(
+                    f"the data of {request.suite} is too large to send; nodes need it: `groundup data pull` there"
+                )
+        if request.agents:
+            fleet.desk = await stack.enter_async_context(desk_at(address))
+        yield fleet
+
+
+def _packed(folder: Path) -> tuple[str, bytes]:
+    with tempfile.TemporaryDirectory() as name:
+        pack_folder(folder, Path(name) / "packed")
+        return tree_digest(folder).digest, (Path(name) / "packed").read_bytes()
