@@ -23,7 +23,7 @@ from groundup.api.fleet import join_fleet, look
 from groundup.domain.errors import MachineError, UsageError
 from groundup.fleet.addresses import FleetAddress, parsed, read_address, with_new_keys
 from groundup.fleet.clusters import ssh_nodes
-from groundup.fleet.driver import Fleet
+from groundup.fleet.driver import DaskFleet
 from groundup.fleet.node import MEMORY
 from groundup.fleet.orders import NodeAnswer, Order, pack_answer
 from groundup.runs import api
@@ -203,13 +203,13 @@ def test_a_run_s_folder_shows_its_nodes_while_it_goes_on(
     assert RunFolder(result.folder).fleet() is None
 
 
-def fleet_with(workers: Mapping[str, object], said: Callable[[str], None] = print) -> Fleet:
+def fleet_with(workers: Mapping[str, object], said: Callable[[str], None] = print) -> DaskFleet:
     """Return a connection to a scheduler that has *workers* now."""
 
     async def identity(n_workers: int) -> object:
         return {"workers": dict(workers)}
 
-    return Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", said)
+    return DaskFleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), "tcp://s", said)
 
 
 def a_worker(name: str, slots: int = 1, memory_mb: int = 1000, **metrics: object) -> dict[str, object]:
@@ -247,7 +247,7 @@ async def test_nodes_that_come_go_and_rest_later_are_named() -> None:
     assert said[4:] == ["no node is left; the run waits for one"]
 
 
-class Answering(Fleet):
+class Answering(DaskFleet):
     """Answers orders as one node would that always finds the same in a layer, or something else."""
 
     found = "sha256:1"

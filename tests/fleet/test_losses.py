@@ -24,7 +24,7 @@ from groundup.api.fleet import look
 from groundup.domain.errors import MachineError
 from groundup.domain.version import __version__
 from groundup.fleet.addresses import FleetAddress, read_address, with_new_keys
-from groundup.fleet.driver import Fleet
+from groundup.fleet.driver import DaskFleet
 from groundup.fleet.extra import distributed
 from groundup.fleet.node import NodePlugin
 from groundup.fleet.orders import NodeAnswer
@@ -268,7 +268,8 @@ async def test_an_attempt_that_only_lost_nodes_may_do_is_sent_again() -> None:
             twice.set()
         return SimpleNamespace(result=lambda: asyncio.Event().wait(), release=lambda: None)
 
-    fleet = Fleet(SimpleNamespace(scheduler=SimpleNamespace(identity=identity), submit=submit), "tcp://s", print)
+    scheduler = SimpleNamespace(identity=identity)
+    fleet = DaskFleet(SimpleNamespace(scheduler=scheduler, submit=submit), "tcp://s", print)
     await fleet.look()
     fleet._refused_by(NodeAnswer(node="a", address="tcp://a"), "it is old")
     asked = asyncio.create_task(fleet.answer(an_order(), b"", 0))

@@ -24,7 +24,7 @@ from groundup.fleet.clusters import (
     serve_fleet,
     ssh_nodes,
 )
-from groundup.fleet.driver import Fleet, connected
+from groundup.fleet.driver import DaskFleet, connected
 from groundup.fleet.node import NodeIdentity
 from groundup.runs.scheduler import machine_memory_mb
 
@@ -108,5 +108,5 @@ def look(address: str, sandbox: str) -> list[NodeIdentity]:
 
 
 async def _identities(address: str, sandbox: str) -> list[NodeIdentity]:
-    async with connected(read_address(address), lambda message: None, Fleet) as fleet:
+    async with connected(read_address(address), lambda message: None, DaskFleet) as fleet:
         return await fleet.identities(sandbox)

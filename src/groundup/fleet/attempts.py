@@ -14,7 +14,7 @@ from groundup.domain.version import __version__
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import EpisodeSink, EpisodeSpec
 from groundup.fleet.agents import Desk, identity_of
-from groundup.fleet.driver import Fleet
+from groundup.fleet.driver import DaskFleet
 from groundup.fleet.orders import Order, Play, graded_by, made_by, pack_tree, unpack_tree
 from groundup.grading.deciding import code_digest
 from groundup.models.cache import for_attempt
@@ -27,7 +27,7 @@ from groundup.trees.writer import in_thread
 _GRADING_PINS = ("suite", "grader version", "architecture")
 
 
-class RunFleet(Fleet):
+class RunFleet(DaskFleet):
     """The connection of a run."""
 
     desk: Desk | None = None

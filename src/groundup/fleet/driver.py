@@ -36,7 +36,7 @@ _ASKED = 3
 """How many nodes another one may ask for a layer."""
 
 
-class Fleet:
+class DaskFleet:
     """A connection to a scheduler whose workers are nodes."""
 
     data: tuple[str, str] | None = None
@@ -243,7 +243,7 @@ def _standing(worker: Mapping[str, Any]) -> NodeStanding:
     return known
 
 
-F = TypeVar("F", bound=Fleet)
+F = TypeVar("F", bound=DaskFleet)
 
 
 @asynccontextmanager
