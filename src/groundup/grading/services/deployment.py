@@ -30,7 +30,7 @@ _POLL_S = 0.1
 _FIRST_ANSWER_S = 2.0
 """For an answer while it starts; what once took longer gets twice as long: a first page may be slow."""
 _LOOK_S = 0.5
-_SETTLED_S = 3.0
+_SETTLED_S = 5.0
 """Between two looks at where a service that does nothing listens: alike, they end the wait."""
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
 _POETRY_PLUGIN = "/tmp/poetry-index"  # noqa: S108 - inside the sandbox, where /tmp is private
