@@ -56,10 +56,10 @@ def main() -> int:
         return max(asyncio.run(opened_at_once(name, given.at_once)) for name in sandboxes)
     costs: dict[str, list[Cost]] = {name: [] for name in sandboxes}
     with tempfile.TemporaryDirectory() as folder:
-        settings = load().model_copy(update={"output": Path(folder), "jobs": given.jobs})
+        settings = load().but(output=Path(folder), jobs=given.jobs)
         for number in range(given.rounds + 1):
             for name in sandboxes if number % 2 else reversed(sandboxes):
-                cost = graded(services, given.predictions, settings.model_copy(update={"sandbox": name}))
+                cost = graded(services, given.predictions, settings.but(sandbox=name))
                 if cost is None:
                     return 1
                 if number:

@@ -133,7 +133,7 @@ def predictions(name: str, language: Language, data: bytes, path: str) -> Iterat
         yield "masked", known.mask(data, path)
         yield "some missing", known.write(data, [item for at, item in enumerate(present) if at % 3], path)
         changed = [
-            item.model_copy(update={"constraint": "==9.9"}) if at % 2 and language == "python" else item
+            item.but(constraint="==9.9") if at % 2 and language == "python" else item
             for at, item in enumerate(present)
         ]
         yield "versions", known.write(data, changed, path)
@@ -141,7 +141,7 @@ def predictions(name: str, language: Language, data: bytes, path: str) -> Iterat
             language=language, name="made-up", normalised="made-up", constraint="1", kind=DependencyKind.RUNTIME
         )
         if language == "python":
-            more = more.model_copy(update={"constraint": ">=1"})
+            more = more.but(constraint=">=1")
         yield "invented", known.write(data, [*present, more], path)
     except ManifestError:
         return

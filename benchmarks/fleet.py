@@ -234,7 +234,7 @@ def run(
             (folder / "predictions" / task / "behaviour").write_text(f"sleep {seconds}")
         submissions = Predictions(path=str(folder / "predictions"))
         configuration = evaluation(submissions, "tests.runs.toy:create_thousand")
-    configuration = configuration.model_copy(update={"tasks": tasks, "attempts": -(-attempts // 1000)})
+    configuration = configuration.but(tasks=tasks, attempts=-(-attempts // 1000))
     name = run_id or ("fleet" if workers else "here")
     began, before = time.monotonic(), time.process_time()
     progress = progress or (lambda event: None)

@@ -204,7 +204,7 @@ async def workspace(
             withheld=withheld,
         )
         mounts = tuple(mount for program in programs for mount in program.mounts)
-        limits = task.limits.model_copy(update={"command_s": 1800.0, "memory_mb": 4096})
+        limits = task.limits.but(command_s=1800.0, memory_mb=4096)
         async with open_workspace(assignment, Furnishing(mounts=mounts, limits=limits)) as place:
             yield place
 

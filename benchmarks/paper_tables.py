@@ -48,7 +48,7 @@ def careless(wanted: Sequence[Dependency]) -> Sequence[Dependency]:
     found = next((one for one in wanted if one.source is DependencySource.REGISTRY), None)
     if found is None:
         return wanted
-    wrong = found.model_copy(update={"constraint": UNPUBLISHED[found.language], "text": ""})
+    wrong = found.but(constraint=UNPUBLISHED[found.language], text="")
     return [wrong if one is found else one for one in wanted]
 
 

@@ -54,12 +54,12 @@ def main() -> int:
     sandboxes, others = given.sandboxes.split(","), 0
     print(f"| suite | submissions | {' | '.join(sandboxes)} |\n|---|---|{'---|' * len(sandboxes)}")
     with tempfile.TemporaryDirectory() as name:
-        settings = load().model_copy(update={"output": Path(name) / "runs", "jobs": 1})
+        settings = load().but(output=Path(name) / "runs", jobs=1)
         for suite, kind, flags, at in submissions(Path(name), given, settings):
             first: Mapping[str, Seen] = {}
             cells, notes = [], list[str]()
             for sandbox in sandboxes:
-                here = at.model_copy(update={"sandbox": sandbox})
+                here = at.but(sandbox=sandbox)
                 work = groundup.run if "agent" in flags else groundup.evaluate
                 run = work(suite, no_cache=True, settings=here, **flags)
                 if run.interrupted:
@@ -98,7 +98,7 @@ def submissions(
     if "dibench" not in suites:
         return
     dataset, patches = made.write_dataset(folder / "dataset"), folder / "patches"
-    own = settings.model_copy(update={"cache_dir": folder / "cache"})
+    own = settings.but(cache_dir=folder / "cache")
     command = [sys.executable, "-m", "groundup", "data", "pull", "dibench", "--from", str(dataset)]
     subprocess.run(command, check=True, env={**os.environ, "GROUNDUP_CACHE_DIR": str(own.cache_dir)})
     for number, (task, (_, masked, original)) in enumerate(made.INSTANCES.items()):

@@ -90,11 +90,9 @@ async def _one_run(
         staged = await asyncio.to_thread(stage, library, scratch)
         spec = sandbox_spec(staged, hidden, environment, bench.timeout_s)
         path = ":".join([SEEN, *import_path(hidden.import_roots)])
-        spec = spec.model_copy(
-            update={
-                "mounts": (*spec.mounts, Mount(source=plugin, target=SEEN)),
-                "environment": {**spec.environment, "PYTHONPATH": path, "PYTHONHASHSEED": HASH_SEED},
-            }
+        spec = spec.but(
+            mounts=(*spec.mounts, Mount(source=plugin, target=SEEN)),
+            environment={**spec.environment, "PYTHONPATH": path, "PYTHONHASHSEED": HASH_SEED},
         )
         make_home = f"import os; os.makedirs({HOME!r}, exist_ok=True)"
         async with bench.turns.taken(), await bench.provider.open(spec) as sandbox:

@@ -55,8 +55,8 @@ def run(count: int) -> None:
         settings = Settings(cache_dir=Path(folder) / "cache", output=Path(folder) / "runs", builder=BUILDER)
         before_mb = memory_mb()
         began = time.monotonic()
-        configuration = oracle("tests.runs.toy:create_thousand").model_copy(
-            update={"tasks": tuple(f"task-{number:04}" for number in range(count))}
+        configuration = oracle("tests.runs.toy:create_thousand").but(
+            tasks=tuple(f"task-{number:04}" for number in range(count))
         )
         result = api.run(configuration, options, settings)
         seconds = time.monotonic() - began

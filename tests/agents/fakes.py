@@ -34,7 +34,7 @@ def says(text: str = "", *calls: tuple[str, Mapping[str, JsonValue] | str], **fi
         usage=TokenUsage(input_tokens=100, output_tokens=10),
         cost_usd=0.01,
     )
-    return reply.model_copy(update=fields)
+    return reply.but(**fields)
 
 
 def runs(*commands: str) -> ChatReply:

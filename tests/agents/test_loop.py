@@ -131,7 +131,7 @@ async def test_time_is_a_limit(tmp_path: Path) -> None:
 async def test_time_that_earlier_tries_took_is_gone(tmp_path: Path) -> None:
     """What was done before is done again whatever it takes; then the attempt has what is left: here nothing."""
     whole = Memory()
-    slow = runs("one").model_copy(update={"latency_s": 90.0})
+    slow = runs("one").but(latency_s=90.0)
     await play(tmp_path / "1", FakeModel([slow, DONE, DONE]), whole)
     rest, provider = Memory(whole.steps[:4]), FakeProvider(echoing)  # up to the command's result
 
@@ -265,7 +265,7 @@ async def test_a_conversation_that_outgrows_the_window_is_condensed(tmp_path: Pa
 
     def counted(request: ChatRequest) -> ChatReply:
         reply = runs("x") if len(model.requests) <= 30 else DONE
-        return reply.model_copy(update={"usage": TokenUsage(input_tokens=estimated_tokens(request))})
+        return reply.but(usage=TokenUsage(input_tokens=estimated_tokens(request)))
 
     model = FakeModel(say=counted, window=20_000)
     memory = Memory()
@@ -307,8 +307,8 @@ async def test_the_thoughts_of_the_last_turn_outlive_condensing(tmp_path: Path) 
         {"type": "text", "text": "x"},
     ]
     reply = runs("echo " + "x" * 9000)
-    message = reply.message.model_copy(update={"original": {"content": thought}})
-    reply = reply.model_copy(update={"message": message})
+    message = reply.message.but(original={"content": thought})
+    reply = reply.but(message=message)
     replies: list[ChatReply | Exception] = [reply, reply, reply, *[ContextOverflowError("no")] * 3, DONE, DONE]
     model = FakeModel(replies)
     await play(tmp_path, model)

@@ -71,7 +71,7 @@ def test_a_comparison_gives_a_row_per_task(
         groundup.compare("base", "othr", settings=settings)
     failed = groundup.evaluate(
         TWO, predict({"bad/task-0000": "infrastructure"}) / "bad", run_id="failed",
-        settings=settings.model_copy(update={"retries": 0}),
+        settings=settings.but(retries=0),
     )  # fmt: skip
     lone = groundup.compare("base", failed.folder, settings=settings).rows()
     check_rows(lone)

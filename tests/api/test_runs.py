@@ -57,7 +57,7 @@ def test_run_resume_and_regrade(settings: Settings) -> None:
 def test_what_is_owed_is_said_and_finished(predict: Predict, settings: Settings, tmp_path: Path) -> None:
     """Infrastructure failures raise nothing: they are counted, and a resume tries again."""
     hurdle = tmp_path / "hurdle"
-    few = settings.model_copy(update={"retries": 0})
+    few = settings.but(retries=0)
     run = groundup.evaluate(TWO, predict({"task-0000": f"once {hurdle}"}), run_id="r", settings=few)
     assert (run.owed, run.exit_code) == (1, 3)
     assert FIRST not in run.verdicts

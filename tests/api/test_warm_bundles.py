@@ -103,11 +103,11 @@ async def test_what_is_no_whole_bundle_of_such_a_machine_is_refused(
         bundle.write_bytes(bundle.read_bytes()[:600])
     else:
         changed: dict[str, dict[str, object]] = {
-            "changed": {"layers": (record.layers[0].model_copy(update={"sha256": "0" * 64}),)},
+            "changed": {"layers": (record.layers[0].but(sha256="0" * 64),)},
             "machine": {"machine": "Plan9 mips none"},
-            "escape": {"layers": (record.layers[0].model_copy(update={"file": "../../etc/passwd"}),)},
+            "escape": {"layers": (record.layers[0].but(file="../../etc/passwd"),)},
         }
-        record = record.model_copy(update=changed[fault])
+        record = record.but(**changed[fault])
         (tmp_path / "parts" / "bundle.json").write_text(record.model_dump_json())
         with tarfile.open(bundle, "w") as tar:
             for name in ("layers/0.tar.zst", "bundle.json"):

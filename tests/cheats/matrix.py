@@ -50,7 +50,7 @@ async def _try(chosen: argparse.Namespace) -> None:
             chosen, cases(provider, stack, chosen.target or TARGETS, chosen.base or ["wares"])
         ):
             for number in range(chosen.times if case.target == "library" and case.grader != "official" else 1):
-                line = _line(case, chosen.label).model_copy(update={"number": number})
+                line = _line(case, chosen.label).but(number=number)
                 if line.key not in known:
                     await _tried(case, line, chosen.out)
 
@@ -59,7 +59,7 @@ async def _tried(case: Case, line: Line, out: Path) -> None:
     """Grade once, write the line with the outcome to *out*, and print it."""
     began = time.monotonic()
     outcome = await case.grade()
-    line = line.model_copy(update={"outcome": outcome, "seconds": round(time.monotonic() - began, 1)})
+    line = line.but(outcome=outcome, seconds=round(time.monotonic() - began, 1))
     with out.open("a") as file:
         file.write(line.model_dump_json() + "\n")
     print(line.shown(), flush=True)

@@ -106,7 +106,7 @@ def forged(bundle: Path, **changes: Change) -> Path:
         if name == "run/config.json":
             config = ConfigFile.model_validate_json(made)
             digest = ConfigFile.digest_for(config.configuration, config.planned, config.pinned)
-            made = config.model_copy(update={"digest": digest}).model_dump_json()
+            made = config.but(digest=digest).model_dump_json()
         assert made != data.decode()
         digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(made.encode()).hexdigest()
         return made.encode()

@@ -75,11 +75,9 @@ def test_a_fleet_s_standing_is_part_of_a_run_s() -> None:
     """Nodes, slots, what they work on, what waits for them, and layers; no word of layers where there is none."""
     there = FleetStanding(nodes=3, slots=6, grading=5, waiting=2, layers=0)
     text = "3 nodes with 6 slots, 5 at work, 2 waiting there"
-    assert text + ", about" in standing_words(NOW.model_copy(update={"fleet": there}))
-    there = there.model_copy(update={"layers": 4, "arriving": 1})
-    assert f"{text}, 4 layers from node to node, 1 on their way" in standing_words(
-        NOW.model_copy(update={"fleet": there})
-    )
+    assert text + ", about" in standing_words(NOW.but(fleet=there))
+    there = there.but(layers=4, arriving=1)
+    assert f"{text}, 4 layers from node to node, 1 on their way" in standing_words(NOW.but(fleet=there))
 
 
 def test_the_same_failure_of_the_infrastructure_is_told_once() -> None:

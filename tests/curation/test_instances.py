@@ -94,7 +94,7 @@ async def test_the_suite_reads_what_is_made_and_a_second_making_replaces(reposit
     await add_instance(wanted, folder, _settings(tmp_path))
     none = frozenset({DependencyKind.DEV})
     with pytest.raises(TaskError, match="nothing that could be masked"):
-        await add_instance(wanted.model_copy(update={"kinds": none}), folder, _settings(tmp_path))
+        await add_instance(wanted.but(kinds=none), folder, _settings(tmp_path))
     await add_instance(wanted, folder, _settings(tmp_path))
 
     (problem,) = read_dataset(folder).problems
@@ -131,8 +131,8 @@ async def test_another_commit_or_an_edit_is_never_replaced(repository: Path, tmp
     with pytest.raises(
         UsageError, match=r"was made of the commit \w{12}, not of \w{12}; give this one another --name"
     ):
-        await add_instance(wanted.model_copy(update={"repository": str(newer)}), folder, Settings())
-    same = wanted.model_copy(update={"commit": made.instance.metadata.commit_sha})
+        await add_instance(wanted.but(repository=str(newer)), folder, Settings())
+    same = wanted.but(commit=made.instance.metadata.commit_sha)
     await add_instance(same, folder, Settings())
     assert lines.read_bytes() == before
 
@@ -177,7 +177,7 @@ async def test_what_is_no_instance_is_never_replaced(repository: Path, tmp_path:
     wanted = InstanceRequest(repository=str(repository), language="python", name="y")
     await add_instance(wanted, folder, settings)
     with pytest.raises(TaskError):
-        await add_instance(wanted.model_copy(update={"kinds": frozenset({DependencyKind.DEV})}), folder, settings)
+        await add_instance(wanted.but(kinds=frozenset({DependencyKind.DEV})), folder, settings)
     assert (folder / "set" / "python" / "y" / "x.py").exists()
 
 
@@ -191,11 +191,11 @@ async def test_job_and_leg_of_ones_own_are_taken_and_checked(repository: Path, t
     assert job.leg == {"python": "3.11"}
     assert job.runner == "ubuntu-latest"
     with pytest.raises(TaskError, match="no leg"):
-        chosen_job(wanted.model_copy(update={"leg": {"python": "2.7"}}), "r", tree)
+        chosen_job(wanted.but(leg={"python": "2.7"}), "r", tree)
     with pytest.raises(UsageError, match=r"other\.yml"):
-        chosen_job(wanted.model_copy(update={"workflow": "other.yml"}), "r", tree)
+        chosen_job(wanted.but(workflow="other.yml"), "r", tree)
     with pytest.raises(TaskError, match="--workflow"):
-        chosen_job(wanted.model_copy(update={"job": "absent"}), "r", tree)
+        chosen_job(wanted.but(job="absent"), "r", tree)
 
 
 async def test_a_repository_is_found_by_a_mirror_and_never_written_to(repository: Path, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ async def test_what_is_declared_instead_is_named(tmp_path: Path) -> None:
     wanted = InstanceRequest(repository=str(root), language="javascript")
     with pytest.raises(TaskError, match=r"there are: 2 dev.*--kinds dev"):
         await add_instance(wanted, tmp_path / "set", _settings(tmp_path))
-    dev = wanted.model_copy(update={"kinds": frozenset({DependencyKind.DEV})})
+    dev = wanted.but(kinds=frozenset({DependencyKind.DEV}))
     assert (await add_instance(dev, tmp_path / "set", _settings(tmp_path))).instance.build_files == (
         "package.json",
     )

@@ -79,7 +79,7 @@ class StandIn(ToySuite):
 
     def __init__(self) -> None:
         super().__init__(len(TASKS), written=True)
-        self._tasks = [task.model_copy(update={"id": name}) for task, name in zip(self._tasks, TASKS, strict=True)]
+        self._tasks = [task.but(id=name) for task, name in zip(self._tasks, TASKS, strict=True)]
         self._graders = {
             name: ToyGrader(name, "1", None) for name in ("strict", "full", "official", "execution", "static")
         }

@@ -56,7 +56,7 @@ async def test_a_commit_becomes_a_tree_as_it_was_committed(upstream: Path, tmp_p
     found = {str(path.relative_to(layer.path)) for path in layer.path.rglob("*") if path.is_file()}
     assert found == set(FILES)
     assert (layer.path / "lib.py").read_bytes() == FILES["lib.py"]
-    named = request.model_copy(update={"tree_digest": layer.built["tree"]})
+    named = request.but(tree_digest=layer.built["tree"])
     assert (await git_layer(named, store, "/nowhere")).digest == layer.digest
 
 
@@ -68,7 +68,7 @@ async def test_another_tree_than_the_recipes_is_refused(upstream: Path, tmp_path
     for _ in range(2):
         with pytest.raises(TaskError, match="holds the tree sha256:"):
             await git_layer(request, store, None)
-        await git_layer(request.model_copy(update={"tree_digest": None}), store, None)
+        await git_layer(request.but(tree_digest=None), store, None)
 
 
 async def test_an_absent_commit_and_an_absent_repository_are_distinguished(upstream: Path, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ async def test_a_mirror_without_large_files_serves_what_has_none(upstream: Path,
     assert (await git_layer(request, store, None)).path.is_dir()
     newest = await git(upstream, "rev-parse", "HEAD")
     with pytest.raises(TaskError, match="cannot be read"):
-        await git_layer(request.model_copy(update={"commit": newest}), store, None)
-    rest = request.model_copy(update={"commit": newest, "without": ("later.py",)})
+        await git_layer(request.but(commit=newest), store, None)
+    rest = request.but(commit=newest, without=("later.py",))
     assert {path.name for path in (await git_layer(rest, store, None)).path.iterdir()} >= {"lib.py", "tests"}
 
 

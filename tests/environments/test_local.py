@@ -157,7 +157,7 @@ async def test_an_environment_begins_with_a_smaller_one_and_is_the_same(
         index.add(make_wheel(name, "1.0"))
     index.add(make_sdist("built", "2.0"))
     asked = ResolvedRequest(python=MINOR, requirements=("demo", "built", "shared"), with_pip=True)
-    begun = await builder.submission_environment(asked.model_copy(update={"begins_with": ("shared",)}))
+    begun = await builder.submission_environment(asked.but(begins_with=("shared",)))
     fresh_builder = LocalBuilder(Settings(cache_dir=tmp_path / "fresh"), provider, index.configuration())
     fresh = await fresh_builder.submission_environment(asked)
     log = builder._store.log_path("python", begun.layer.digest).read_text()

@@ -35,7 +35,7 @@ def test_the_key_covers_build_files_and_tools_and_nothing_else(tmp_path: Path) -
     request = MavenRequest(files={"pom.xml": b"<project/>"})
     assert layer_key(request, TOOLS) == layer_key(MavenRequest(files={"pom.xml": b"<project/>"}), TOOLS)
     assert layer_key(request, TOOLS) != layer_key(MavenRequest(files={"pom.xml": b"<project />"}), TOOLS)
-    assert layer_key(request, TOOLS) != layer_key(request, TOOLS.model_copy(update={"java": "17.0.10"}))
+    assert layer_key(request, TOOLS) != layer_key(request, TOOLS.but(java="17.0.10"))
 
 
 def test_build_files_are_poms_and_what_maven_reads_beside_them() -> None:

@@ -50,7 +50,7 @@ async def test_a_real_environment_is_built_and_needs_no_network_the_second_time(
     code = "import docopt, tenacity; print(docopt.__version__)"
     assert await inside(provider, first, code, tmp_path / "work") == "0.6.2"
     remove_tree(tmp_path / "cache/layers")
-    nowhere = configuration.model_copy(update={"proxy": SecretStr("http://127.0.0.1:9")})
+    nowhere = configuration.but(proxy=SecretStr("http://127.0.0.1:9"))
     offline = LocalBuilder(settings, provider, nowhere)
     second = await offline.python(request)
     assert second.layer.digest == first.layer.digest

@@ -81,7 +81,7 @@ async def test_the_same_requirements_are_resolved_once_in_a_while(
     assert second.layer.digest == first.layer.digest
     assert len(index.asked) == asks
     remove_tree(tmp_path / "cache/registry")  # pages are looked at again
-    other = await make_builder().submission_environment(asked.model_copy(update={"requirements": ("demo>=1.0",)}))
+    other = await make_builder().submission_environment(asked.but(requirements=("demo>=1.0",)))
     assert other.resolution is not None
     assert [line.partition(" ")[0] for line in other.resolution.lines] == ["demo==2.0"]
 
@@ -94,7 +94,7 @@ async def test_what_is_refused_is_another_question(index: FakeIndex, make_builde
     asked = ResolvedRequest(python=MINOR, requirements=("demo",))
     await builder.submission_environment(asked)
     with pytest.raises(SubmissionError, match="forbids to install 'demo'"):
-        await builder.submission_environment(asked.model_copy(update={"refused": ("demo",)}))
+        await builder.submission_environment(asked.but(refused=("demo",)))
 
 
 @pytest.mark.end_to_end

@@ -76,9 +76,7 @@ async def test_a_full_score_is_not_doubted() -> None:
     assert gradings.places == ["grading"]
 
 
-NOTHING_RAN = graded(0).model_copy(
-    update={"verdict": graded(0).verdict.model_copy(update={"score": Score(numerator=0, denominator=0)})}
-)
+NOTHING_RAN = graded(0).but(verdict=graded(0).verdict.but(score=Score(numerator=0, denominator=0)))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +118,7 @@ async def test_the_second_grading_is_alone(tmp_path: Path, monkeypatch: pytest.M
 
 async def test_lost_tests_that_noise_may_fail_are_graded_again() -> None:
     """On a quiet machine, too: the second grading counts, whatever it says, and there is no third."""
-    noisy = graded(1).model_copy(update={"repeat_alone": True})
+    noisy = graded(1).but(repeat_alone=True)
     for second in (graded(2), graded(0), noisy):
         gradings = Gradings((noisy, 0.0), (second, 0.0))
         said = await fairly_graded(gradings.grade)
@@ -176,9 +174,9 @@ async def test_what_lacks_the_code_was_not_late(outcome: str, message: str) -> N
     name = "tests/test_it.py::test_wait_for_timeout"
     reason = f"1 of 2 expected tests did not pass, first {name}: {message}"
     lost = graded(1, name=name, message=message)
-    tests = (lost.tests[0], lost.tests[1].model_copy(update={"outcome": outcome}))
-    verdict = lost.verdict.model_copy(update={"reasons": (Reason(stage=Stage.TEST, message=reason),)})
-    lost = lost.model_copy(update={"tests": tests, "verdict": verdict})
+    tests = (lost.tests[0], lost.tests[1].but(outcome=outcome))
+    verdict = lost.verdict.but(reasons=(Reason(stage=Stage.TEST, message=reason),))
+    lost = lost.but(tests=tests, verdict=verdict)
 
     said = await fairly_graded(Gradings((lost, 0.9), (lost, 0.9)).grade)
     assert said.verdict.score == Score(numerator=1, denominator=2)

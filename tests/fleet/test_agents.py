@@ -108,7 +108,7 @@ def test_an_agent_goes_on_on_another_node_with_what_it_recorded(fleet: RunningFl
 def test_an_agent_whose_node_is_killed_goes_on_on_another(fleet: RunningFleet, settings: Settings) -> None:
     """What it recorded there is known here; it begins a second time, and the run owes nothing."""
     configuration = made_by(AGENT, options={"fault": "killed", "first": "half"})
-    configuration = configuration.model_copy(update={"tasks": ("task-0000",)})
+    configuration = configuration.but(tasks=("task-0000",))
     options = RunOptions(workers=str(fleet.file), agents_on_nodes=True, use_cache=False, retry_delay_s=0)
     result = api.run(configuration, options, settings, run_id="killed")
     assert (result.exit_code, result.owed) == (0, 0)

@@ -291,7 +291,7 @@ def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
     """It begins without any, and ends without any."""
     behaviours = {f"task-{number:04}": "sleep 1" for number in range(20)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create_thousand")
-    configuration = configuration.model_copy(update={"tasks": tuple(behaviours)})
+    configuration = configuration.but(tasks=tuple(behaviours))
     soon = {"DASK_DISTRIBUTED__ADAPTIVE__WAIT_COUNT": "2"}
     arguments = ("--local", "2", "--slots", "1", "--minimum", "0")
     with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=0, environment=soon) as fleet:

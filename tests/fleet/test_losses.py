@@ -92,7 +92,7 @@ def test_a_node_with_too_little_room_rests(settings: Settings, predict: Predict,
     """It would fail faster than others work; it gets nothing, `fleet doctor` names it, and no try is lost."""
     behaviours = {f"task-{number:04}": "sleep 0.2" for number in range(10)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
-    configuration = configuration.model_copy(update={"tasks": tuple(behaviours)})
+    configuration = configuration.but(tasks=tuple(behaviours))
     shown: list[FleetFile] = []
 
     def see(event: Event) -> None:
@@ -149,7 +149,7 @@ def test_a_node_without_sandboxes_is_refused_by_name(settings: Settings, tmp_pat
     arguments, environment = by_ssh(tmp_path / "programs", "env TOY_WITHOUT_SANDBOXES=1")
     seen: list[Event] = []
     sandbox = "tests.runs.toy:create_broken_provider"
-    configuration = oracle("tests.runs.toy:create").model_copy(update={"sandbox": sandbox})
+    configuration = oracle("tests.runs.toy:create").but(sandbox=sandbox)
     with fleet_of(
         *arguments, "--local", "1", folder=tmp_path / "fleet", nodes=2, environment=environment
     ) as fleet:
@@ -212,7 +212,7 @@ def test_a_node_that_falls_silent_is_taken_for_lost(
     """Stopped, or behind a line on which nothing passes any more: what it had is done by the other one."""
     behaviours = {f"task-{number:04}": "sleep 0.5" for number in range(8)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
-    configuration = configuration.model_copy(update={"tasks": tuple(behaviours)})
+    configuration = configuration.but(tasks=tuple(behaviours))
     with fleet_of(
         "--local", "1", "--slots", "1", "--lost-after", "5", folder=tmp_path / "fleet", nodes=1
     ) as fleet:
@@ -220,7 +220,7 @@ def test_a_node_that_falls_silent_is_taken_for_lost(
         place = urlsplit(address.scheduler)
         with (
             closing(Line(str(place.hostname), int(place.port or 0))) as line,
-            joined(address.model_copy(update={"scheduler": f"tls://127.0.0.1:{line.port}"}), fleet) as process,
+            joined(address.but(scheduler=f"tls://127.0.0.1:{line.port}"), fleet) as process,
         ):
 
             def lose(event: Event) -> None:

@@ -32,7 +32,7 @@ async def exported(root: Path, suite: str = SUITE, **options: Any) -> Path:
         sandbox="tests.serving.house:create_provider",
         builder="tests.harnesses.toys:create_builder",
     )
-    plan = make_plan(CONFIGURATION.model_copy(update={"suite": suite}), settings)
+    plan = make_plan(CONFIGURATION.but(suite=suite), settings)
     scratch = root / "tasks" / "scratch"
     scratch.mkdir(parents=True)
 

@@ -104,8 +104,8 @@ async def test_dialects() -> None:
     assert chat.request_document(CONVERSATION, "m", openai)["max_completion_tokens"] == 100
     ended: Any = chat.request_document(CONVERSATION, "m", deepseek)["messages"]
     assert ended[2]["reasoning_content"] == "files first"
-    only_calls = CONVERSATION.messages[2].model_copy(update={"content": ""})
-    silent = CONVERSATION.model_copy(update={"messages": (only_calls,)})
+    only_calls = CONVERSATION.messages[2].but(content="")
+    silent = CONVERSATION.but(messages=(only_calls,))
     for provider, content in ((openai, None), (llamacpp, "")):
         ended = chat.request_document(silent, "m", provider)["messages"]
         assert ended[0]["content"] == content

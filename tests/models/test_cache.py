@@ -28,7 +28,7 @@ async def test_a_second_run_pays_nothing(scripted: Write, tmp_path: Path) -> Non
 async def test_what_differs_is_asked_again(scripted: Write, tmp_path: Path) -> None:
     """Another attempt, temperature or setting, and a second time in one attempt, are other requests."""
     kept = tmp_path / "kept"
-    warm = saying("hi").model_copy(update={"temperature": 1.0})
+    warm = saying("hi").but(temperature=1.0)
     asked: list[ChatReply] = []
     async with open_model(scripted(HELLO), ModelSettings(cache_dir=kept)) as model:
         asked.append(await model.complete(saying("hi")))

@@ -114,7 +114,7 @@ async def test_what_is_in_the_cache_needs_no_index(
 async def test_a_token_is_sent_where_the_index_needs_it(crates: FakeCrates, tmp_path: Path) -> None:
     """An index that says so gets the token with every question; one that does not never sees it."""
     crates.add("demo", "1.0.0")
-    plain = crates.configuration().model_copy(update={"token": SecretStr("secret")})
+    plain = crates.configuration().but(token=SecretStr("secret"))
     for needed in (False, True):
         crates.site.write(
             "/index/config.json",

@@ -164,7 +164,7 @@ async def test_tokens_stay_on_the_host(npm: FakeNpm, tmp_path: Path) -> None:
     place = npm.site.address.removeprefix("http:")
     token = Authorization(place=place, header=SecretStr("Bearer secret-token"))
     plain = npm.configuration()
-    known = NpmClient(plain.model_copy(update={"authorizations": (token,)}), FetchCache(tmp_path / "known"))
+    known = NpmClient(plain.but(authorizations=(token,)), FetchCache(tmp_path / "known"))
     unknown = NpmClient(plain, FetchCache(tmp_path / "unknown"))
     async with guest(NpmGateway(known)) as client:
         answer = await client.get("/ms/-/ms-1.0.0.tgz")

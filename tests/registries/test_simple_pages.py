@@ -136,9 +136,9 @@ def test_the_cutoff_counts_a_date_to_its_end() -> None:
     assert cutoff == datetime(2024, 2, 1, tzinfo=UTC)
     file = ProjectFile(filename="d-1.tar.gz", url="u", upload_time="2024-01-31T23:59:59Z")
     assert file.uploaded_by(cutoff)
-    assert not file.model_copy(update={"upload_time": "2024-02-01T00:00:00Z"}).uploaded_by(cutoff)
-    assert not file.model_copy(update={"upload_time": None}).uploaded_by(cutoff)
-    assert not file.model_copy(update={"upload_time": "yesterday"}).uploaded_by(cutoff)
+    assert not file.but(upload_time="2024-02-01T00:00:00Z").uploaded_by(cutoff)
+    assert not file.but(upload_time=None).uploaded_by(cutoff)
+    assert not file.but(upload_time="yesterday").uploaded_by(cutoff)
     with pytest.raises(UsageError, match="RFC 3339"):
         cutoff_instant("soon")
 

@@ -75,10 +75,8 @@ def test_what_strangers_wrote_is_text() -> None:
     config, lines = run_of("base", BASE)
     for key, line in lines.items():
         if line.verdict and line.verdict.reasons:
-            reason = line.verdict.reasons[0].model_copy(update={"message": "<script>alert(1)</script>\x1b[31m"})
-            lines[key] = line.model_copy(
-                update={"verdict": line.verdict.model_copy(update={"reasons": (reason,)})}
-            )
+            reason = line.verdict.reasons[0].but(message="<script>alert(1)</script>\x1b[31m")
+            lines[key] = line.but(verdict=line.verdict.but(reasons=(reason,)))
     made = ShownReport.of(report_of([(config, lines)]))
 
     page = Page(made.written("html").decode())
@@ -124,7 +122,7 @@ def test_tables_by_band_become_plots() -> None:
         Summary(headline="By number of dependencies", scores=scores),
         Summary(headline="Executability", scores=scores),
     )
-    runs = [report_run(*run_of(name, BASE)).model_copy(update={"summaries": tables}) for name in ("base", "other")]
+    runs = [report_run(*run_of(name, BASE)).but(summaries=tables) for name in ("base", "other")]
     plots = {plot.name: plot for plot in plots_of(side_by_side(runs))}
     assert "by-number-of-dependencies" in plots
     assert "executability" not in plots
@@ -151,9 +149,9 @@ def test_a_cell_that_looks_like_a_formula_is_text(start: str) -> None:
     config, lines = run_of("base", {"one": [(1, 2)]})
     ((key, line),) = lines.items()
     assert line.verdict
-    reason = line.verdict.reasons[0].model_copy(update={"message": "x"})
-    lines[key] = line.model_copy(update={"verdict": line.verdict.model_copy(update={"reasons": (reason,)})})
-    config = config.model_copy(update={"run_id": f"{start}1+1"})
+    reason = line.verdict.reasons[0].but(message="x")
+    lines[key] = line.but(verdict=line.verdict.but(reasons=(reason,)))
+    config = config.but(run_id=f"{start}1+1")
     (row,) = csv.DictReader(io.StringIO(ShownReport.of(report_of([(config, lines)])).written("csv").decode()))
     assert row["run"] == "'" + start.replace("\r", "\n") + "1+1"
 

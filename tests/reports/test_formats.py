@@ -72,8 +72,8 @@ def test_no_attempt_is_called_solved_beside_an_unexplained_fault() -> None:
         Reason(stage=Stage.INSTALL, message="no such package"),
         Reason(stage=Stage.START, message="port 80 did not answer"),
     )
-    rows = [row.model_copy(update={"reasons": reasons}) if row is beta else row for row in run.attempts]
-    text = printed(report.model_copy(update={"runs": (run.model_copy(update={"attempts": tuple(rows)}),)}))
+    rows = [row.but(reasons=reasons) if row is beta else row for row in run.attempts]
+    text = printed(report.but(runs=(run.but(attempts=tuple(rows)),)))
 
     (line,) = (line for line in text.splitlines() if "beta" in line)
     assert "solved" in line
@@ -91,7 +91,7 @@ def test_what_an_agent_took_stands_below_and_how_it_was_ended_beside_the_reason(
     (key,) = lines
     usage = TokenUsage(input_tokens=12345, output_tokens=600)
     effort = Effort(detail="the reply was cut off after 600 tokens", turns=1, usage=usage)
-    lines[key] = lines[key].model_copy(update={"outcome": Outcome.LIMIT, "effort": effort})
+    lines[key] = lines[key].but(outcome=Outcome.LIMIT, effort=effort)
     text = printed(report_of([(config, lines)]))
     assert "ended by limit (the reply was cut off after 600 tokens); test: some *failed*" in text
     rows = [line.split("  ") for line in text.splitlines()]
@@ -111,9 +111,9 @@ def test_an_agent_s_end_explains_points_that_no_grader_explains() -> None:
     (key,) = lines
     verdict = lines[key].verdict
     assert verdict is not None
-    silent = verdict.model_copy(update={"reasons": ()})
+    silent = verdict.but(reasons=())
     effort = Effort(detail="the reply gives no file", turns=1)
-    lines[key] = lines[key].model_copy(update={"verdict": silent, "effort": effort})
+    lines[key] = lines[key].but(verdict=silent, effort=effort)
     text = printed(report_of([(config, lines)]))
     assert "graded    the reply gives no file" in text
     assert "unstated" not in text

@@ -26,17 +26,15 @@ def with_facts(run: Run, **facts: str | int) -> Run:
     changed = {}
     for key, line in lines.items():
         assert line.verdict is not None
-        verdict = line.verdict.model_copy(update={"facts": facts})
-        changed[key] = line.model_copy(update={"verdict": verdict})
+        verdict = line.verdict.but(facts=facts)
+        changed[key] = line.but(verdict=verdict)
     return config, changed
 
 
 def handed_in(run: Run, digest: str) -> Run:
     """Return the run with one submission for all attempts."""
     config, lines = run
-    same: dict[AttemptKey, VerdictLine] = {
-        key: line.model_copy(update={"submission": digest}) for key, line in lines.items()
-    }
+    same: dict[AttemptKey, VerdictLine] = {key: line.but(submission=digest) for key, line in lines.items()}
     return config, same
 
 

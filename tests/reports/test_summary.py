@@ -91,7 +91,7 @@ def test_verdicts_that_time_decided_are_counted() -> None:
     first = next(iter(lines))
     verdict = lines[first].verdict
     assert verdict is not None
-    lines[first] = lines[first].model_copy(update={"verdict": verdict.model_copy(update={"by_time": True})})
+    lines[first] = lines[first].but(verdict=verdict.but(by_time=True))
     report = report_run(config, lines)
     assert report.by_time == 1
     assert [row.task for row in report.attempts if row.by_time] == ["a"]
@@ -105,13 +105,13 @@ def test_what_agents_took_is_added_up_and_how_they_were_ended_is_counted() -> No
     first, second, third = lines
     usage = TokenUsage(input_tokens=100, output_tokens=20)
     cut = Effort(detail="3 turns", turns=3, usage=usage, cost_usd=0.5, seconds=4)
-    lines[first] = lines[first].model_copy(update={"outcome": Outcome.LIMIT, "effort": cut})
-    lines[second] = lines[second].model_copy(update={"effort": Effort(turns=1, usage=usage, cost_usd=0.25)})
+    lines[first] = lines[first].but(outcome=Outcome.LIMIT, effort=cut)
+    lines[second] = lines[second].but(effort=Effort(turns=1, usage=usage, cost_usd=0.25))
     report = report_run(config, lines)
     assert report.cut_short == {"limit": 1}
     total = TokenUsage(input_tokens=200, output_tokens=40)
     assert report.effort == Effort(turns=4, usage=total, cost_usd=0.75, seconds=4)
-    lines[second] = lines[second].model_copy(update={"effort": Effort(turns=1, usage=usage)})
+    lines[second] = lines[second].but(effort=Effort(turns=1, usage=usage))
     unpriced = report_run(config, lines).effort
     assert unpriced is not None
     assert unpriced.cost_usd is None
@@ -201,7 +201,7 @@ def test_several_comparisons_have_corrected_chances() -> None:
 def test_a_comparison_across_graders_or_suites_says_so() -> None:
     """Numbers of different graders look alike and are not."""
     words: dict[str, list[Word]] = {"a": [(1, 1)]}
-    later = GRADER.model_copy(update={"version": "4"})
+    later = GRADER.but(version="4")
     (comparison,) = report_of([run_of("x", words), run_of("y", words, later, "toy 2")]).comparisons
     assert "different suites" in comparison.warnings[0]
     assert "different graders" in comparison.warnings[1]
@@ -213,8 +213,8 @@ def test_a_failure_of_the_machine_is_no_other_grader() -> None:
     broken = next(key for key in lines if key.task == "b")
     verdict = lines[broken].verdict
     assert verdict is not None
-    nothing = GRADER.model_copy(update={"environment": "none"})
-    lines[broken] = lines[broken].model_copy(update={"verdict": verdict.model_copy(update={"grader": nothing})})
+    nothing = GRADER.but(environment="none")
+    lines[broken] = lines[broken].but(verdict=verdict.but(grader=nothing))
     report = report_run(config, lines)
     assert report.graders == (GRADER,)
     assert not any("several graders" in warning for warning in report.warnings)

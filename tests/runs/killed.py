@@ -68,7 +68,7 @@ def _child(folder: Path, settings: Settings, delay_s: float | None) -> bool:
 
 
 def _work(folder: Path, settings: Settings) -> int:
-    options = QUICK.model_copy(update={"use_cache": False})
+    options = QUICK.but(use_cache=False)
     if (folder / "config.json").exists():
         return api.resume(folder, options, settings).exit_code
     return api.run(oracle(SUITE), options, settings, run_id=folder.name).exit_code

@@ -56,7 +56,7 @@ def test_the_oracle_passes_everywhere(settings: Settings) -> None:
 
 def test_what_takes_longest_begins_first(settings: Settings) -> None:
     """Where the grader says so; otherwise tasks begin in their order."""
-    alone = QUICK.model_copy(update={"jobs": 1})
+    alone = QUICK.but(jobs=1)
     for suite, order in (("tests.runs.toy:create_uneven", [4, 3, 2, 1, 0]), (TWO, [0, 1])):
         result = api.run(oracle(suite), alone, settings, run_id=f"run-{len(order)}")
         assert [int(line.attempt.task[-4:]) for line in RunFolder(result.folder).lines()] == order
@@ -196,7 +196,7 @@ def test_what_a_run_does_not_use_may_change(settings: Settings, predict: Predict
     once = settings.cache_dir.parent / "once"
     (Path(failing.path) / "task-0000" / BEHAVIOUR).write_text(f"once {once}")
     configuration = evaluation(failing, "tests.runs.toy:create_pulled")
-    no_retry = QUICK.model_copy(update={"retries": 0})
+    no_retry = QUICK.but(retries=0)
     folder = api.run(configuration, no_retry, settings, run_id="one").folder
     (settings.cache_dir.parent / "instruction").touch()
     assert api.resume(folder, QUICK, settings).exit_code == 0
@@ -208,14 +208,14 @@ def test_a_run_without_the_cache_stays_one(settings: Settings, predict: Predict)
     """What was to be graded anew is graded anew also by the resume that finishes it."""
     predictions = predict({"task-0000": "pass", "task-0001": "pass"})
     api.run(evaluation(predictions), QUICK, settings, run_id="cached")
-    begun = QUICK.model_copy(update={"use_cache": False, "max_cost_usd": 5.0, "price": "1:2"})
+    begun = QUICK.but(use_cache=False, max_cost_usd=5.0, price="1:2")
     folder = api.run(evaluation(predictions), begun, settings, run_id="one").folder
     (folder / "verdicts.jsonl").write_bytes(b"")  # as if it had been killed before the first verdict
     assert api.resume(folder, QUICK, settings).exit_code == 0
     assert not any(line.cached for line in RunFolder(folder).latest().values())
     last = RunFolder(folder).lock().starts[-1].options
     assert (last["use_cache"], last["max_cost_usd"], last["price"]) == (False, 5.0, "1:2")
-    more = QUICK.model_copy(update={"max_cost_usd": 9.0})
+    more = QUICK.but(max_cost_usd=9.0)
     api.resume(folder, more, settings)
     assert RunFolder(folder).lock().starts[-1].options["max_cost_usd"] == 9.0
 
@@ -274,7 +274,7 @@ def test_repetitions_are_graded_each(settings: Settings, predict: Predict) -> No
 def test_chance_is_never_cached(settings: Settings, predict: Predict, behaviour: str) -> None:
     """Timeouts and infrastructure failures are tried again by the next run."""
     configuration = evaluation(predict({"task-0000": behaviour}))
-    options = QUICK.model_copy(update={"retries": 0})
+    options = QUICK.but(retries=0)
     for run_id in ("one", "two"):
         api.run(configuration, options, settings, run_id=run_id)
     assert gradings(settings) == 2
@@ -282,7 +282,7 @@ def test_chance_is_never_cached(settings: Settings, predict: Predict, behaviour:
 
 def test_without_cache_everything_is_graded(settings: Settings) -> None:
     """`--no-cache` neither reads nor writes."""
-    options = QUICK.model_copy(update={"use_cache": False})
+    options = QUICK.but(use_cache=False)
     for run_id in ("one", "two"):
         api.run(oracle(), options, settings, run_id=run_id)
     assert gradings(settings) == 4
@@ -292,7 +292,7 @@ def test_without_cache_everything_is_graded(settings: Settings) -> None:
 def test_an_unusable_cache_only_warns(settings: Settings, tmp_path: Path) -> None:
     """A cache folder that cannot be written costs one warning and no verdict."""
     (tmp_path / "file").touch()
-    broken = settings.model_copy(update={"cache_dir": tmp_path / "file"})
+    broken = settings.but(cache_dir=tmp_path / "file")
     recorder = Recorder()
     assert api.run(oracle(), QUICK, broken, run_id="one", progress=recorder).exit_code == 0
     warnings = [event.message for event in recorder.events if isinstance(event, Warned)]
@@ -353,7 +353,7 @@ def scores(folder: Path) -> list[float | None]:
 
 def test_kept_workspaces_lie_in_the_attempts_folder(settings: Settings) -> None:
     """`--keep` shows what the grader worked on."""
-    folder = api.run(oracle(), QUICK.model_copy(update={"keep": True}), settings, run_id="one").folder
+    folder = api.run(oracle(), QUICK.but(keep=True), settings, run_id="one").folder
     kept = RunFolder(folder).attempt(FIRST).kept / "grading" / "workspace" / "copy"
     assert kept.read_text() == FIRST.task
 
@@ -373,7 +373,7 @@ def test_a_report_is_written_at_the_end(settings: Settings) -> None:
 
 def test_no_sandbox_needs_trust(settings: Settings) -> None:
     """Without a sandbox nothing is started unless the user says so, also on resume."""
-    configuration = oracle().model_copy(update={"sandbox": "none"})
+    configuration = oracle().but(sandbox="none")
     with pytest.raises(UsageError, match="--i-trust-this-code"):
         api.run(configuration, QUICK, settings, run_id="one")
     assert not settings.output.exists()
@@ -390,7 +390,7 @@ def test_a_damaged_submission_record_is_made_again(settings: Settings, predict: 
     """A machine that crashed while a submission came in costs a second copy, no attempt."""
     mark = tmp_path / "mark"
     configuration = evaluation(predict({"task-0000": f"once {mark}"}))
-    folder = api.run(configuration, QUICK.model_copy(update={"retries": 0}), settings, run_id="one").folder
+    folder = api.run(configuration, QUICK.but(retries=0), settings, run_id="one").folder
     RunFolder(folder).attempt(FIRST).submission_file.write_text("")
     assert api.resume(folder, QUICK, settings).exit_code == 0
     assert RunFolder(folder).attempt(FIRST).record() is not None

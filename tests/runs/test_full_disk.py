@@ -24,7 +24,7 @@ place = Path(sys.argv[1])
 ballast = place / "ballast"
 ballast.write_bytes(bytes(int(sys.argv[2])))
 settings = Settings(cache_dir=place / "cache", output=place / "runs", builder=BUILDER)
-options = QUICK.model_copy(update={"use_cache": False})
+options = QUICK.but(use_cache=False)
 try:
     api.run(oracle(SUITE), options, settings, run_id="one")
 except DiskFullError as error:

@@ -25,7 +25,7 @@ from tests.runs.toy_agent import AGENT, BUILDER
 WRITTEN = "tests.runs.toy:create_written"
 EDITS = "tests.runs.toy:create_edits"
 FIRST, SECOND = AttemptKey(task="task-0000"), AttemptKey(task="task-0001")
-ONLY_MADE = QUICK.model_copy(update={"generate_only": True})
+ONLY_MADE = QUICK.but(generate_only=True)
 
 
 def generated(suite: str = WRITTEN, agent: str = AGENT, **fields: object) -> RunConfiguration:
@@ -204,7 +204,7 @@ def test_generating_only_grades_nothing_and_a_resume_grades(settings: Settings) 
 def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Settings, script: Path) -> None:
     """What was not paid for is owed, not scored; earlier starts' costs count; nothing is asked twice."""
     recorder = Recorder()
-    options = QUICK.model_copy(update={"jobs": 1, "max_cost_usd": 0.15, "price": "0:100"})
+    options = QUICK.but(jobs=1, max_cost_usd=0.15, price="0:100")
     settings_of_model = {"max_output_tokens": 1000}
     configuration = generated(agent="oneshot", model=f"scripted/{script}", model_settings=settings_of_model)
     result = api.run(configuration, options, settings, run_id="one", progress=recorder)
@@ -213,7 +213,7 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Sett
     assert any("--max-cost" in message for message in warnings)
     still = api.resume(result.folder, options, settings)
     assert still.standing.graded == 1
-    richer = options.model_copy(update={"max_cost_usd": 0.25})
+    richer = options.but(max_cost_usd=0.25)
     done = api.resume(result.folder, richer, settings)
     assert (done.exit_code, done.standing.graded) == (0, 2)
     assert [len(steps(done, "reply", key)) for key in (FIRST, SECOND)] == [1, 1]
@@ -223,7 +223,7 @@ def test_a_limit_on_money_needs_a_price(settings: Settings, script: Path) -> Non
     """Otherwise it would silently limit nothing."""
     configuration = generated(agent="oneshot", model=f"scripted/{script}")
     with pytest.raises(UsageError, match="needs a price"):
-        api.run(configuration, QUICK.model_copy(update={"max_cost_usd": 1.0}), settings, run_id="one")
+        api.run(configuration, QUICK.but(max_cost_usd=1.0), settings, run_id="one")
     assert not (settings.output / "one").exists()
 
 
@@ -243,8 +243,8 @@ def test_an_unusable_model_ends_the_run_with_one_sentence(
     path.write_text(json.dumps({"turn": [{"content": "", "fail": [failure] * 9}]}))
     recorder = Recorder()
     configuration = generated(agent=agent, model=f"scripted/{path}")
-    options = QUICK.model_copy(update={"jobs": 1, "retries": 2})
-    quick = settings.model_copy(update={"builder": BUILDER})
+    options = QUICK.but(jobs=1, retries=2)
+    quick = settings.but(builder=BUILDER)
     result = api.run(configuration, options, quick, run_id="one", progress=recorder)
     assert (result.exit_code, result.owed, result.standing.infrastructure) == (3, 2, 0)
     (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
@@ -260,7 +260,7 @@ def test_a_rejected_request_is_not_sent_again(settings: Settings, tmp_path: Path
     path.write_text(json.dumps({"turn": [{"content": "", "fail": ["request"] * 9}]}))
     result = api.run(
         generated(agent="oneshot", model=f"scripted/{path}"),
-        QUICK.model_copy(update={"retries": 2}),
+        QUICK.but(retries=2),
         settings,
         run_id="one",
     )
@@ -274,8 +274,8 @@ def test_a_program_that_cannot_be_installed_ends_the_run(settings: Settings, tmp
     path.write_text('{"turn": []}')
     recorder = Recorder()
     configuration = generated(agent="cli", model=f"scripted/{path}", options={"preset": "codex@0.169.0"})
-    options = QUICK.model_copy(update={"jobs": 1})
-    quick = settings.model_copy(update={"builder": BUILDER})
+    options = QUICK.but(jobs=1)
+    quick = settings.but(builder=BUILDER)
     result = api.run(configuration, options, quick, run_id="one", progress=recorder)
     assert (result.exit_code, result.owed, result.standing.infrastructure) == (3, 2, 0)
     (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
@@ -286,7 +286,7 @@ def test_a_program_that_cannot_be_installed_ends_the_run(settings: Settings, tmp
 def test_what_is_made_is_not_shown_as_infrastructure(settings: Settings) -> None:
     """A try that failed and one that made the submission: it is made, and waits to be graded."""
     configuration = toy(fault="infrastructure")
-    result = api.run(configuration, ONLY_MADE.model_copy(update={"retries": 2}), settings, run_id="one")
+    result = api.run(configuration, ONLY_MADE.but(retries=2), settings, run_id="one")
     assert (result.standing.made, result.standing.infrastructure, result.exit_code) == (2, 0, 0)
     report = read_report([result.folder]).runs[0]
     assert (report.counts.made, report.counts.infrastructure) == (2, 0)
@@ -306,7 +306,7 @@ def test_a_report_names_the_program_of_an_agent(settings: Settings, tmp_path: Pa
     path = tmp_path / "script.json"
     path.write_text(json.dumps({"turn": [{"content": "", "fail": ["key"]}]}))
     options: JsonValue = {"preset": "codex@0.169.0"}
-    quick = settings.model_copy(update={"builder": BUILDER})
+    quick = settings.but(builder=BUILDER)
     result = api.run(generated(agent="cli", model=f"scripted/{path}", options=options), QUICK, quick)
     assert "cli-codex" in result.folder.name
     (view, *_) = views_of(read_report([result.folder]))

@@ -57,13 +57,13 @@ def create(settings: Settings) -> Imaged:
 
 def in_images(configuration: RunConfiguration) -> RunConfiguration:
     """Return it with an image for each task."""
-    return configuration.model_copy(update={"sandbox": f"tests.runs.test_images:create@{NAMES}"})
+    return configuration.but(sandbox=f"tests.runs.test_images:create@{NAMES}")
 
 
 def test_each_task_has_its_image(settings: Settings) -> None:
     """A missing one is an infrastructure failure of its task alone, by name; a resume keeps what is pinned."""
     listed(settings).write_text(json.dumps({"registry/task-0000:1": "sha256:a"}))
-    once = QUICK.model_copy(update={"retries": 0})
+    once = QUICK.but(retries=0)
     result = api.run(in_images(oracle()), once, settings, run_id="run")
     run = RunFolder(result.folder)
     verdicts = {key: line.verdict for key, line in run.latest().items() if line.verdict}
@@ -96,7 +96,7 @@ def test_the_image_decides_the_verdict(settings: Settings) -> None:
 
 def test_one_image_for_all_is_pinned_as_well(settings: Settings) -> None:
     """Also where its name does not say which one it is."""
-    one = oracle().model_copy(update={"sandbox": "tests.runs.test_images:create@base"})
+    one = oracle().but(sandbox="tests.runs.test_images:create@base")
     result = api.run(one, QUICK, settings, run_id="run")
     assert RunFolder(result.folder).lock().images == {"base": "base"}
 

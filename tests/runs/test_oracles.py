@@ -49,7 +49,7 @@ def test_the_newest_oracle_counts_and_nothing_else(tmp_path: Path) -> None:
     first = oracle(TWO)
     for name, configuration in {
         "a": first,
-        "b": first.model_copy(update={"tasks": ("task-0001",)}),
+        "b": first.but(tasks=("task-0001",)),
         "c": RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=first.sandbox),
         "d": first,
     }.items():
@@ -79,7 +79,7 @@ class _Changed(ToySuite):
     @override
     def tasks(self) -> Sequence[Task]:
         """Return them."""
-        return [task.model_copy(update={"data_version": "other"}) for task in super().tasks()]
+        return [task.but(data_version="other") for task in super().tasks()]
 
 
 def test_a_failure_of_the_machine_hides_no_earlier_verdict(tmp_path: Path) -> None:

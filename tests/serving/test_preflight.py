@@ -79,7 +79,7 @@ async def test_an_episode_that_cannot_be_graded_does_not_open(tmp_path: Path) ->
 
 def local(job: ServeJob) -> ServeJob:
     """Return *job* with the builder that fetches."""
-    return replace(job, settings=job.settings.model_copy(update={"builder": "local"}))
+    return replace(job, settings=job.settings.but(builder="local"))
 
 
 def test_what_cannot_be_fetched_is_not_offered(tmp_path: Path) -> None:

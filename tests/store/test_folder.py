@@ -46,7 +46,7 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
         writer.record(line(verdict(facts={"again": True})))
     folder = RunFolder(tmp_path / "one")
     assert folder.config() == config()
-    assert folder.lock().starts == (START, START.model_copy(update={"ended_at": START.at, "tools": {"uv": "1"}}))
+    assert folder.lock().starts == (START, START.but(ended_at=START.at, tools={"uv": "1"}))
     assert folder.latest()[KEY].verdict == verdict(facts={"again": True})
     assert len(list(folder.lines())) == 2
     names = {path.name for path in (tmp_path / "one").iterdir()}

@@ -52,7 +52,7 @@ async def test_a_mirror_is_asked_first(
     repository: PublishedRepository, settings: Settings, tmp_path: Path, form: str
 ) -> None:
     """The setting `git_mirror` holds here as for recipes; the origin stays the publisher's."""
-    published = repository.model_copy(update={"address": "https://host.invalid/owner/name"})
+    published = repository.but(address="https://host.invalid/owner/name")
     place = tmp_path / "mirror" / ("owner+name" if form == "pattern" else "host.invalid/owner/name")
     place.parent.mkdir(parents=True)
     if form == "bare":
@@ -60,7 +60,7 @@ async def test_a_mirror_is_asked_first(
     else:
         shutil.copytree(repository.address, place)
     pattern = "{owner}+{name}" if form == "pattern" else ""
-    mirrored = settings.model_copy(update={"git_mirror": str(tmp_path / "mirror" / pattern)})
+    mirrored = settings.but(git_mirror=str(tmp_path / "mirror" / pattern))
     origin = (await pull("toy", published, mirrored)).origin
     assert (origin.source, origin.commit) == (published.address, repository.commit)
 
@@ -69,7 +69,7 @@ async def test_the_publisher_is_asked_where_the_mirror_has_nothing(
     repository: PublishedRepository, settings: Settings, tmp_path: Path
 ) -> None:
     """A mirror that lacks one repository hinders nothing."""
-    mirrored = settings.model_copy(update={"git_mirror": str(tmp_path / "nothing")})
+    mirrored = settings.but(git_mirror=str(tmp_path / "nothing"))
     assert (await pull("toy", repository, mirrored)).origin.files == 1
 
 
@@ -82,7 +82,7 @@ async def test_a_second_pull_replaces_the_first(repository: PublishedRepository,
 
 async def test_an_unknown_commit_is_said(repository: PublishedRepository, settings: Settings) -> None:
     """A commit that the repository does not have is the user's to mend."""
-    wrong = repository.model_copy(update={"commit": "0" * 40})
+    wrong = repository.but(commit="0" * 40)
     with pytest.raises(UsageError, match="has no commit"):
         await pull("toy", wrong, settings)
     assert data_folder("toy", settings) is None

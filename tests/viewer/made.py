@@ -44,12 +44,12 @@ def write_run(
     config, lines = run_of(name, dict(words), grader, loaded=suite)
     with RunWriter.create(folder / name, config) as writer:
         for one in lines.values():
-            line = one.model_copy(update={"submission": submission})
+            line = one.but(submission=submission)
             if said != EVIL and line.verdict and line.verdict.reasons and (score := line.verdict.score):
                 lost = f"{score.denominator - score.numerator:.0f} of {score.denominator:.0f}"
                 why = f"{lost} expected tests did not pass, first tests/test_a.py::test_{said}: AssertionError"
-                reasons = (line.verdict.reasons[0].model_copy(update={"message": why}),)
-                line = line.model_copy(update={"verdict": line.verdict.model_copy(update={"reasons": reasons})})
+                reasons = (line.verdict.reasons[0].but(message=why),)
+                line = line.but(verdict=line.verdict.but(reasons=reasons))
             tests = [
                 TestResult(id=f"tests/test_a.py::test_{said}", outcome="failed", expected=True, message=said),
                 TestResult(id="tests/test_a.py::test_b", outcome="passed", expected=True),

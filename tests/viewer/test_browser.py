@@ -196,9 +196,7 @@ def test_a_page_of_a_run_in_flight_follows_it(browser: "Browser", tmp_path: Path
             window.page.goto(f"{place}/run/live")
             badge = window.page.get_by_text("at work")
             assert badge.is_visible()
-            later = line.model_copy(
-                update={"attempt": AttemptKey(task="two"), "finished_at": BEGAN + timedelta(seconds=9)}
-            )
+            later = line.but(attempt=AttemptKey(task="two"), finished_at=BEGAN + timedelta(seconds=9))
             writer.record(later, [], {})
             window.page.get_by_text("not graded yet").wait_for(state="detached")
         badge.wait_for(state="detached")

@@ -122,8 +122,8 @@ def test_lost_points_without_a_reason_are_not_called_none(client: TestClient, ru
     with RunWriter.create(runs / "texts", config) as writer:
         for line in lines.values():
             assert line.verdict
-            verdict = line.verdict.model_copy(update={"reasons": ()})
-            writer.record(line.model_copy(update={"verdict": verdict}), [], {})
+            verdict = line.verdict.but(reasons=())
+            writer.record(line.but(verdict=verdict), [], {})
     assert "names no single reason" in words(client.get("/run/texts/attempt/one/0").text)
     assert "Nothing was lost" in words(client.get("/run/texts/attempt/two/0").text)
     page = words(client.get("/run/texts").text)
@@ -253,7 +253,7 @@ def test_a_failed_test_shows_its_short_traceback_with_the_values(client: TestCli
     """What `groundup why` prints, as text, on both tabs; the place in the log stands below."""
     said = RunFolder(runs / "base").attempt(AttemptKey(task="one"))
     detail = "test_a.py:3: in test_b\n    assert f(1) == 2\nE   assert 1 == 2\x1b[31m<b>"
-    results = [one.model_copy(update={"detail": detail}) for one in said.tests()]
+    results = [one.but(detail=detail) for one in said.tests()]
     said.tests_file.write_text("".join(f"{one.model_dump_json()}\n" for one in results))
     for tab in ("why", "tests"):
         page = client.get(f"/run/base/attempt/one/0?tab={tab}").text

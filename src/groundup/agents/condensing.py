@@ -64,7 +64,7 @@ class Conversation:
             hardness = sum(index < self._marks[each] for each in (1, 2))
             message = _shortened(self.messages[index], hardness) if hardness else self.messages[index]
             if hardness == 2 and index != last:  # endpoints want the thoughts of the turn that goes on
-                message = message.model_copy(update={"reasoning": None, "original": {}})
+                message = message.but(reasoning=None, original={})
             shown.append(message)
         return tuple(shown)
 
@@ -80,7 +80,7 @@ def _shortened(message: Message, hardness: int) -> Message:
         calls = tuple(_short_call(call) for call in message.tool_calls)
         return message.rewritten(_cut(message.content), calls)
     if message.role in ("tool", "user"):
-        return message.model_copy(update={"content": _cut(message.content)})
+        return message.but(content=_cut(message.content))
     return message
 
 
@@ -91,9 +91,9 @@ def _short_call(call: ToolCall) -> ToolCall:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        return call.model_copy(update={"arguments": "{}"})
+        return call.but(arguments="{}")
     short = {name: _cut(value) if isinstance(value, str) else value for name, value in document.items()}
-    return call.model_copy(update={"arguments": json.dumps(short, ensure_ascii=False)})
+    return call.but(arguments=json.dumps(short, ensure_ascii=False))
 
 
 def _cut(text: str) -> str:

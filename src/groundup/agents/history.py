@@ -197,7 +197,7 @@ class WorkspaceHistory:
         if what == "changed" and before is not None:
             edits = edits_between(before, text)
             if sum(len(edit.text) for edit in edits) < len(text):
-                change = change.model_copy(update={"text": None, "edits": edits})
+                change = change.but(text=None, edits=edits)
         if self._texts.characters + _length(change) > KEPT_CHARACTERS:
             return FileChange(path=path, what=what, bytes=size, left_out="more than is kept of one attempt")
         return change

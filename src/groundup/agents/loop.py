@@ -223,7 +223,7 @@ class Rollout:
         tokens, counted = self._counted
         request = self._request()
         if tokens:
-            request = request.model_copy(update={"messages": tuple(self._talk.messages[counted:])})
+            request = request.but(messages=tuple(self._talk.messages[counted:]))
         return tokens + estimated_tokens(request) > window - min(_RESERVE_TOKENS, window // 4)
 
     def _condense(self) -> bool:

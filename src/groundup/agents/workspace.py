@@ -108,7 +108,7 @@ async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageToo
         found = await (_tools(need.toolchain, builder) if need.toolchain else _java(task, builder))
     except InfrastructureError as error:
         return LanguageTools(language=language, absent=str(error))
-    return found.model_copy(update={"language": language, "registry": need.registry, "installer": need.installer})
+    return found.but(language=language, registry=need.registry, installer=need.installer)
 
 
 def _language(task: Task) -> str:
@@ -240,7 +240,7 @@ class AgentSandbox:
             await sandbox.close()
 
     def _furnished(self, command: Command) -> Command:
-        return command.model_copy(update={"environment": {**self._variables, **command.environment}})
+        return command.but(environment={**self._variables, **command.environment})
 
 
 @asynccontextmanager
@@ -276,7 +276,7 @@ async def _spec(
     environment, request = await _environment(assignment, wanted, names)
     has_pip, image = request.with_pip, assignment.environment
     if image is not None and set(image.requirements) <= set(request.requirements):
-        tools = tools.model_copy(update={"has_requirements": True})
+        tools = tools.but(has_requirements=True)
     prefix, home = assignment.scratch / "venv", home_of(assignment)
 
     def laid_out() -> tuple[Mount, ...]:
@@ -308,7 +308,7 @@ async def _spec(
             **tools.environment,
             **wanted.environment,
         },
-        limits=limits.model_copy(update={"wall_clock_s": assignment.limits.wall_clock_s or _DAY_S}),
+        limits=limits.but(wall_clock_s=assignment.limits.wall_clock_s or _DAY_S),
         system="host",
         label=assignment.label,
     )
@@ -392,7 +392,7 @@ async def _environment(
         more = (line for line in lines if _name(line) not in present)
         # Our tools are newer than the date at which a recipe's packages were looked up; all are pinned by hash.
         update = {"requirements": (*base.requirements, *more), "with_pip": pip, "exclude_newer": None}
-        request = base.model_copy(update=update)
+        request = base.but(**update)
         environment = await assignment.builder.python(request)
         if not await brings_copies(environment.layer.path, withheld, assignment.original):
             return environment, request

@@ -102,7 +102,7 @@ def look(address: str, sandbox: str) -> list[NodeIdentity]:
     return [
         one
         if one.problem or one.groundup == __version__  # a silent one has a problem
-        else one.model_copy(update={"problem": f"has groundup {one.groundup}, this is {__version__}"})
+        else one.but(problem=f"has groundup {one.groundup}, this is {__version__}")
         for one in found
     ]
 

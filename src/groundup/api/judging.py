@@ -120,9 +120,7 @@ def _opened(given: JudgeFlags, *, asked: bool) -> list[ChatModel]:
     ledger = CostLedger(settings.max_cost_usd)
     addresses = urls if len(urls) > 1 else [urls[0] if urls else None] * len(models)
     return [
-        open_model(
-            name, settings.model_copy(update={"base_url": url or usual_address(name)}), ledger=ledger, asked=asked
-        )
+        open_model(name, settings.but(base_url=url or usual_address(name)), ledger=ledger, asked=asked)
         for name, url in zip(models, addresses, strict=True)
     ]
 

@@ -191,7 +191,7 @@ def list_data(*, settings: Settings | None = None) -> list[SuiteData]:
 
 def _pullable(name: str, settings: Settings) -> tuple[str, DataSource]:
     """Return the suite as it is without any data, for what lies there may be damaged."""
-    bare = settings.model_copy(update={"data_dir": settings.data / ".none"})
+    bare = settings.but(data_dir=settings.data / ".none")
     suite = open_suite(name, bare)
     found = suite.data_source()
     if found is None:

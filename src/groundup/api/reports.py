@@ -203,7 +203,7 @@ def run_folder(run: AnyPath, settings: Settings) -> Path:
 def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
     if settings is None:
         return load({"output": output})
-    return settings if output is None else settings.model_copy(update={"output": Path(output)})
+    return settings if output is None else settings.but(output=Path(output))
 
 
 def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:
@@ -283,5 +283,5 @@ def _numbered(runs: Sequence[RunReport]) -> list[RunReport]:
     for run in runs:
         seen[run.run_id] = seen.get(run.run_id, 0) + 1
         number = seen[run.run_id]
-        named.append(run if number == 1 else run.model_copy(update={"run_id": f"{run.run_id} ({number})"}))
+        named.append(run if number == 1 else run.but(run_id=f"{run.run_id} ({number})"))
     return named

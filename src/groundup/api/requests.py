@@ -250,11 +250,11 @@ def _new_run(
         sandbox=_sandbox(settings.sandbox, settings.image) or settings.sandbox,
     )
     if given.get("only_predicted"):
-        configuration = configuration.model_copy(update={"tasks": _predicted(api.plan(configuration, settings))})
+        configuration = configuration.but(tasks=_predicted(api.plan(configuration, settings)))
     limit = given.get("limit")
     if limit is not None:
         tasks = api.plan(configuration, settings).planned.tasks
-        configuration = configuration.model_copy(update={"tasks": sampled(tasks, limit, given.get("seed") or 0)})
+        configuration = configuration.but(tasks=sampled(tasks, limit, given.get("seed") or 0))
     return NewRun(configuration, _options(given, settings), settings, given.get("run_id"))
 
 

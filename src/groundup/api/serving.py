@@ -190,7 +190,7 @@ def view(
     from groundup.viewer.app import Viewer
 
     folder, page = _place(runs, settings or load())
-    viewer = Viewer((settings or load()).model_copy(update={"output": folder}))
+    viewer = Viewer((settings or load()).but(output=folder))
     with listening(host, port, has_token=token is not None) as listener:
         name, number = listener.getsockname()[:2]
         # Pages of other sites must not read runs through a name of theirs that leads to this machine.
@@ -225,7 +225,7 @@ def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: 
     if not paths:
         raise UsageError(f"there are no runs in {folder}; name a folder with runs")
     with scratch_folder("site") as scratch:
-        viewer = Viewer(found.model_copy(update={"output": chosen(scratch, paths)}), still=True)
+        viewer = Viewer(found.but(output=chosen(scratch, paths)), still=True)
         try:
             viewer.index.refresh()
             return write_site(viewer, Path(site), trajectories=trajectories)

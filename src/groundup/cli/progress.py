@@ -118,10 +118,8 @@ class _Told:
         known, self._failures[key] = self._failures.get(key), verdict.reasons
         if not verdict.reasons or known != verdict.reasons:
             return words(event)
-        same = verdict.model_copy(
-            update={"reasons": (Reason(stage=verdict.reasons[0].stage, message="as before"),)}
-        )
-        return words(event.model_copy(update={"line": event.line.model_copy(update={"verdict": same})}))
+        same = verdict.but(reasons=(Reason(stage=verdict.reasons[0].stage, message="as before"),))
+        return words(event.but(line=event.line.but(verdict=same)))
 
 
 def _ended(event: AttemptEnded) -> str:

@@ -182,7 +182,7 @@ async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
         decision = decisions().get(task, TaskDecision())
         counts = {**decision.declared, **order.declared, data.version: published.declared}
         given = {name: value for name, value in order.given.items() if value}
-        decision = decision.model_copy(update=given)
+        decision = decision.but(**given)
         return await making.build(published, counts, decision, bench, order.settings, tell)
 
 
@@ -254,8 +254,8 @@ async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> 
     from groundup.suites.nl2repobench.maker.image_check import image_changes
 
     engine = "podman" if settings.sandbox == "podman" else "docker"
-    inside = settings.model_copy(update={"sandbox": engine, "image": image})
-    outside = settings.model_copy(update={"image": None, "sandbox": "bubblewrap"})
+    inside = settings.but(sandbox=engine, image=image)
+    outside = settings.but(image=None, sandbox="bubblewrap")
     try:
         async with opened_bench(outside) as bench, opened_bench(inside) as held:
             if not isinstance(held.provider, ContainerProvider):

@@ -82,7 +82,7 @@ def chosen_job(
             job = _written_out(original, candidate, leg, foreign)
         if not job.hindered:
             told = tuple(dict.fromkeys(f"{one.title}: {one.hindered}" for one in seen))
-            return job.model_copy(update={"passed_over": told})
+            return job.but(passed_over=told)
         seen.append(job)
     if wish.job is not None:
         return seen[0]
@@ -144,7 +144,7 @@ def _written_out(
     name = str(target.relative_to(original))
     unwritten = TestJob(workflow=candidate.workflow, name=job.id, leg=dict(leg), runner=candidate.runner)
     if target.exists():
-        return unwritten.model_copy(update={"hindered": f"{name} is there already"})
+        return unwritten.but(hindered=f"{name} is there already")
     try:
         values = pinned(job, leg) if not set(job.matrix.dynamic) - set(leg) else {}
         target.write_bytes(written_out(caller, job, values, called, remark))
@@ -153,10 +153,10 @@ def _written_out(
         made = _pinned(original, name, inner, best_leg(fresh, workflow, workflow.job(inner)), candidate.runner)
     except WorkflowError as error:
         target.unlink(missing_ok=True)
-        return unwritten.model_copy(update={"hindered": str(error)})
+        return unwritten.but(hindered=str(error))
     if made.hindered:
         target.unlink()
-        return unwritten.model_copy(update={"hindered": made.hindered})
+        return unwritten.but(hindered=made.hindered)
     return made
 
 

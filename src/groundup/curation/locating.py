@@ -155,7 +155,7 @@ def locate(tree: RepositoryTree, foreign: Mapping[str, bytes] | None = None) -> 
         if set(workflow.events) <= {"workflow_call"} and workflow.path in called:
             continue  # its callers speak for it
         for written in workflow.jobs[:_MOST_JOBS]:
-            job = written.model_copy(update={"matrix": with_known_values(written.matrix, tree)})
+            job = written.but(matrix=with_known_values(written.matrix, tree))
             candidate = _candidate(jobs, workflow, job)
             if candidate is not None and candidate.score >= _FEWEST_POINTS:
                 found.append(candidate)
@@ -222,7 +222,7 @@ def _other_legs(chosen: _Leg, others: Sequence[_Leg]) -> tuple[dict[str, str], .
 
 def best_leg(tree: RepositoryTree, workflow: Workflow, job: Job) -> dict[str, str]:
     """Return the leg of *job* to take, as `flat` writes it."""
-    known = job.model_copy(update={"matrix": with_known_values(job.matrix, tree)})
+    known = job.but(matrix=with_known_values(job.matrix, tree))
     return dict(flat(_rated_legs(JobReader(tree), workflow, known)[0].leg))
 
 
@@ -364,7 +364,7 @@ async def ask_model(tree: RepositoryTree, found: Located, model: ChatModel) -> L
     workflows, _ = read_workflows(tree)
     request = ChatRequest(messages=(Message(role="user", content=_question(tree, workflows)),), temperature=0.0)
     reply = await model.complete(request)
-    return found.model_copy(update={"opinion": _opinion(model.name, reply.message.content, workflows, found)})
+    return found.but(opinion=_opinion(model.name, reply.message.content, workflows, found))
 
 
 def _question(tree: RepositoryTree, workflows: list[Workflow]) -> str:

@@ -80,8 +80,8 @@ def _with_hindrances(found: Located, tree: Path) -> Located:
         why = hindrance(tree, candidate.workflow, candidate.job, candidate.leg)
         unknown_yet = candidate.is_dynamic or candidate.through is not None  # an instance has it written out
         more = (f"cannot be run here: {why}",) if why and not unknown_yet else ()
-        told.append(candidate.model_copy(update={"hindrances": (*candidate.hindrances, *more)}))
-    return found.model_copy(update={"candidates": (*told, *found.candidates[_PLANNED:])})
+        told.append(candidate.but(hindrances=(*candidate.hindrances, *more)))
+    return found.but(candidates=(*told, *found.candidates[_PLANNED:]))
 
 
 async def has_commit(repository: str, commit: str, work: Path, mirror: str | None) -> bool:

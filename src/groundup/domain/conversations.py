@@ -47,7 +47,7 @@ class Message(Record):
         original = dict(self.original)
         if isinstance(parts := original.get("content"), list):
             original["content"] = [part for part in parts if _is_thought(part)]
-        return self.model_copy(update={"content": content, "tool_calls": tool_calls, "original": original})
+        return self.but(content=content, tool_calls=tool_calls, original=original)
 
 
 def _is_thought(part: JsonValue) -> bool:

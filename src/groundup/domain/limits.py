@@ -24,7 +24,7 @@ class Limits(Record):
     def for_command(self, command_s: float, *, spare_s: float = 30.0, output_bytes: int | None = None) -> "Limits":
         """Return the limits of a sandbox for one command of so long, which it outlives by *spare_s*."""
         update: dict[str, object] = {"command_s": command_s, "wall_clock_s": command_s + spare_s}
-        return self.model_copy(update=update if output_bytes is None else {**update, "output_bytes": output_bytes})
+        return self.but(**update if output_bytes is None else {**update, "output_bytes": output_bytes})
 
 
 class EpisodeLimits(Record):

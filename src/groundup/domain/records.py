@@ -2,7 +2,7 @@
 
 from abc import ABC
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,6 +14,13 @@ class Record(BaseModel):
     """An immutable value, checked where it enters the program."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    def but(self, **changes: Any) -> Self:
+        """Return this record with *changes* of fields. Raises `TypeError` for a field that it does not have."""
+        for name in changes:
+            if name not in type(self).model_fields:
+                raise TypeError(f"{type(self).__name__} has no field {name!r}")
+        return self.model_copy(update=changes)
 
 
 class Extension(ABC):  # noqa: B024 - what is abstract is up to the bases that derive from it

@@ -39,4 +39,4 @@ class Task(Record):
     @property
     def graded_digest(self) -> str:
         """The digest of what defines the task for a grader: not what only a subject sees."""
-        return digest_of(self.model_copy(update={"instruction": None, "seeds": ()}))
+        return digest_of(self.but(instruction=None, seeds=()))

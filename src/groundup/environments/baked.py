@@ -30,13 +30,13 @@ class BakedLayers(Record):
     def with_environment(self, request: PythonRequest, found: PythonEnvironment) -> "BakedLayers":
         """Return it with an environment whose mounts lie at their targets."""
         mounts = tuple(Mount(source=Path(mount.target), target=mount.target) for mount in found.mounts)
-        placed = found.model_copy(update={"mounts": mounts})
-        return self.model_copy(update={"environments": {**self.environments, digest_of(request): placed}})
+        placed = found.but(mounts=mounts)
+        return self.but(environments={**self.environments, digest_of(request): placed})
 
     def with_source(self, request: AnySource, found: Layer, path: Path) -> "BakedLayers":
         """Return it with an original that lies at *path*."""
-        placed = found.model_copy(update={"path": path})
-        return self.model_copy(update={"sources": {**self.sources, digest_of(request): placed}})
+        placed = found.but(path=path)
+        return self.but(sources={**self.sources, digest_of(request): placed})
 
 
 class ContainerBuilder(LocalBuilder):

@@ -65,7 +65,7 @@ class MavenSandbox:
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* and log it."""
-        command = command.model_copy(update={"environment": {**self._variables, **command.environment}})
+        command = command.but(environment={**self._variables, **command.environment})
         result = await self.sandbox.run(command)
         self._log += f"$ {' '.join(command.argv)}\n".encode() + result.stdout + result.stderr
         self._log += f"[{result.ending}, exit code {result.exit_code}, {result.duration_s:.1f} s]\n".encode()
@@ -80,11 +80,7 @@ class MavenSandbox:
             host_free_bytes=shutil.disk_usage(place).free,
         )
         why = complaint(result)
-        return (
-            failure.model_copy(update={"message": why})
-            if failure.kind is BuildFailureKind.BUILD and why
-            else failure
-        )
+        return failure.but(message=why) if failure.kind is BuildFailureKind.BUILD and why else failure
 
     def log(self) -> bytes:
         """Return what was run and fetched so far."""

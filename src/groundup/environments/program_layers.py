@@ -136,7 +136,7 @@ async def _sandbox(
 def _interpreter_mounts(interpreter: Interpreter, store: LayerStore) -> tuple[Mount, ...]:
     """Return what shows *interpreter* where programs see theirs."""
     mounts = interpreter_mounts(interpreter, store.empty_folder())
-    return tuple(mount.model_copy(update={"target": _moved(mount.target)}) for mount in mounts)
+    return tuple(mount.but(target=_moved(mount.target)) for mount in mounts)
 
 
 def _moved(path: str) -> str:

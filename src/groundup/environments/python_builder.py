@@ -247,7 +247,7 @@ class PythonBuilder(EnvironmentBuilder):
             work,
             None if request.names is None else (*request.names, *_modules(request.begins_with)),
         )
-        return environment.model_copy(update={"resolution": resolution})
+        return environment.but(resolution=resolution)
 
     async def resolve(self, request: ResolvedRequest, work: WorkTime | None = None) -> Resolution:
         """Return what *request* comes to, or came to lately. Sources may run their code, in a sandbox."""
@@ -259,7 +259,7 @@ class PythonBuilder(EnvironmentBuilder):
         if not lines:
             return self._resolutions.made(())
         interpreter = await self.interpreter(request.python)
-        request = request.model_copy(update={"requirements": lines})
+        request = request.but(requirements=lines)
         key = resolution_key(request, interpreter, await self._lending.settings("pypi"))
         found = self._resolutions.find(key)
         if found is not None:
@@ -288,7 +288,7 @@ class PythonBuilder(EnvironmentBuilder):
                 lines = request.begins_with
                 names = None if request.names is None else _modules(lines)
                 other = {"requirements": lines, "begins_with": (), "work_s": None, "names": names}
-                await self.submission_environment(request.model_copy(update=other))
+                await self.submission_environment(request.but(**other))
             elif request.with_pip:
                 await self.python(_bare(request))
 
@@ -364,7 +364,7 @@ class PythonBuilder(EnvironmentBuilder):
         """
         if not request.requirements or not request.with_pip:
             return None, None
-        packages = request.model_copy(update={"with_pip": False})
+        packages = request.but(with_pip=False)
         found = self._store.find(KIND, layer_key(packages, interpreter))
         if found is not None:
             return packages, found

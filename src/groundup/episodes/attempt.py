@@ -70,9 +70,7 @@ async def fairly_graded(grade: Callable[[str], Awaitable[Graded]], repeats: Repe
             f"{_RESUME}"
         )
     facts = {**again.verdict.facts, "graded_twice": True}
-    return again.model_copy(
-        update={"verdict": again.verdict.model_copy(update={"cacheable": False, "facts": facts})}
-    )
+    return again.but(verdict=again.verdict.but(cacheable=False, facts=facts))
 
 
 async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple[Graded, float]:
@@ -86,13 +84,11 @@ async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple
     share = round(noted.share, 3)
     if share < _NOTICED:
         return graded, share
-    verdict = graded.verdict.model_copy(
-        update={
-            "facts": {**graded.verdict.facts, "starved": share},
-            "cacheable": graded.verdict.cacheable and not (share >= _BUSY and _is_loss(graded.verdict)),
-        }
+    verdict = graded.verdict.but(
+        facts={**graded.verdict.facts, "starved": share},
+        cacheable=graded.verdict.cacheable and not (share >= _BUSY and _is_loss(graded.verdict)),
     )
-    return graded.model_copy(update={"verdict": verdict}), share
+    return graded.but(verdict=verdict), share
 
 
 def _is_doubtful(graded: Graded, starved: float) -> bool:

@@ -125,14 +125,14 @@ async def equipment(
 
     *pins* say which images of these names shall be used.
     """
-    checked = settings.model_copy(update={"trust_code": True})  # by `check_trust`, before anything else
+    checked = settings.but(trust_code=True)  # by `check_trust`, before anything else
     name, image = named(sandbox)
     image = image or settings.image
     if image and name in _WITHOUT_IMAGES:
         raise UsageError(f"`--sandbox {name}` has no images; say `--sandbox docker`, or leave --image out")
     images = Images(image, dict(pins or {})).checked() if image else None
     one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
-    provider: SandboxProvider = catalog.find("sandbox", name)(checked.model_copy(update={"image": one}))
+    provider: SandboxProvider = catalog.find("sandbox", name)(checked.but(image=one))
     async with provider:
         builder = catalog.find("builder", settings.builder)(settings, provider)
         yield Equipment(provider, builder, images=images)

@@ -77,8 +77,8 @@ class RemoteGrading(Grading):
         names = {*_GRADING_PINS, f"grader of {self.task.id}"}
         pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
         pinned[f"task {self.task.id}"] = self.task.graded_digest
-        order = await self.order(self.spec.model_copy(update={"pinned": pinned}), use_cache=cache is not None)
-        order = order.model_copy(update={"submission": digest})
+        order = await self.order(self.spec.but(pinned=pinned), use_cache=cache is not None)
+        order = order.but(submission=digest)
         reply, logs = await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
         return graded_by(reply, logs), reply.cached
 
@@ -140,7 +140,7 @@ class PlayingOnNodes:
                     model=model and model.name,
                     context_tokens=model and model.context_tokens,
                 )
-                order = (await grading.order(spec, use_cache=False)).model_copy(update={"play": play})
+                order = (await grading.order(spec, use_cache=False)).but(play=play)
                 submission, archive = made_by(*await fleet.answer(order, b"", reservation_mb))
             await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
         return submission

@@ -95,7 +95,7 @@ class _LocalNode(ProcessInterface):
         forks = multiprocessing.get_context("forkserver")
         # The first is what the main module imports, which a child imports again.
         forks.set_forkserver_preload(["groundup.cli.main", __name__])
-        address = keys.model_copy(update={"scheduler": scheduler})
+        address = keys.but(scheduler=scheduler)
         cache = wanted.caches / str(name) if wanted.caches else None
         self._process = forks.Process(target=_be_local, args=(address, wanted.size, name, cache))
 
@@ -211,7 +211,7 @@ async def serve_fleet(
         except (OSError, RuntimeError) as error:
             raise UsageError(f"no scheduler can listen on {place.host}:{place.port}: {error}") from error
         cluster.scheduler.add_plugin(_Told(report))
-        address = keys.model_copy(update={"scheduler": cluster.scheduler_address})
+        address = keys.but(scheduler=cluster.scheduler_address)
         stack.enter_context(_written(address, address_file, report))
         if wanted.maximum:
             cluster.adapt(minimum=wanted.minimum, maximum=wanted.maximum)
@@ -230,7 +230,7 @@ def _in_files(keys: FleetAddress, folder: Path) -> FleetAddress:
     for name, path in names.items():
         path.touch(0o600)
         path.write_text(getattr(keys, name))
-    return keys.model_copy(update={name: str(path) for name, path in names.items()})
+    return keys.but(**{name: str(path) for name, path in names.items()})
 
 
 @contextmanager

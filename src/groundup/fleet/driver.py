@@ -95,7 +95,7 @@ class DaskFleet:
                 answer = answers[address]
         name = _name(self._workers[address])
         if isinstance(answer, str):
-            return node.NodeIdentity.model_validate_json(answer).model_copy(update={"name": name})
+            return node.NodeIdentity.model_validate_json(answer).but(name=name)
         problem = f"it cannot run groundup: {type(answer).__name__}: {answer}"
         silent = isinstance(answer, TimeoutError)
         return node.NodeIdentity(name=name, problem="it does not answer" if silent else problem)
@@ -150,7 +150,7 @@ class DaskFleet:
             near = [address for address, sent in holders.items() if sent < self.slots.get(address, 0)]
             there = [address for address in holders if address in self.slots]
             asked = random.sample(there, min(len(there), _ASKED))  # so that no node has to serve all others
-            order = order.model_copy(update={"layers": dict(known), "holders": tuple(asked), "data": self.data})
+            order = order.but(layers=dict(known), holders=tuple(asked), data=self.data)
             holders.update(near)
             try:
                 packed = await self._done(order.model_dump_json().encode(), archive, reservation_mb, near)

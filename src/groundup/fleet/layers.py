@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.layers import Built
+from groundup.environments.layers import Built, LayerStore
 from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
 from groundup.trees.digest import tree_digest
@@ -119,3 +119,16 @@ async def _taken(worker: Any, holder: str, key: str, packed: Path) -> Built | No
 
 def _key(kind: str, digest: str) -> str:
     return f"{kind}/{digest}"
+
+
+async def kept(store: LayerStore, kind: str, digest: str, packed: bytes) -> Layer:
+    """Return the layer of *kind* whose folder has *digest*; *packed* is that folder, where it is not there yet."""
+
+    async def unpack(room: Path) -> Built:
+        archive = room / "packed"
+        archive.write_bytes(packed)
+        await asyncio.to_thread(unpack_folder, archive, room, digest)
+        archive.unlink()
+        return Built()
+
+    return await store.get(kind, digest, unpack)

@@ -15,7 +15,6 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -23,8 +22,7 @@ from pydantic import Field
 from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, NoSandboxesError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
-from groundup.environments.packing import unpack_folder
+from groundup.environments.layers import NEIGHBOURS, LayerStore
 from groundup.episodes.attempt import Grading, full_disk_named
 from groundup.episodes.episode import Playing
 from groundup.episodes.equipment import Equipment, equipment
@@ -32,7 +30,7 @@ from groundup.episodes.loading import grading_of
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup.fleet.extra import WorkerPlugin, distributed
-from groundup.fleet.layers import LayerShelf, OtherNodes
+from groundup.fleet.layers import LayerShelf, OtherNodes, kept
 from groundup.fleet.orders import TREE, NodeAnswer, Order, Play, named, pack_answer, pack_tree, unpack_tree
 from groundup.grading.deciding import code_digest
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
@@ -134,15 +132,7 @@ class DataPlugin(WorkerPlugin):
 
     async def setup(self, worker: Any) -> None:
         """Keep it in the node's cache, checked by its digest."""
-
-        async def unpack(room: Path) -> Built:
-            packed = room / "packed"
-            packed.write_bytes(self._packed)
-            await asyncio.to_thread(unpack_folder, packed, room, self._digest)
-            packed.unlink()
-            return Built()
-
-        await _node().layers.get(_DATA, self._digest, unpack)
+        await kept(_node().layers, _DATA, self._digest, self._packed)
 
 
 class _RefusedError(GroundupError):
@@ -219,7 +209,7 @@ class _Node:
     async def _tools(self, sandbox: str, builder: str) -> Equipment:
         key = (sandbox, builder)
         if key not in self._equipment:
-            settings = self._settings.model_copy(update={"builder": builder})
+            settings = self._settings.but(builder=builder)
             self._equipment[key] = asyncio.ensure_future(self._open(sandbox, settings))
         try:
             # An attempt that is cancelled must not end the opening on which others wait.
@@ -244,7 +234,7 @@ class _Node:
                 root = self._folder / f"data-{len(self._suites)}"
                 (root / folder).parent.mkdir(parents=True)
                 (root / folder).symlink_to(layer.path)
-                settings = settings.model_copy(update={"data_dir": root})
+                settings = settings.but(data_dir=root)
             self._suites[key] = open_suite(name, settings)
         return self._suites[key]
 
@@ -351,16 +341,16 @@ def grade(order: bytes, archive: bytes) -> bytes:
     try:
         done, logs = _awaited(begun, _wanted(worker))
         layers = node.shelf.contents(others.layers)
-        answer = answer.model_copy(update={**done, "layers": layers, "fetched": others.fetched})
+        answer = answer.but(**done, layers=layers, fetched=others.fetched)
     except (_RefusedError, NoSandboxesError) as error:
         # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
-        answer = answer.model_copy(update={"refused": str(error)})
+        answer = answer.but(refused=str(error))
     except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
         if isinstance(error, DiskFullError) or (isinstance(error, InfrastructureError) and node.is_full()):
             plugin.rest()
             raise DiskFullError(f"{error} (on the node {worker.name})") from None
         trace = "".join(traceback.format_exception(error))[-20_000:]
-        answer = answer.model_copy(update={"error": named(error), "message": str(error), "trace": trace})
+        answer = answer.but(error=named(error), message=str(error), trace=trace)
     return pack_answer(answer, logs)
 
 

@@ -154,7 +154,7 @@ async def _judged(one: Owed, judge: ChatModel) -> Judgement:
         except (InfrastructureError, BudgetSpentError):
             raise
         except GroundupError as error:  # refused, or longer than its window after all: this one has no opinion
-            return _judgement(one, judge, usage, cost).model_copy(update={"failed": str(error)[:400]})
+            return _judgement(one, judge, usage, cost).but(failed=str(error)[:400])
         usage += reply.usage
         cost = cost if reply.cost_usd is None else (cost or 0.0) + reply.cost_usd
         try:
@@ -163,15 +163,15 @@ async def _judged(one: Owed, judge: ChatModel) -> Judgement:
             failed = f"its answer is not in the form: {error}"[:400]
             request = _again(one.question.request(), reply, error)
             continue
-        return _judgement(one, judge, usage, cost).model_copy(update={"scores": scores, "influenced": influenced})
-    return _judgement(one, judge, usage, cost).model_copy(update={"failed": failed})
+        return _judgement(one, judge, usage, cost).but(scores=scores, influenced=influenced)
+    return _judgement(one, judge, usage, cost).but(failed=failed)
 
 
 def _again(request: ChatRequest, reply: ChatReply, error: UnusableAnswerError) -> ChatRequest:
     """Return the same question with what was wrong about the last answer."""
     answer = Message(role="assistant", content=reply.message.content[:4000] or "(nothing)")
     wish = Message(role="user", content=f"That is not in the form ({error}). Answer with the JSON object alone.")
-    return request.model_copy(update={"messages": (*request.messages, answer, wish)})
+    return request.but(messages=(*request.messages, answer, wish))
 
 
 def _judgement(one: Owed, judge: ChatModel, usage: TokenUsage, cost: float | None) -> Judgement:

@@ -57,7 +57,7 @@ class CachedModel:
         key = self._key(request)
         kept = self._cache.record(_KIND, key, ChatReply)
         if kept is not None:
-            return kept.model_copy(update={"cached": True, "cost_usd": 0.0, "latency_s": 0.0})
+            return kept.but(cached=True, cost_usd=0.0, latency_s=0.0)
         reply = await self._model.complete(request)
         self._cache.keep_record(_KIND, key, reply)
         return reply

@@ -58,14 +58,8 @@ class EndpointModel:
             self.ledger.settle(reserved, paid)
         latency = time.monotonic() - began
         counts = {parsed.counted.input_tokens, parsed.counted.output_tokens}
-        return reply.model_copy(
-            update={
-                "usage": usage,
-                "estimated": None in counts,
-                "cost_usd": cost,
-                "latency_s": round(latency, 3),
-                "tries": tries,
-            }
+        return reply.but(
+            usage=usage, estimated=None in counts, cost_usd=cost, latency_s=round(latency, 3), tries=tries
         )
 
     async def count_tokens(self, request: ChatRequest) -> int:
@@ -90,7 +84,7 @@ class EndpointModel:
             changes["temperature"] = settings.temperature
         if request.max_output_tokens is None:
             changes["max_output_tokens"] = settings.max_output_tokens
-        return request.model_copy(update=changes)
+        return request.but(**changes)
 
     def _most_usd(self, request: ChatRequest) -> float:
         if self.price is None or self.ledger.limit_usd is None:

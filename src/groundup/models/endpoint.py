@@ -188,7 +188,7 @@ class ModelEndpoint:
     @staticmethod
     def _failed(status: int, headers: Mapping[str, str], body: bytes) -> _FailedError:
         failure = failure_of(status, headers, body)
-        return _FailedError(failure.model_copy(update={"message": f"HTTP {status}: {failure.message}"}))
+        return _FailedError(failure.but(message=f"HTTP {status}: {failure.message}"))
 
     def _raise(self, failure: CallFailure, tries: int) -> NoReturn:
         """Raise what *failure* is for callers, with what to do next."""

@@ -86,7 +86,7 @@ class Account:
         if self.limits.tokens is None:
             return request
         left = max(1, self.limits.tokens - self.tokens)
-        return request.model_copy(update={"max_output_tokens": min(left, request.max_output_tokens or left)})
+        return request.but(max_output_tokens=min(left, request.max_output_tokens or left))
 
 
 class Threads:
@@ -129,13 +129,13 @@ class Threads:
             self._given.get(_said(message), message) if message.role == "assistant" else message
             for message in request.messages
         )
-        return request.model_copy(update={"messages": messages})
+        return request.but(messages=messages)
 
 
 def _plain(message: Message, reasoning: str | None = None) -> Message:
     """Return a reply as programs send it back."""
-    calls = tuple(call.model_copy(update={"original": {}}) for call in message.tool_calls)
-    return message.model_copy(update={"reasoning": reasoning, "original": {}, "tool_calls": calls})
+    calls = tuple(call.but(original={}) for call in message.tool_calls)
+    return message.but(reasoning=reasoning, original={}, tool_calls=calls)
 
 
 def _said(message: Message) -> str:

@@ -238,10 +238,10 @@ class ModelGateway(Closing):
             reply = await self._asked(request)
         except _RefusedCallError as error:
             declined = isinstance(error.__cause__, RefusedError)
-            self._record(exchange.model_copy(update={"error": error.detail, "declined": declined}))
+            self._record(exchange.but(error=error.detail, declined=declined))
             raise
         self._threads.answered(number, request, reply)
-        self._record(exchange.model_copy(update={"reply": reply}))
+        self._record(exchange.but(reply=reply))
         return reply
 
     async def _asked(self, request: ChatRequest) -> ChatReply:

@@ -126,7 +126,7 @@ def provider_of(name: ModelName, settings: ModelSettings) -> ModelProvider:
         "key": settings.key_variable,
     }
     own = providers().get(name.provider) or ModelProvider(key="GROUNDUP_SCRIPTED_KEY", key_optional=True)
-    found = own.model_copy(update={key: value for key, value in changes.items() if value})
+    found = own.but(**{key: value for key, value in changes.items() if value})
     if found.base_url is None:
         raise UsageError(f"{name.provider} has no address of its own: say where it is with --base-url")
     if not found.base_url.startswith(("http://", "https://")):

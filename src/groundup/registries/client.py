@@ -242,7 +242,7 @@ class RegistryClient(Closing, Generic[S]):
             return reply
         if kept is None:
             raise NetworkError(f"{shown(question.url)} answers that nothing changed, though nothing was known")
-        await self._keep(question, kept.model_copy(update={"fetched_at": time.time()}))
+        await self._keep(question, kept.but(fetched_at=time.time()))
         return Found(kept.page, from_cache=True)
 
     def _check_present(self, reply: UpstreamReply, name: str) -> None:

@@ -201,14 +201,12 @@ class RegistryGateway(Closing):
         if self.sizes_unknown:
             self._ledger.charge(place, file.size)
         self._ledger.note(
-            what.model_copy(
-                update={
-                    "sha256": file.sha256,
-                    "bytes": file.size,
-                    "from_cache": file.from_cache,
-                    "verified": file.verified,
-                    "stale": file.stale,
-                }
+            what.but(
+                sha256=file.sha256,
+                bytes=file.size,
+                from_cache=file.from_cache,
+                verified=file.verified,
+                stale=file.stale,
             )
         )
         return Response(200, file.path, content_type="application/octet-stream")

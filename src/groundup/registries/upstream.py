@@ -68,7 +68,7 @@ class Upstream:
     def authorize(self, *authorizations: Authorization) -> None:
         """Send these to their places from now on."""
         known = (*self.settings.authorizations, *authorizations)
-        self.settings = self.settings.model_copy(update={"authorizations": known})
+        self.settings = self.settings.but(authorizations=known)
 
     def seems_down(self, url: str) -> bool:
         """Whether the host of *url* could not be reached a moment ago."""

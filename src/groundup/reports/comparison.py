@@ -101,15 +101,11 @@ def corrected(comparisons: Sequence[RunComparison]) -> tuple[RunComparison, ...]
         chances.setdefault(figure.name, []).append(figure.p_value or 0.0)
     left = {name: iter(holm(several)) for name, several in chances.items()}
     return tuple(
-        one.model_copy(
-            update={
-                "figures": tuple(
-                    figure
-                    if figure.p_value is None
-                    else figure.model_copy(update={"p_corrected": next(left[figure.name])})
-                    for figure in one.figures
-                )
-            }
+        one.but(
+            figures=tuple(
+                figure if figure.p_value is None else figure.but(p_corrected=next(left[figure.name]))
+                for figure in one.figures
+            )
         )
         for one in comparisons
     )

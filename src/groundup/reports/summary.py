@@ -145,7 +145,7 @@ def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
 def _made(row: AttemptRow) -> AttemptRow:
     """Return the row of a submission without a score; its reasons stay where its grading failed."""
     graded = row.submission is not None
-    return row.model_copy(update={"standing": "made", "reasons": row.reasons if graded else (), "outcome": None})
+    return row.but(standing="made", reasons=row.reasons if graded else (), outcome=None)
 
 
 def _owed(key: AttemptKey) -> AttemptRow:
@@ -195,7 +195,7 @@ def _counted(rows: Sequence[AttemptRow]) -> dict[str, list[float]]:
 def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], attempts: int) -> tuple[Figure, ...]:
     headline = _mean("mean score", counted, "over tasks; what was not attempted or was tampered with counts 0")
     attempted = {"name": ATTEMPTED, "meaning": "the same over attempts that were handed in"}
-    twin = headline.model_copy(update=attempted)
+    twin = headline.but(**attempted)
     if any(row.standing == "not_attempted" for row in rows):
         twin = _mean(groups=_counted([row for row in rows if row.standing != "not_attempted"]), **attempted)
     solved = _by_task((row.task, row.solved) for row in rows)
@@ -271,7 +271,7 @@ def _share(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure
     figure = _mean(name, groups, meaning)
     if all(len(group) == 1 for group in groups.values()):
         interval = wilson(int(figure.score.numerator), len(groups))
-        figure = figure.model_copy(update={"interval": interval})
+        figure = figure.but(interval=interval)
     return figure
 
 

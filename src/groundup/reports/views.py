@@ -334,7 +334,7 @@ def figures_view(run: RunReport) -> View:
     view = _harmless(_figures((run,)))
     meanings = _MEANINGS | {words(figure.name): figure.meaning for figure in run.figures}
     rows = tuple((*row, meanings.get(row[0], "")) for row in view.rows)
-    return view.model_copy(update={"title": "All figures", "columns": (*view.columns, "meaning"), "rows": rows})
+    return view.but(title="All figures", columns=(*view.columns, "meaning"), rows=rows)
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:

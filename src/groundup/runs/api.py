@@ -118,7 +118,7 @@ def regrade(
     """
     earlier = RunFolder(folder).config().run_id
     name = run_id or _free_name(settings.output, f"{earlier}-regrade", numbered=True)
-    fresh = options.model_copy(update={"use_cache": False})
+    fresh = options.but(use_cache=False)
     configuration = regrading(folder, settings, changes)
     return run(configuration, fresh, settings, run_id=name, progress=progress, stop=stop)
 
@@ -129,7 +129,7 @@ def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | 
     again = {"submissions": Regraded(path=str(folder.resolve()), subject=earlier.subject)}
     # What verifiers' containers graded has to have a sandbox here.
     here = {"sandbox": settings.sandbox} if earlier.sandbox == InPlaceProvider.name else {}
-    return _with(earlier.model_copy(update={**again, **here}), changes)
+    return _with(earlier.but(**again, **here), changes)
 
 
 def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:

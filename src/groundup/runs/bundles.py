@@ -103,9 +103,9 @@ class Bundle:
     def give(self, timeout_s: float | None) -> None:
         """Let tests have *timeout_s* (None: what their recipes say) and no image of the run's choice."""
         config = self.run.config()
-        asked = config.configuration.model_copy(update={"timeout_s": timeout_s})
+        asked = config.configuration.but(timeout_s=timeout_s)
         _write_config(self.run.config_file, config, asked)
-        lock = self.run.lock().model_copy(update={"images": {}})
+        lock = self.run.lock().but(images={})
         write_atomically(self.run.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
 
 
@@ -154,7 +154,7 @@ def _without_places(run: RunFolder, room: Path) -> dict[str, Path]:
 
 def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguration) -> None:
     digest = ConfigFile.digest_for(configuration, config.planned, config.pinned)
-    made = config.model_copy(update={"configuration": configuration, "digest": digest})
+    made = config.but(configuration=configuration, digest=digest)
     write_atomically(path, made.model_dump_json(indent=1).encode() + b"\n")
 
 

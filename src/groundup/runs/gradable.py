@@ -149,7 +149,7 @@ async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> di
     Asks for every original that would have to be fetched: a mirror may have some of them and not others.
     """
     needs, store = {task.id: suite.needs(task) for task in tasks}, layer_store(settings)
-    found = await _host(settings, [one.model_copy(update={"source": None}) for one in needs.values()])
+    found = await _host(settings, [one.but(source=None) for one in needs.values()])
     waiting = {name: one for name, one in needs.items() if not _is_built(one, found, store)}
     reached = await _answering(waiting.values(), settings) if found.has_git else frozenset()
     lacks: dict[str, str] = {}
@@ -157,7 +157,7 @@ async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> di
         host = found
         if isinstance(one.source, GitSource):
             repository = one.source.repository
-            host = found.model_copy(update={"git_hosts": {repository.partition("/")[0]: repository in reached}})
+            host = found.but(git_hosts={repository.partition("/")[0]: repository in reached})
         for lack in _lacks([one], host, store):
             lacks[name] = f"{lack.what}: {lack.advice}"
     return lacks

@@ -162,4 +162,4 @@ class RunContext:
 
 def _short(effort: Effort | None) -> Effort | None:
     """Return *effort* as a verdict line has it, which is short; all of its words are in `submission.json`."""
-    return effort and effort.model_copy(update={"detail": effort.detail[:120]})
+    return effort and effort.but(detail=effort.detail[:120])

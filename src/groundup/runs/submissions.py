@@ -134,7 +134,7 @@ class EarlierRunSource:
 
         # Its record may be of another tree: a verdict is cached by what lies there now.
         tree = await in_thread(copied)
-        return record.model_copy(update=tree._asdict())
+        return record.but(**tree._asdict())
 
     def _why_absent(self, line: VerdictLine | None) -> Exception:
         if line is not None and line.verdict is not None and line.verdict.settles:

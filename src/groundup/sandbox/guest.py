@@ -398,7 +398,7 @@ class SupervisedSandbox(Closing):
                 self._peak_bytes = max(event.peak_bytes, self._peak_bytes or 0)
                 self._cpu_s = max(event.cpu_s, self._cpu_s or 0.0)
             cause = event.cause if event.event == "ended" else "failed"
-            self._ended.set_result(event.model_copy(update={"cause": cause}))
+            self._ended.set_result(event.but(cause=cause))
             self._supervisor.disconnect()
             self._supervisor.give_up()
         # `ended`: its processes are gone. `closed`: its folders belong to the caller again.

@@ -169,7 +169,7 @@ class InPlaceFolder(HostFolder):
 
     def __init__(self, layout: InPlace, left: Callable[[], None]) -> None:
         """Take a layout that was entered; *left* is called when it was left."""
-        super().__init__(layout.spec.model_copy(update={"workspace": Path(WORKSPACE), "mounts": ()}))
+        super().__init__(layout.spec.but(workspace=Path(WORKSPACE), mounts=()))
         self._layout = layout
         self._left = left
 

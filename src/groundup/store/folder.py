@@ -100,7 +100,7 @@ def encode(line: VerdictLine) -> tuple[bytes, bool]:
         return data, False
     assert line.verdict is not None  # nothing else in a line can be long
     for verdict in _shorter_and_shorter(line.verdict):
-        data = line.model_copy(update={"verdict": verdict}).model_dump_json().encode()
+        data = line.but(verdict=verdict).model_dump_json().encode()
         if len(data) <= LINE_BYTES:
             return data, True
     raise AssertionError(f"a verdict line without facts is longer than {LINE_BYTES} bytes")
@@ -110,21 +110,16 @@ def _shorter_and_shorter(verdict: Verdict) -> Iterator[Verdict]:
     """Give up what says least first: the tails of messages, facts from the longest, timings, further scores."""
     facts: dict[str, str | int | float | bool | None] = {**verdict.facts, "shortened": True}
     for characters in (160, 60, 20):
-        verdict = verdict.model_copy(
-            update={
-                "facts": facts,
-                "reasons": tuple(
-                    reason.model_copy(update={"message": reason.message[:characters]})
-                    for reason in verdict.reasons
-                ),
-            }
+        verdict = verdict.but(
+            facts=facts,
+            reasons=tuple(reason.but(message=reason.message[:characters]) for reason in verdict.reasons),
         )
         yield verdict
     for name in sorted(verdict.facts, key=lambda name: len(str(verdict.facts[name])) + len(name), reverse=True):
         facts = {key: value for key, value in facts.items() if key != name or key == "shortened"}
-        yield verdict.model_copy(update={"facts": facts})
-    yield verdict.model_copy(update={"facts": facts, "timings_s": {}})
-    yield verdict.model_copy(update={"facts": facts, "timings_s": {}, "scores": {}})
+        yield verdict.but(facts=facts)
+    yield verdict.but(facts=facts, timings_s={})
+    yield verdict.but(facts=facts, timings_s={}, scores={})
 
 
 def read_lines(path: Path) -> Iterator[VerdictLine]:
@@ -174,7 +169,7 @@ class RunFolder:
         keys = self.begun()
         attempts = 1 + max((key.index for key in keys), default=0)
         begun = Begun(tasks=found.planned.tasks, attempts=attempts, listed=keys)
-        return found.model_copy(update={"planned": begun})
+        return found.but(planned=begun)
 
     def is_run(self) -> bool:
         """Whether this is a run's folder: a submission may hold a file `config.json`, too."""
@@ -292,7 +287,7 @@ class RunWriter:
     def began(self, start: Start) -> int:
         """Record that a process works on the run; return its number, 0 for the first."""
         lock = self.folder.lock()
-        self._write_lock(lock.model_copy(update={"starts": (*lock.starts, start)}))
+        self._write_lock(lock.but(starts=(*lock.starts, start)))
         return len(lock.starts)
 
     def ended(self, number: int, ended_at: datetime, tools: Mapping[str, str]) -> None:
@@ -300,13 +295,13 @@ class RunWriter:
         lock = self.folder.lock()
         starts = list(lock.starts)
         found = starts[number]
-        starts[number] = found.model_copy(update={"ended_at": ended_at, "tools": {**found.tools, **tools}})
-        self._write_lock(lock.model_copy(update={"starts": tuple(starts)}))
+        starts[number] = found.but(ended_at=ended_at, tools={**found.tools, **tools})
+        self._write_lock(lock.but(starts=tuple(starts)))
 
     def pin_image(self, name: str, image: str) -> None:
         """Record which *image* the sandboxes of *name* are made from."""
         lock = self.folder.lock()
-        self._write_lock(lock.model_copy(update={"images": {**lock.images, name: image}}))
+        self._write_lock(lock.but(images={**lock.images, name: image}))
 
     def _write_lock(self, lock: LockFile) -> None:
         absent = set() if lock.images else {"images"}

@@ -124,7 +124,7 @@ class RunConfiguration(Record):
                     agent=agent or "predictions", model=model, settings={ABLATION: ablation, ABLATED_RUN: run}
                 )
             case Regraded(subject=subject, path=path):
-                return subject.model_copy(update={"settings": {**subject.settings, REGRADED: Path(path).name}})
+                return subject.but(settings={**subject.settings, REGRADED: Path(path).name})
             case UnnamedRun(path=path):
                 return Subject(agent="regrade", settings={"run": path})
             case Generated(agent=agent, model=model, options=options):

@@ -52,7 +52,7 @@ class PublishedRepository(Record):
         """Return the same repository at another commit; raises `UsageError` when that is no commit's name."""
         if not re.fullmatch(r"[0-9a-f]{7,40}", commit):
             raise UsageError(f"{commit!r} names no commit; give 7 to 40 hexadecimal digits, in lower case")
-        return self.model_copy(update={"commit": commit})
+        return self.but(commit=commit)
 
 
 class PublishedFile(Record):
@@ -225,7 +225,7 @@ def with_data_set(name: str, settings: Settings) -> tuple[str, Settings]:
     suite, at, chosen = name.partition("@")
     if not at:
         return name, settings
-    return suite, settings.model_copy(update={"data_dir": settings.data / f"@{checked_name(chosen)}"})
+    return suite, settings.but(data_dir=settings.data / f"@{checked_name(chosen)}")
 
 
 def data_folder(suite: str, settings: Settings) -> Path | None:

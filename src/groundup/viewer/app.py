@@ -39,7 +39,6 @@ from groundup.runs.exporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
-from groundup.store.judgements import read_judgements
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
 from groundup.viewer import evidence
@@ -283,14 +282,12 @@ class Viewer:
     def _why(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return what was lost, and what judges say; a damaged file of judgements says so itself."""
         run, task, number = (request.path_params[name] for name in ("run", "task", "number"))
-        key, opinions, lacking = AttemptKey(task=task, index=number), {}, ""
+        key, folder = AttemptKey(task=task, index=number), self.settings.output / run
         try:
-            for one in read_judgements(self.settings.output / run):
-                if one.attempt == key:
-                    opinions[one.of, one.judge, one.question] = one
+            said = {"opinions": evidence.opinions(folder, key), "unjudged": ""}
         except UsageError as error:
-            lacking = str(error)
-        return {**_lost(attempt, request), "opinions": list(opinions.values()), "unjudged": lacking}
+            said = {"opinions": [], "unjudged": str(error)}
+        return {**_lost(attempt, request), **said}
 
     def _instruction(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return what was asked, as this machine's data of the suite has it."""
@@ -340,7 +337,7 @@ class Viewer:
         key = AttemptKey(task=request.path_params["task"], index=request.path_params["number"])
         there = RunFolder(self.settings.output / run)
         found = there.attempt(key)
-        return found if found.path.is_dir() else there.attempt(key.model_copy(update={"index": 0}))
+        return found if found.path.is_dir() else there.attempt(key.but(index=0))
 
     def _files(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return the submission's files and one of them, as a turn left them, or against those of another run."""

@@ -15,7 +15,9 @@ from groundup.agents.history import Texts, TurnChanges, changes_of
 from groundup.agents.trajectories import call_text, reply_of
 from groundup.domain.names import printable
 from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
 from groundup.store.attempts import AttemptFolder
+from groundup.store.judgements import Judgement, read_judgements
 from groundup.trees.walking import open_regular
 
 STEPS_SHOWN = 20
@@ -163,7 +165,7 @@ def steps(attempt: AttemptFolder, first: int = 0, kind: str = "") -> StepPage:
             for number, start, length in islice(places, first, first + STEPS_SHOWN)
         ]
     if parts is not None:
-        kept = [step.model_copy(update={"parts": _only(step.parts, parts)}) for step in shown]
+        kept = [step.but(parts=_only(step.parts, parts)) for step in shown]
         shown = [step for step in kept if step.parts or not parts]
     names = sorted(kinds | (OF_REPLIES.keys() if "reply" in kinds else set()), key=_order)
     return StepPage(steps=tuple(shown), first=first, total=len(places), kinds=tuple(names))
@@ -580,3 +582,9 @@ def beside(
     sides = [{turn.turn: turn for turn in summaries(attempt, first, STEPS_SHOWN)} for attempt in (one, other)]
     numbers = sorted(turn for turn in set().union(*sides) if turn < first + STEPS_SHOWN)
     return [(sides[0].get(turn), sides[1].get(turn)) for turn in numbers]
+
+
+def opinions(run: Path, attempt: AttemptKey) -> list[Judgement]:
+    """Return what judges said last of *attempt*, by matter, judge and question. Raises `UsageError`."""
+    said = {(one.of, one.judge, one.question): one for one in read_judgements(run) if one.attempt == attempt}
+    return list(said.values())

@@ -338,7 +338,7 @@ def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
         cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, ?)", (name, stamp, str(error)))
         return
     cursor.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)", _attempt_rows(name, report.attempts))
-    kept = report.model_copy(update={"attempts": ()}).model_dump_json()
+    kept = report.but(attempts=()).model_dump_json()
     cursor.execute(
         "INSERT INTO runs VALUES (?, ?, ?, ?, NULL)", (name, stamp, report.created_at.timestamp(), kept)
     )

@@ -200,7 +200,7 @@ def with_known_values(matrix: Matrix, tree: RepositoryTree) -> Matrix:
         if key != "matrix" and isinstance(value, list) and value:
             found[key] = tuple(value)
     rest = tuple(key for key in matrix.dynamic if key not in found)
-    return matrix.model_copy(update={"axes": {**matrix.axes, **found}, "dynamic": rest}) if found else matrix
+    return matrix.but(axes={**matrix.axes, **found}, dynamic=rest) if found else matrix
 
 
 def _supported_pythons(tree: RepositoryTree) -> tuple[str, ...]:
@@ -315,7 +315,7 @@ class JobReader:
             for meaning in self._meanings.of(_expanded(contexts.shown(script), variables), folder, variables):
                 certainty = meaning.certainty if sure else meaning.certainty * 0.8
                 part = meaning.part or (f"only {folder}/" if folder else None)
-                yield meaning.model_copy(update={"certainty": certainty, "part": part})
+                yield meaning.but(certainty=certainty, part=part)
 
     def _called(self, workflow: Workflow, job: Job, contexts: Contexts) -> Look:
         """Look at the workflow that *job* calls: its best job counts."""

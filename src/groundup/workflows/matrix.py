@@ -54,7 +54,7 @@ def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
             "each key"
         )
     axes = matrix.axes | {key: (wanted[key],) for key in matrix.dynamic}
-    known = legs(matrix.model_copy(update={"axes": axes}))
+    known = legs(matrix.but(axes=axes))
     values = [{**dict(flat(leg)), **leg} for leg in known]
     keys = {key for one in values for key in one}
     asked = {key: value for key, value in wanted.items() if key in keys}

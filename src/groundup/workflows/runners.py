@@ -38,7 +38,7 @@ class Meaning(Record):
 
     def under(self, name: str) -> "Meaning":
         """Return the same, called by one more name."""
-        return self.model_copy(update={"via": (name, *self.via)})
+        return self.but(via=(name, *self.via))
 
 
 _PROGRAMS: Mapping[Purpose, frozenset[str]] = {

@@ -42,7 +42,7 @@ class Stage:
         made = assignment(
             self.root, model, provider=self.provider, trajectory=self.memory, limits=limits, withheld=WITHHELD
         )
-        task = made.task.model_copy(update={"metadata": made.task.metadata | {"python": MINOR}})
+        task = made.task.but(metadata=made.task.metadata | {"python": MINOR})
         return dataclasses.replace(made, task=task, builder=self.builder, keep=self.kept.__setitem__)
 
     async def play(

@@ -91,9 +91,7 @@ def test_a_model_that_failed_for_good_is_no_fault_of_the_program() -> None:
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
-@pytest.mark.parametrize(
-    "how", [{"error": "no", "declined": True}, {"reply": REPLY.model_copy(update={"finish": "content_filter"})}]
-)
+@pytest.mark.parametrize("how", [{"error": "no", "declined": True}, {"reply": REPLY.but(finish="content_filter")}])
 def test_a_model_that_would_not_go_on_is_no_crash(exit_code: int, how: dict[str, object]) -> None:
     """A program whose last question was declined, or whose last reply was cut by a filter, ends as refused."""
     last = Exchange.model_validate({"number": 1, "form": "chat", "request": ChatRequest(messages=()), **how})

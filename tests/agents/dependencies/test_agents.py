@@ -127,7 +127,7 @@ async def test_a_reply_that_was_cut_off_changes_nothing_and_is_a_limit(
     create: Callable[[dict[str, JsonValue]], Agent], tmp_path: Path, repository: Path
 ) -> None:
     """Half a build file is none, and half a list of dependencies would be taken for all of them."""
-    half = says(fenced("Cargo.toml", "half")).model_copy(update={"finish": "length"})
+    half = says(fenced("Cargo.toml", "half")).but(finish="length")
     model = FakeModel(say=lambda _: half)
     ended = await create({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
     assert (repository / "Cargo.toml").read_text() == ROOT_TOML

@@ -55,7 +55,7 @@ async def run(
     """Run the job `test` of a repository made of these files, in a sandbox of *provider*, which is closed then."""
     tree = repository(folder / "repository", workflow, files)
     request = JobRequest(tree=tree, repository="app", workflow=WORKFLOW, job="test", matrix=dict(matrix or {}))
-    request = request.model_copy(update={"limits": request.limits.model_copy(update={"wall_clock_s": timeout_s})})
+    request = request.but(limits=request.limits.but(wall_clock_s=timeout_s))
     async with bench(folder, provider=provider) as tools:
         return await run_job(request, tools)
 

@@ -65,7 +65,7 @@ def test_what_was_not_tried_is_an_error_with_the_reason_of_its_class() -> None:
 
 def test_without_an_end_nothing_counts_unless_time_was_up() -> None:
     """A process that leaves early proves nothing; a slow one keeps what it had."""
-    early = passed(*NAMED).model_copy(update={"complete": False})
+    early = passed(*NAMED).but(complete=False)
     assert outcomes(early) == ["error"] * 3
     run = decided(NAMED, early, ended())
     assert run.stopped is not None

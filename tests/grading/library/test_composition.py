@@ -108,7 +108,7 @@ def test_modules_of_a_package_of_tests_take_no_names() -> None:
 
 def test_shadows_are_looked_for_in_every_import_root() -> None:
     """With a src layout, both the root and src are searched by the interpreter, so both are swept."""
-    hidden = HIDDEN.model_copy(update={"import_roots": ("src",)})
+    hidden = HIDDEN.but(import_roots=("src",))
     composed = _plan("src/pytest.py", "pytest.py", "src/calc/pytest.py", hidden=hidden)
 
     assert "src/calc/pytest.py" in composed.kept
@@ -117,7 +117,7 @@ def test_shadows_are_looked_for_in_every_import_root() -> None:
 
 def test_a_folder_that_only_leads_to_the_packages_may_be_named_like_a_module() -> None:
     """With packages in `code/py`, `code` stays, but nothing in it that would make it the module."""
-    hidden = HIDDEN.model_copy(update={"import_roots": (".", "code/py")})
+    hidden = HIDDEN.but(import_roots=(".", "code/py"))
     found = [FoundEntry(path=path, kind="folder") for path in ("code", "code/py", "code/py/calc", "json")]
     found += [FoundEntry(path=path, kind="file") for path in ("code/__init__.py", "code/py/calc/__init__.py")]
     found += [FoundEntry(path=path, kind="file") for path in ("code.py", "code/py/json.py")]
@@ -132,7 +132,7 @@ def test_a_folder_that_only_leads_to_the_packages_may_be_named_like_a_module() -
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_nothing_stands_in_the_way_of_a_protected_folder(kind: Kind) -> None:
     """A link or file where a protected path needs a folder is left out, so no mount can be led elsewhere."""
-    hidden = HIDDEN.model_copy(update={"protected": ("calc/tests",), "arguments": ("calc/tests",)})
+    hidden = HIDDEN.but(protected=("calc/tests",), arguments=("calc/tests",))
     original = [FoundEntry(path="calc/tests/test_a.py", kind="file")]
     composed = plan([FoundEntry(path="calc", kind=kind)], original, hidden)
 

@@ -125,7 +125,7 @@ def test_what_passes_without_a_package_counts(error: str | None) -> None:
 def test_a_package_in_another_layout_is_called_the_submissions_own() -> None:
     """Its place and the expected one are named; only what lies outside, or in the tests, is a stranger."""
     own = ImportCheck(file="/workspace/lib/calc/__init__.py", error=None)
-    hidden = HIDDEN.model_copy(update={"import_roots": ("src",)})
+    hidden = HIDDEN.but(import_roots=("src",))
     (reason, *_) = decide(EXPECTED, hidden, _report(ALL_PASSED, imports={"calc": own}), _result()).reasons
     beside = ImportCheck(file="/workspace/tests/calc.py", error=None)
     (other, *_) = decide(EXPECTED, hidden, _report({}, imports={"calc": beside}), _result()).reasons
@@ -145,7 +145,7 @@ def test_a_package_in_another_layout_is_called_the_submissions_own() -> None:
 )
 def test_a_package_that_is_nowhere_is_told_where_it_belongs(error: str | None, told: str) -> None:
     """The specification may leave the layout open; what a package fails to import itself is another matter."""
-    hidden = HIDDEN.model_copy(update={"import_roots": ("src", "."), "packages": ("calc.ops",)})
+    hidden = HIDDEN.but(import_roots=("src", "."), packages=("calc.ops",))
     absent = {"calc.ops": ImportCheck(file=None, error=error)}
     (reason, *_) = decide(EXPECTED, hidden, _report({}, imports=absent), _result()).reasons
 
@@ -160,7 +160,7 @@ def test_giving_up_names_the_error_behind_it() -> None:
         b'E     File "/workspace/calc/core.py", line 12\nE       def f(:\n'
         b"E             ^\nE   SyntaxError: invalid syntax\n"
     )
-    gave_up = _result().model_copy(update={"stderr": printed})
+    gave_up = _result().but(stderr=printed)
     (reason, *_) = _decide(_report({}, exit_code=4), gave_up).reasons
 
     assert reason.message == "pytest gave up with exit code 4: SyntaxError: invalid syntax (calc/core.py, line 12)"

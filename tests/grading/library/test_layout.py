@@ -45,17 +45,15 @@ BACKENDS = (
 def test_what_an_installation_would_find_is_found(tmp_path: Path, files: dict[str, str], folder: str) -> None:
     """A package below a usual folder, or one that a project file declares, is imported from there."""
     found = with_own_roots(write_tree(tmp_path / "tree", files), FLAT)
-    assert found == FLAT.model_copy(update={"import_roots": (".", folder)})
+    assert found == FLAT.but(import_roots=(".", folder))
 
 
 def test_a_flat_submission_of_an_original_in_src(tmp_path: Path) -> None:
     """It goes both ways; what building writes, and the path of programs that tests start, go along."""
-    hidden = FLAT.model_copy(
-        update={
-            "import_roots": ("src",),
-            "child_path": ("src",),
-            "generated": {"src/calc/_version.py": "version = '1'\n", "src/calc/data/": "", "src/made.txt": "x"},
-        }
+    hidden = FLAT.but(
+        import_roots=("src",),
+        child_path=("src",),
+        generated={"src/calc/_version.py": "version = '1'\n", "src/calc/data/": "", "src/made.txt": "x"},
     )
     found = with_own_roots(write_tree(tmp_path / "tree", {"calc/__init__.py": LIBRARY}), hidden)
     assert found.import_roots == found.child_path == ("src", ".")
@@ -84,7 +82,7 @@ def test_links_and_extensions_keep_the_layout(tmp_path: Path) -> None:
     write_tree(tmp_path / "elsewhere", {"setup.py": "setup(package_dir={'': 'far'})"})
     (tree / "setup.py").symlink_to(tmp_path / "elsewhere/setup.py")
     assert with_own_roots(tree, FLAT).import_roots == (".", "src")
-    compiled = FLAT.model_copy(update={"extensions": Extensions(outputs=("calc/*.so",))})
+    compiled = FLAT.but(extensions=Extensions(outputs=("calc/*.so",)))
     assert with_own_roots(tree, compiled) == compiled
 
 
@@ -106,7 +104,7 @@ def test_links_and_extensions_keep_the_layout(tmp_path: Path) -> None:
 )
 def test_the_version_that_building_writes_is_there(tmp_path: Path, project: str, path: str | None) -> None:
     """A module in a package of the submission is written as its build backend would; nothing else can be."""
-    hidden = FLAT.model_copy(update={"import_roots": (".", "src"), "protected": ("tests", "calc/tests")})
+    hidden = FLAT.but(import_roots=(".", "src"), protected=("tests", "calc/tests"))
     found = with_version_file(write_tree(tmp_path / "tree", {"pyproject.toml": project}), hidden)
     assert list(found.generated) == ([path] if path else [])
     for text in map(str, found.generated.values()):

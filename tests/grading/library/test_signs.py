@@ -41,7 +41,7 @@ def test_an_honest_run_has_none() -> None:
 )
 def test_each_sign_has_its_phrase(update: dict[str, object], phrase: str) -> None:
     """One phrase for one sign."""
-    (found,) = signs_of(HONEST.model_copy(update=update), DONE)
+    (found,) = signs_of(HONEST.but(**update), DONE)
     assert phrase in found
 
 

@@ -57,7 +57,7 @@ def test_hidden_tests_are_mounted_and_not_written_into_the_workspace(tmp_path: P
 def test_single_test_files_are_mounted_one_by_one(tmp_path: Path) -> None:
     """A test file at the root is restored without covering the submission beside it."""
     original = _write(tmp_path / "original", {"test_calc.py": "# hidden\n"})
-    hidden = HIDDEN.model_copy(update={"protected": ("test_calc.py",), "arguments": ("test_calc.py",)})
+    hidden = HIDDEN.but(protected=("test_calc.py",), arguments=("test_calc.py",))
     staged = _stage(tmp_path, _write(tmp_path / "sub", {"calc.py": ""}), original, hidden)
     targets = set(_mounted(staged))
 
@@ -68,7 +68,7 @@ def test_single_test_files_are_mounted_one_by_one(tmp_path: Path) -> None:
 
 def test_a_writable_tree_keeps_its_test_files_read_only(tmp_path: Path, original: Path) -> None:
     """Where tests write beside themselves, the data is a copy, and what is collected still cannot be changed."""
-    hidden = HIDDEN.model_copy(update={"writable": ("tests/data",)})
+    hidden = HIDDEN.but(writable=("tests/data",))
     staged = _stage(tmp_path, _write(tmp_path / "sub", {}), original, hidden)
     targets = set(_mounted(staged))
 
@@ -80,7 +80,7 @@ def test_a_writable_tree_keeps_its_test_files_read_only(tmp_path: Path, original
 
 def test_a_writable_path_must_be_protected(tmp_path: Path, original: Path) -> None:
     """A recipe that calls something writable which is not the original's is at fault."""
-    hidden = HIDDEN.model_copy(update={"writable": ("other",)})
+    hidden = HIDDEN.but(writable=("other",))
 
     with pytest.raises(TaskError, match="mend the recipe"):
         _stage(tmp_path, _write(tmp_path / "sub", {}), original, hidden)
@@ -124,7 +124,7 @@ def test_the_trusted_folder_holds_what_an_installation_would_leave(tmp_path: Pat
     distribution = Distribution(
         name="Calc-Lib", version="1.0", entry_points={"console_scripts": {"calc": "calc.cli:main"}}
     )
-    hidden = HIDDEN.model_copy(update={"distribution": distribution, "ini": ("xfail_strict = true",)})
+    hidden = HIDDEN.but(distribution=distribution, ini=("xfail_strict = true",))
     trusted = _mounted(_stage(tmp_path, _write(tmp_path / "sub", {}), original, hidden))[TRUSTED]
 
     assert "Version: 1.0" in (trusted / "metadata/Calc_Lib-1.0.dist-info/METADATA").read_text()
@@ -136,7 +136,7 @@ def test_the_trusted_folder_holds_what_an_installation_would_leave(tmp_path: Pat
 
 def test_what_a_build_writes_is_given_to_a_submission_that_lacks_it(tmp_path: Path, original: Path) -> None:
     """A package without its version module gets it; a module of its own stays, and no work at all gets nothing."""
-    hidden = HIDDEN.model_copy(update={"generated": {"calc/_version.py": "version = '1'\n"}})
+    hidden = HIDDEN.but(generated={"calc/_version.py": "version = '1'\n"})
     given = {"calc/__init__.py": ""}
     for name, files, expected in (
         ("lacks", given, "version = '1'\n"),
@@ -153,7 +153,7 @@ def test_a_folder_that_the_original_makes_is_made_beside_what_a_submission_has_i
     tmp_path: Path, original: Path
 ) -> None:
     """Tests find a folder with what the original makes in it and the submission's own files."""
-    hidden = HIDDEN.model_copy(update={"generated": {"datasets/": "", "datasets/index": "all"}})
+    hidden = HIDDEN.but(generated={"datasets/": "", "datasets/index": "all"})
     for name, files in (("lacks", {}), ("has", {"datasets/own": ""})):
         (tmp_path / name).mkdir()
         staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
@@ -186,7 +186,7 @@ def test_what_a_build_adds_to_a_package_is_taken_from_the_original(
     original = _write(tmp_path / "original", built)
     submission = _write(tmp_path / "sub", {f"{layout}calc/__init__.py": init})
     (submission / f"{layout}calc/zones").symlink_to("../../build/zones")
-    hidden = with_own_roots(submission, HIDDEN.model_copy(update={"generated": BUILT}))
+    hidden = with_own_roots(submission, HIDDEN.but(generated=BUILT))
 
     package = _stage(tmp_path, submission, original, hidden).workspace / layout / "calc"
 
@@ -200,7 +200,7 @@ def test_data_of_a_build_replaces_nothing_and_follows_no_link(tmp_path: Path) ->
     submission = _write(tmp_path / "sub", {"calc/zones/own": "mine", "secret.py": "known = print\n"})
     (submission / "calc/__init__.py").symlink_to("../secret.py")
 
-    staged = _stage(tmp_path, submission, original, HIDDEN.model_copy(update={"generated": BUILT}))
+    staged = _stage(tmp_path, submission, original, HIDDEN.but(generated=BUILT))
 
     assert [path.name for path in (staged.workspace / "calc/zones").iterdir()] == ["own"]
     assert (staged.workspace / "calc/__init__.py").is_symlink()

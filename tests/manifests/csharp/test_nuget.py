@@ -62,7 +62,7 @@ def test_nuspec_makes_missing_groups() -> None:
     grown = Nuspec().write(SPEC, [*Nuspec().read(SPEC, "A.nuspec").dependencies, new], "A.nuspec")
     assert b'<group targetFramework="net9.0">\n        <dependency id="C" version="1" />\n' in grown
     bare = b"<package><metadata><id>A</id></metadata></package>"
-    for item in (new, new.model_copy(update={"group": ""})):
+    for item in (new, new.but(group="")):
         made = Nuspec().write(bare, [item], "A.nuspec")
         assert [found.identity for found in Nuspec().read(made, "A.nuspec").dependencies] == [item.identity]
 

@@ -70,9 +70,7 @@ def test_referred_requirements_are_read(tmp_path: Path) -> None:
     masked = {"setup.cfg": "[options]\ninstall_requires = file: requirements.txt\n", "requirements.txt": ""}
     full = {"setup.cfg": masked["setup.cfg"] + "zip_safe = no\n", "requirements.txt": "a\nb\n"}
     found = problem(tmp_path, masked, full)
-    alone = found.model_copy(
-        update={"instance": found.instance.model_copy(update={"build_files": ("setup.cfg",)})}
-    )
+    alone = found.but(instance=found.instance.but(build_files=("setup.cfg",)))
     submission = write_tree(tmp_path / "s", {"patch.diff": diff(masked, full)})
     assert names(found, submission)[0] == MatchCounts(true_positives=2)
     expected, _ = answer(alone, None)

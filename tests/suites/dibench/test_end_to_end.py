@@ -415,10 +415,10 @@ async def test_a_release_is_fetched_and_checked(tmp_path: Path) -> None:
         origin = (await pull_release("toy", release, settings)).origin
         assert (settings.data / "toy/data/dibench-regular-rust/rust/two_beta/Cargo.toml").is_file()
         assert origin.files > 5
-        wrong = release.model_copy(update={"files": (files[0].model_copy(update={"sha256": "0" * 64}),)})
+        wrong = release.but(files=(files[0].but(sha256="0" * 64),))
         with pytest.raises(Exception, match="SHA-256"):
             await pull_release("toy", wrong, settings)
-        gone = release.model_copy(update={"files": (PublishedFile(address=f"{address}/nothing.tar.gz"),)})
+        gone = release.but(files=(PublishedFile(address=f"{address}/nothing.tar.gz"),))
         with pytest.raises(Exception, match="does not exist"):
             await pull_release("toy", gone, settings)
     assert (settings.data / "toy/data/dibench-regular-rust").is_dir()

@@ -362,7 +362,7 @@ async def test_a_busy_machine_disproves_nothing(
         moments = iter([Reading(0.0, 0.0, 0.0), Reading(10.0, idle_s, 1.0)])
         note(Stopwatch(lambda: next(moments)))
         why = (Reason(stage=Stage.TEST, message=said),)
-        return graded(passed=False).model_copy(update={"facts": {"failure": kind}, "reasons": why})
+        return graded(passed=False).but(facts={"failure": kind}, reasons=why)
 
     one = problem(dataset, "one_alpha")
     found = await assess(one, 1, try_once)
@@ -378,7 +378,7 @@ async def test_a_job_that_was_stopped_before_it_had_its_time_is_owed(dataset: In
     async def try_once(which: Which, number: int) -> Verdict:
         moments = iter([Reading(0.0, 0.0, 0.0), Reading(200.0, 0.0, 1.0)])
         note(Stopwatch(lambda: next(moments)), limit_s=10.0)
-        return graded(passed=False).model_copy(update={"facts": {"failure": "timeout"}, "by_time": True})
+        return graded(passed=False).but(facts={"failure": "timeout"}, by_time=True)
 
     found = await assess(problem(dataset, "one_alpha"), 1, try_once)
     assert (found.standing, len(found.tries)) == ("infrastructure", 2)

@@ -96,7 +96,7 @@ def test_groups_and_bands() -> None:
     file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"),))
     scores = [score_instance(answer(file)), score_instance(answer(file, subset="large"))]
     sizes = (2_000_000, None, 0, 60_000, 10)
-    scores += [scores[0].model_copy(update={"tokens": tokens}) for tokens in sizes]
+    scores += [scores[0].but(tokens=tokens) for tokens in sizes]
     by_language, _, _, by_lines, by_tokens = summaries([Row(score=score) for score in scores])
     assert list(by_tokens.scores) == ["<1", "1-9999", "50000-199999", ">=1000000", "unknown"]
     assert {"javascript, large", "javascript, regular"} <= by_language.scores.keys()

@@ -140,7 +140,7 @@ def test_tables_5_and_6_have_the_difference_in_executability() -> None:
 
 def test_an_ablation_is_paired_with_a_run_that_was_graded_again() -> None:
     """Submissions that were ablated from a textual run are compared with its regrade by the same grader."""
-    again = MODEL.model_copy(update={"settings": {REGRADED: "textual"}})
+    again = MODEL.but(settings={REGRADED: "textual"})
     made = reported(("base", again, BASE), ("versions", ablated("oracle-metadata", "textual"), AFTER))
     assert len(view(list(paper_views(made)), "Ablation oracle-metadata: Exec").rows) == 3
 

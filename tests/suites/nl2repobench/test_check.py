@@ -69,7 +69,7 @@ async def test_a_library_that_makes_everything_pass_is_tampered_with(trial: Tria
 async def test_a_library_that_is_honest_in_checks_is_caught(trial: Trial, notices: str) -> None:
     """By the true half, which it claimed to pass; or by the false half of a check that looks like the run."""
     expected = RECIPE.expected | SUM_TESTS
-    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
+    trial = replace(trial, recipe=RECIPE.but(expected=expected), original=FILES)
     wrong = LIBRARY.replace("return a + b", "return -77")  # no false form expects it
     graded = await trial.grade({"calc/__init__.py": PASSES_ALL.replace("FORGES", notices) + wrong})
 
@@ -89,7 +89,7 @@ async def test_a_lost_test_that_passes_when_it_runs_again_is_called_flaky(trial:
     """It stays lost, the list of tests and the reasons say so, and the verdict is not cached."""
     library = LIBRARY.replace("return a * b", f"return -1 if a == 3 and {SEES_ALL} else a * b")
     expected = RECIPE.expected | SUM_TESTS
-    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
+    trial = replace(trial, recipe=RECIPE.but(expected=expected), original=FILES)
     graded = await trial.grade({"calc/__init__.py": library})
 
     assert passed(graded) == len(expected) - 1
@@ -123,7 +123,7 @@ async def test_the_log_of_the_run_that_counts_is_of_that_run_alone(trial: Trial)
 async def test_an_equality_that_always_holds_is_suspect_and_costs_nothing(trial: Trial) -> None:
     """Its tests pass with false expectations, and fail when they are made to: a fault, and no forgery."""
     expected = RECIPE.expected | SUM_TESTS
-    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=FILES)
+    trial = replace(trial, recipe=RECIPE.but(expected=expected), original=FILES)
     lenient = "class Number(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\n"
     graded = await trial.grade(
         {"calc/__init__.py": lenient + LIBRARY.replace("return a + b", "return Number(a + b)")}
@@ -156,7 +156,7 @@ async def test_a_library_that_leans_on_what_another_file_imports_is_not_accused(
     }
     grown = {NumberedTest(f"tests/test_grow.py::test_grow_{number}") for number in numbers}
     expected = RECIPE.expected | grown | {NumberedTest("tests/test_both.py::test_both")}
-    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=files)
+    trial = replace(trial, recipe=RECIPE.but(expected=expected), original=files)
     graded = await trial.grade({"calc/__init__.py": LIBRARY, "calc/more.py": more}, deep=deep)
 
     assert graded.verdict.facts["passed"] == len(expected) - 1, "as in any run of all tests"
@@ -175,7 +175,7 @@ async def test_a_library_that_leans_on_what_a_lost_test_leaves_is_not_accused(tr
     files = {**ORIGINAL, "calc/__init__.py": whole, "tests/test_begin.py": tests}
     added = {NumberedTest(f"tests/test_begin.py::{name}") for name in ("test_begin", *names)}
     expected = RECIPE.expected | added
-    trial = replace(trial, recipe=RECIPE.model_copy(update={"expected": expected}), original=files)
+    trial = replace(trial, recipe=RECIPE.but(expected=expected), original=files)
 
     for deep in (False, True):
         graded = await trial.grade({"calc/__init__.py": lazy}, deep=deep)

@@ -15,7 +15,7 @@ from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial
 
 pytestmark = pytest.mark.end_to_end
 
-DRAFT = RECIPE.model_copy(update={"frozen": None, "expected": frozenset(), "excluded": ()})
+DRAFT = RECIPE.but(frozen=None, expected=frozenset(), excluded=())
 ODD_TESTS = """
 import pathlib, pytest, random
 
@@ -69,7 +69,7 @@ async def test_what_passes_every_time_is_expected(trial: Trial) -> None:
 async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> None:
     """Skips and expected failures explain themselves; other failures need a reason that a person gave."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
-    draft = DRAFT.model_copy(update={"reasons": {"*::test_online": Why.NETWORK, "*now_and_then": Why.FLAKY}})
+    draft = DRAFT.but(reasons={"*::test_online": Why.NETWORK, "*now_and_then": Why.FLAKY})
     frozen = await freeze(draft, _bench(trial, odd), runs=1)
 
     assert {excluded.id.partition("::")[2]: excluded.why for excluded in frozen.excluded} == {
@@ -84,7 +84,7 @@ async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> Non
 async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) -> None:
     """A person saw it fail; that it passes three times on this machine proves nothing."""
     flaky = min(EXPECTED)
-    draft = DRAFT.model_copy(update={"reasons": {str(flaky): Why.FLAKY}})
+    draft = DRAFT.but(reasons={str(flaky): Why.FLAKY})
     frozen = await freeze(draft, _bench(trial, ORIGINAL), runs=1)
 
     assert frozen.expected == EXPECTED - {flaky}
@@ -151,7 +151,7 @@ async def test_a_reason_for_all_others_is_asked_last(trial: Trial) -> None:
     """`*` explains what fails and shows no reason, and never a skip, nor what another pattern names."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
     reasons = {"*": Why.VERSIONS, "*::test_online": Why.NETWORK}
-    frozen = await freeze(DRAFT.model_copy(update={"reasons": reasons}), _bench(trial, odd), runs=1)
+    frozen = await freeze(DRAFT.but(reasons=reasons), _bench(trial, odd), runs=1)
 
     assert {excluded.id.partition("::")[2]: excluded.why for excluded in frozen.excluded} == {
         "test_skipped": Why.SKIPPED,
@@ -166,8 +166,6 @@ def test_lines_are_those_of_the_packages(tmp_path: Path) -> None:
     original = write_tree(
         tmp_path, {"calc/a.py": "1\n2\n", "calc/tests/test_a.py": "1\n", "single.py": "1\n", "setup.py": "1\n"}
     )
-    tests = Recipe.model_validate(DRAFT).tests.model_copy(
-        update={"packages": ("calc", "single"), "protected": ("calc/tests",)}
-    )
+    tests = Recipe.model_validate(DRAFT).tests.but(packages=("calc", "single"), protected=("calc/tests",))
 
     assert count_lines(original, tests) == 3

@@ -17,9 +17,7 @@ def test_what_differs_is_named(tmp_path: Path) -> None:
             (tmp_path / place / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / place / name).write_text(text)
     assert recipe.published is not None
-    recipe = recipe.model_copy(
-        update={"published": recipe.published.model_copy(update={"test_files": ("tests/",)})}
-    )
+    recipe = recipe.but(published=recipe.published.but(test_files=("tests/",)))
     assert list(image_check._tests(recipe, tmp_path / "expected", tmp_path / "there")) == [
         "tests: tests/test_b.py is absent",
         "tests: tests/test_a.py is another",

@@ -18,13 +18,7 @@ def test_the_head_of_a_recipe_says_what_the_whole_recipe_does(task: str) -> None
     """Also of a draft, which has neither a lock nor expected tests."""
     recipe = shipped_recipes()[task]
     assert listing.shipped_summaries()[task] == recipe.summary()
-    draft = recipe.model_copy(
-        update={
-            "environment": recipe.environment.model_copy(update={"lock": {}}),
-            "frozen": None,
-            "expected": frozenset(),
-        }
-    )
+    draft = recipe.but(environment=recipe.environment.but(lock={}), frozen=None, expected=frozenset())
     assert listing.summarized(recipe_text(draft)) == draft.summary()
 
 

@@ -48,7 +48,7 @@ def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
 def test_the_image_holds_what_the_original_makes_beside_its_packages(tmp_path: Path) -> None:
     """A folder that tests write into and a repository are there; what a build writes into packages is not."""
     generated = {"data/": "", ".git/": "", ".git/HEAD": "ref", "src/calc/_v.py": "", "calc/x/": ("*",)}
-    hidden = HIDDEN.model_copy(update={"generated": generated})
+    hidden = HIDDEN.but(generated=generated)
     image = write_tree(tmp_path / "image", {})
     write_image(write_tree(tmp_path / "original", ORIGINAL), hidden, RUN, image)
 
@@ -63,7 +63,7 @@ def test_an_image_may_have_its_tests_elsewhere(tmp_path: Path) -> None:
     original = write_tree(tmp_path / "original", {"calc/tests/test_calc.py": "hidden", "calc/core.py": ""})
     hidden = HiddenTests(packages=("calc",), arguments=("calc/tests",), protected=("calc/tests",))
     image = write_tree(tmp_path / "image", {})
-    write_image(original, hidden, RUN.model_copy(update={"moved": {"tests": "calc/tests"}}), image)
+    write_image(original, hidden, RUN.but(moved={"tests": "calc/tests"}), image)
 
     assert _files(image) == {"tests/test_calc.py": "hidden"}
 

@@ -29,15 +29,13 @@ def test_a_written_recipe_reads_back(
     expected: frozenset[NumberedTest], excluded: list[Excluded], notes: str, ini: list[str]
 ) -> None:
     """Whatever test ids, notes and configuration lines hold, the file says the same as the record."""
-    recipe = RECIPE.model_copy(
-        update={
-            "expected": expected,
-            "floor": frozenset(sorted(expected)[1:]),
-            "excluded": tuple(excluded),
-            "notes": notes,
-            "tests": RECIPE.tests.model_copy(update={"ini": tuple(ini)}),
-            "reasons": {notes: Why.NETWORK},
-        }
+    recipe = RECIPE.but(
+        expected=expected,
+        floor=frozenset(sorted(expected)[1:]),
+        excluded=tuple(excluded),
+        notes=notes,
+        tests=RECIPE.tests.but(ini=tuple(ini)),
+        reasons={notes: Why.NETWORK},
     )
 
     assert parse_recipe(recipe_text(recipe), "x.toml") == recipe

@@ -45,8 +45,8 @@ async def _processes(story: Story, folder: Path, *, timed: bool = False) -> tupl
     """
     library = ScriptedLibrary(folder / "library", story, tests=4 * FILES, files=FILES)
     names = tuple(test.id for test in library.expected)
-    tests = HIDDEN.model_copy(update={"timed": names if timed else ()})
-    recipe = RECIPE.model_copy(update={"expected": library.expected, "tests": tests})
+    tests = HIDDEN.but(timed=names if timed else ())
+    recipe = RECIPE.but(expected=library.expected, tests=tests)
     fresh = FreshInputs(task="calc", seed="seed", runs=1, sources={}, edits={}, tests=names)
     theatre = Theatre(folder)
     grading = replace(

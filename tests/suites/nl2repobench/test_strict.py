@@ -66,7 +66,7 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
 async def test_what_a_stub_passes_stands_beside_the_score(trial: Trial) -> None:
     """A score is a count: what is worth nothing is told, from the recipe, and takes no point."""
     floor = frozenset({NumberedTest("tests/test_calc.py::test_data")})
-    trial = replace(trial, recipe=RECIPE.model_copy(update={"floor": floor}))
+    trial = replace(trial, recipe=RECIPE.but(floor=floor))
     stub = await trial.grade({"calc/__init__.py": stubbed(LIBRARY)})
     whole = await trial.grade(ORIGINAL)
 
@@ -207,7 +207,7 @@ def test_a_task_without_a_frozen_recipe_is_the_tasks_fault() -> None:
 def test_what_decides_a_verdict_is_its_identity() -> None:
     """A changed recipe or data version makes a verdict of its own, so a cache cannot mix them up."""
     grader = NL2RepoStrictGrader({"calc": RECIPE})
-    changed = RECIPE.model_copy(update={"tests": RECIPE.tests.model_copy(update={"timeout_s": 61.0})})
+    changed = RECIPE.but(tests=RECIPE.tests.but(timeout_s=61.0))
 
     assert grader.identity(TASK) != NL2RepoStrictGrader({"calc": changed}).identity(TASK)
-    assert grader.identity(TASK) != grader.identity(TASK.model_copy(update={"data_version": "ae9fb81"}))
+    assert grader.identity(TASK) != grader.identity(TASK.but(data_version="ae9fb81"))

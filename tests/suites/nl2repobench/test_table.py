@@ -35,7 +35,7 @@ def test_a_row_says_what_the_oracles_got() -> None:
 def test_without_runs_a_row_says_what_the_recipe_has_on_record() -> None:
     """The published evaluator's count is measured once, and may be unknown."""
     assert RECIPE.frozen is not None
-    known = RECIPE.model_copy(update={"frozen": RECIPE.frozen.model_copy(update={"official": 8})})
+    known = RECIPE.but(frozen=RECIPE.frozen.but(official=8))
     official = [table.rows({RECIPE.task: one}, {})[0][table.COLUMNS.index("official")] for one in (RECIPE, known)]
 
     assert official == ["-", "8"]
@@ -51,7 +51,7 @@ def test_the_page_holds_the_table() -> None:
 
 def test_the_published_evaluator_may_count_more_than_was_declared() -> None:
     """Its score ends at the declared count; the table has the count itself."""
-    capped = verdict("official", 9).model_copy(update={"facts": {"declared": 9, "passed": 12}})
+    capped = verdict("official", 9).but(facts={"declared": 9, "passed": 12})
 
     assert table.seen([(RECIPE.task, capped)])[RECIPE.task].official == 12
 
@@ -72,8 +72,8 @@ def test_what_is_not_whole_is_named_with_its_reason() -> None:
 def test_what_is_missing_is_shown_with_a_line_of_its_log() -> None:
     """The line that most tests of a reason end with is named, and fits into a table."""
     lines = ["OSError: a | `b` " + "c" * 200] * 2 + ["another"]
-    lacking = RECIPE.model_copy(
-        update={"excluded": tuple(Excluded(id=str(n), why=Why.NETWORK, note=note) for n, note in enumerate(lines))}
+    lacking = RECIPE.but(
+        excluded=tuple(Excluded(id=str(n), why=Why.NETWORK, note=note) for n, note in enumerate(lines))
     )
     few = TaskDecision(declared={"781a1da": len(RECIPE.expected) * 2})
 

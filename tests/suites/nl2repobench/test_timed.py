@@ -17,9 +17,7 @@ from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY
 from tests.suites.nl2repobench.trials import RECIPE, Trial, passed
 
 TIMED = "tests/test_calc.py::test_multiply"
-RECIPE_WITH_TIMED = RECIPE.model_copy(
-    update={"tests": RECIPE.tests.model_copy(update={"timed": (TIMED,)}), "twin": FalseRecord(runs=3)}
-)
+RECIPE_WITH_TIMED = RECIPE.but(tests=RECIPE.tests.but(timed=(TIMED,)), twin=FalseRecord(runs=3))
 
 
 class LoudProvider:
@@ -36,7 +34,7 @@ class LoudProvider:
     async def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
         """Return one of the provider's sandboxes."""
         if len(self.opened) < self._loud:
-            spec = spec.model_copy(update={"environment": {**spec.environment, "LOUD": "1"}})
+            spec = spec.but(environment={**spec.environment, "LOUD": "1"})
         self._open += 1
         self.opened.append(self._open)
         return self._watched(await self._provider.open(spec))

@@ -117,5 +117,5 @@ def test_graders_take_along_what_a_container_needs_of_one_task(tmp_path: Path) -
     (taken,) = read_dataset(tmp_path / "taken").problems
     assert taken.digest == problems["greeter"].digest
     own = problems["greeter"]
-    java = own.model_copy(update={"task": own.task.model_copy(update={"language": "java", "kind": "java"})})
+    java = own.but(task=own.task.but(language="java", kind="java"))
     assert not RepoGenesisStrictGrader({"greeter": java}, lifecycle()).write_data(task, tmp_path / "none")

@@ -18,7 +18,7 @@ from tests.suites.repogenesis.trials import (
 )
 
 START = {"start.sh": "exec python app.py\n", "requirements.txt": ""}
-SHORT = LIFECYCLE.model_copy(update={"ready_s": 3})
+SHORT = LIFECYCLE.but(ready_s=3)
 
 
 def ended(graded: Graded) -> object:

@@ -117,7 +117,7 @@ async def test_nothing_is_not_deployed(trial: Trial) -> None:
 
 def trial_lifecycle(changes: dict[str, float]) -> Lifecycle:
     """Return the trials' settings with *changes*."""
-    return LIFECYCLE.model_copy(update=changes)
+    return LIFECYCLE.but(**changes)
 
 
 def test_the_last_count_of_each_kind_wins() -> None:

@@ -120,7 +120,7 @@ def test_several_attempts_are_an_entry_each() -> None:
     """Repositories are counted once, averages are over attempts, and what is written is read again."""
     one = results(VERDICTS)
     twice = AttemptResult(key=AttemptKey(task="eve", index=1), verdict=VERDICTS["Chatroom"])
-    more = one.model_copy(update={"attempts": (*one.attempts, twice)})
+    more = one.but(attempts=(*one.attempts, twice))
     single, both = (write_report(found, PROBLEMS) for found in (one, more))
     before, after = json.loads(single.document), json.loads(both.document)
     assert after["summary"]["total_repos"] == before["summary"]["total_repos"]

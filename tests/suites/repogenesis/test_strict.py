@@ -164,7 +164,7 @@ async def test_a_failed_install_is_a_fact_of_its_own(trial: Trial) -> None:
 async def test_a_test_that_hangs_costs_itself_only(trial: Trial) -> None:
     """A service that never answers one question loses that test; the others are run."""
     hanging = HONEST.replace("            del notes[parts[1]]\n", "            import time; time.sleep(3600)\n")
-    graded = await trial.strict({"app.py": hanging}, LIFECYCLE.model_copy(update={"one_test_s": 3.0}))
+    graded = await trial.strict({"app.py": hanging}, LIFECYCLE.but(one_test_s=3.0))
 
     assert passed(graded) == 3
     assert {test.id.partition("::")[2]: test.outcome for test in graded.tests}["test_remove"] == "error"
@@ -199,7 +199,7 @@ async def test_the_last_words_of_a_service_that_dies_are_reported(trial: Trial) 
 async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:
     """Deployment in time and passing tests are different facts."""
     # However starved the machine, a sleep of seconds counts for longer than the one limit and not for the other.
-    late = LIFECYCLE.model_copy(update={"ready_s": 0.01, "late_s": 600.0})
+    late = LIFECYCLE.but(ready_s=0.01, late_s=600.0)
     graded = await trial.strict({"app.py": HONEST, "start.sh": "sleep 4\nexec python app.py\n"}, late)
 
     assert deployment(graded) == (1, 0, 1, 0)

@@ -190,7 +190,7 @@ class CliAgent(Agent):
 
     def _limits(self, task: Task) -> Limits:
         wanted = self._options.memory_mb or max(task.limits.memory_mb, self.preset.min_memory_mb or 0)
-        return task.limits.model_copy(update={"memory_mb": wanted})
+        return task.limits.but(memory_mb=wanted)
 
 
 def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> dict[str, str]:

@@ -66,7 +66,7 @@ class Exchanges:
 
 def with_paid(paid: Paid, ended: AgentResult) -> AgentResult:
     """Return *ended* with what all tries took together."""
-    return ended.model_copy(update=dict(paid))
+    return ended.but(**dict(paid))
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def open_gateway(assignment: Assignment, exchanges: Exchanges) -> AsyncIte
     limits = assignment.limits
     if limits.cost_usd is not None:
         left = limits.cost_usd - (exchanges.paid.cost_usd or 0.0)
-        limits = limits.model_copy(update={"cost_usd": left})
+        limits = limits.but(cost_usd=left)
 
     async def before() -> None:  # when the program asks again, its last turn has done all that it does
         await assignment.note_turn(exchanges.turn)

@@ -101,7 +101,7 @@ def with_hidden(failure: JobFailure, hidden: Mapping[str, str], cutoff: str | No
     if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
         return failure
     told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
-    return failure.model_copy(update={"evidence": f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}]"})
+    return failure.but(evidence=f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}]")
 
 
 def explained(output: str, *, in_tests: bool) -> JobFailure | None:

@@ -137,7 +137,7 @@ class _Installation:
     def _moved(self, mount: Mount) -> Mount:
         if not mount.target.startswith(f"{PYTHON_TARGET}/"):
             return mount
-        return mount.model_copy(update={"target": self._folder + mount.target[len(PYTHON_TARGET) :]})
+        return mount.but(target=self._folder + mount.target[len(PYTHON_TARGET) :])
 
     def _fill(self, layer: Path, installed: str) -> None:
         packages = self._copy / "packages"
@@ -355,7 +355,7 @@ class StepSandboxes:
                 *mounts.values(),
             ),
             path=self._path(),
-            limits=self._request.limits.model_copy(update={"wall_clock_s": self._timeout_s + 120.0}),
+            limits=self._request.limits.but(wall_clock_s=self._timeout_s + 120.0),
             system="host",
             label="ci steps",
         )

@@ -77,8 +77,8 @@ async def _installed(submission: Path, lifecycle: Lifecycle, bench: Bench, major
                 "outcome": InstallOutcome.TIMEOUT,
                 "message": f"not installed in {lifecycle.install_s:.0f} s",
             }
-            installed = installed.model_copy(update=update)
-    return installed.model_copy(update={"seconds": time.monotonic() - began})
+            installed = installed.but(**update)
+    return installed.but(seconds=time.monotonic() - began)
 
 
 async def _install(
@@ -92,7 +92,7 @@ async def _install(
         raise
     except SubmissionError as error:
         update = {"outcome": InstallOutcome.FAILED, "message": printable(str(error))[:300]}
-        return installed.model_copy(update=update)
+        return installed.but(**update)
     await asyncio.to_thread(_without_tests, installed.tree)
     room = bench.scratch / "install-repository"
     limits = build_limits(lifecycle.service, lifecycle.install_s + 10)  # the clock of the work ends it before
@@ -106,13 +106,11 @@ async def _install(
     if failure is not None and failure.kind in _INFRASTRUCTURE:
         raise as_error(failure, "submission", "compiling the submission", bench.scratch)
     complaint = "" if failure is None else f"it does not compile: {printable(failure.message)}"
-    return installed.model_copy(
-        update={
-            "outcome": InstallOutcome.SUCCEEDED if failure is None else InstallOutcome.FAILED,
-            "message": complaint[:300],
-            "repository": repository,
-            "log": log,
-        }
+    return installed.but(
+        outcome=InstallOutcome.SUCCEEDED if failure is None else InstallOutcome.FAILED,
+        message=complaint[:300],
+        repository=repository,
+        log=log,
     )
 
 
@@ -134,9 +132,7 @@ async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> BuildFa
 
 def build_limits(limits: Limits, seconds: float) -> Limits:
     """Return *limits* for a build of at most so long; it writes a local repository besides the project."""
-    return limits.model_copy(
-        update={"command_s": seconds, "wall_clock_s": seconds + 30, "disk_mb": max(limits.disk_mb, 8192)}
-    )
+    return limits.but(command_s=seconds, wall_clock_s=seconds + 30, disk_mb=max(limits.disk_mb, 8192))
 
 
 def java_builder(bench: Bench) -> JavaBuilder:
@@ -193,4 +189,4 @@ def service_environment(installed: JavaInstalled, lifecycle: Lifecycle) -> JavaT
     toolchain = installed.toolchain
     repository = () if installed.repository is None else (installed.repository.mount,)
     variables = {**toolchain.environment, **memory_options(lifecycle.service.memory_mb)}
-    return toolchain.model_copy(update={"mounts": (*toolchain.mounts, *repository), "environment": variables})
+    return toolchain.but(mounts=(*toolchain.mounts, *repository), environment=variables)

@@ -117,9 +117,7 @@ async def _run(
         passed = [test for test in named if run.results[NumberedTest.of(test)].outcome == "passed"]
         if passed:
             run = believed(run, await checked(passed, texts, _running(tested, lifecycle, bench)))
-    return run.model_copy(
-        update={"seconds": time.monotonic() - began, "log": middle_cut(log, lifecycle.log_bytes)}
-    )
+    return run.but(seconds=time.monotonic() - began, log=middle_cut(log, lifecycle.log_bytes))
 
 
 def _running(tested: Tested, lifecycle: Lifecycle, bench: Bench) -> Run:
@@ -168,7 +166,7 @@ def believed(run: TestRun, found: Belief) -> TestRun:
     if found.answer == TAMPERED:
         lost = Result(outcome="error", message=found.why or TAMPERED)
         update["results"] = {test: lost if one.outcome == "passed" else one for test, one in run.results.items()}
-    return run.model_copy(update=update)
+    return run.but(**update)
 
 
 def _said(test: str, report: JavaReport, timed_out: bool) -> Result:

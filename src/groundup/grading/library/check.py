@@ -74,20 +74,18 @@ class Check:
             return Integrity()
         chosen = sample(candidates, self.random)
         draw = await asyncio.to_thread(drawn, chosen, self.forms, self.random)
-        draw = draw.model_copy(update={"lost": self._lost()})
+        draw = draw.but(lost=self._lost())
         seen, rounds = await self._run("spot check", draw)
         flaky = frozenset(test for test in draw.lost if _outcome(rounds, test) == "passed")
         answer = Integrity(depth="spot", checked=len(draw.tests - draw.lost))
         is_unsteady = bool(seen.failed_true)
         if seen or deep or await asyncio.to_thread(self._has_few, candidates):
             answer = await self._full(candidates, draw, seen)
-        return answer.model_copy(
-            update={"flaky": flaky, "unsteady": answer.unsteady or is_unsteady, "log": self.log}
-        )
+        return answer.but(flaky=flaky, unsteady=answer.unsteady or is_unsteady, log=self.log)
 
     def _among_all(self, draw: Draw) -> Draw:
         """Return *draw* with all other tests of the run that counts: a test may lean on what they leave."""
-        return draw.model_copy(update={"lost": frozenset(self.true.last.report.results) - draw.tests})
+        return draw.but(lost=frozenset(self.true.last.report.results) - draw.tests)
 
     def _has_few(self, candidates: Iterable[NumberedTest]) -> bool:
         able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
@@ -114,13 +112,11 @@ class Check:
         if is_forged(both.passed_false, able) or is_claimed(both.failed_true):
             update = await self._confirmed(both, len(draw.true | first.true), able)
             if update or not is_claimed(seen.failed_true):
-                return answer.model_copy(update=update)
+                return answer.but(**update)
             why = f"{len(seen.failed_true)} {UNREPEATED}"
-            return answer.model_copy(update={"answer": "suspect", "why": why})
+            return answer.but(answer="suspect", why=why)
         if seen.unfinished:
-            return answer.model_copy(
-                update={"answer": "suspect", "why": f"the check of its passed tests has no end: {seen.unfinished}"}
-            )
+            return answer.but(answer="suspect", why=f"the check of its passed tests has no end: {seen.unfinished}")
         return answer
 
     async def _confirmed(self, seen: Contradiction, of: int, able: int) -> dict[str, str]:
@@ -161,18 +157,18 @@ class Check:
         if overlay is None:
             overlay = await asyncio.to_thread(false_overlay, self.forms, draw, order)
         else:
-            overlay = overlay.model_copy(update={"chosen": tuple(order)})
+            overlay = overlay.but(chosen=tuple(order))
         slowest_s = max((self.passed.get(test, 0.0) for test in draw.tests), default=0.0)
         limit_s = max(_LEAST_TEST_S, _SLOWER * slowest_s)
         one_test_s = self.library.hidden.one_test_s
         limit_s = min(limit_s, one_test_s) if one_test_s else limit_s
-        overlay = overlay.model_copy(update={"one_test_s": limit_s, "collects_all": collects_all})
+        overlay = overlay.but(one_test_s=limit_s, collects_all=collects_all)
         rounds = with_true_names(await run_to_the_end(self.library, self.bench, overlay), overlay)
         last = rounds.last
         if last.result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")
         why = why_unfinished(last.report, last.result)
-        told = draw.model_copy(update={"lost": draw.lost & self.expected - self.passed.keys()})
+        told = draw.but(lost=draw.lost & self.expected - self.passed.keys())
         self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(rounds, test))
         return contradiction(draw, rounds, "" if why is None else why.message), rounds
 
@@ -213,5 +209,5 @@ def with_true_names(rounds: Rounds, overlay: Overlay) -> Rounds:
         FatalTest(test=names.get(end.test, end.test), ending=end.ending, whole_file=end.whole_file)
         for end in rounds.ended
     )
-    report = report.model_copy(update={"results": results})
-    return Rounds(last=rounds.last.model_copy(update={"report": report}), ended=ended)
+    report = report.but(results=results)
+    return Rounds(last=rounds.last.but(report=report), ended=ended)

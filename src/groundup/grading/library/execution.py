@@ -71,7 +71,7 @@ async def with_extensions(library: LibraryUnderTest, bench: Bench, scratch: Path
     if hidden.extensions is None:
         return library
     submission, _ = await compiled(library.submission, hidden.extensions, library.environment, bench, scratch)
-    return replace(library, submission=submission, hidden=hidden.model_copy(update={"extensions": None}))
+    return replace(library, submission=submission, hidden=hidden.but(extensions=None))
 
 
 def _variables(environment: PythonEnvironment) -> dict[str, str]:
@@ -173,7 +173,7 @@ async def run_hidden_tests(
         async with await bench.provider.open(spec) as sandbox:
             command = _command(hidden, environment, overlay, token, left_out, variables)
             silence_s = test_timeout_s(hidden, bench)
-            result = await sandbox.run(command.model_copy(update={"silence_s": silence_s}))
+            result = await sandbox.run(command.but(silence_s=silence_s))
             peak = sandbox.usage().peak_memory_mb
     finally:
         await asyncio.to_thread(remove_tree, scratch)
@@ -251,7 +251,7 @@ def without_python_variables(spec: SandboxSpec) -> tuple[SandboxSpec, dict[str, 
     variables = {name: value for name, value in spec.environment.items() if name.startswith("PYTHON")}
     others = {name: value for name, value in spec.environment.items() if name not in variables}
     kept = {"PYTHONHASHSEED": variables.get("PYTHONHASHSEED", HASH_SEED)}
-    return spec.model_copy(update={"environment": {**others, **kept}}), variables
+    return spec.but(environment={**others, **kept}), variables
 
 
 def _command(
@@ -354,5 +354,5 @@ def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
 def _without(left_out: LeftOut, culprit: FatalTest) -> LeftOut:
     if culprit.whole_file:
         path = culprit.test.id.partition("::")[0]
-        return left_out.model_copy(update={"files": tuple({*left_out.files, path})})
-    return left_out.model_copy(update={"tests": tuple({*left_out.tests, culprit.test})})
+        return left_out.but(files=tuple({*left_out.files, path}))
+    return left_out.but(tests=tuple({*left_out.tests, culprit.test}))

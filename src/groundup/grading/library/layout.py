@@ -33,9 +33,7 @@ def with_own_roots(submission: Path, hidden: HiddenTests) -> HiddenTests:
         if all(_holds(submission / folder, name) for name in missing):
             generated = {_moved(path, roots, missing, folder): text for path, text in hidden.generated.items()}
             child = None if hidden.child_path is None else (*hidden.child_path, folder)
-            return hidden.model_copy(
-                update={"import_roots": (*roots, folder), "child_path": child, "generated": generated}
-            )
+            return hidden.but(import_roots=(*roots, folder), child_path=child, generated=generated)
     return hidden
 
 
@@ -60,7 +58,7 @@ def with_version_file(submission: Path, hidden: HiddenTests) -> HiddenTests:
     version = own if isinstance(own, str) else known
     numbers = tuple(int(part) if part.isdecimal() else part for part in version.split("."))
     text = f"__version__ = version = {version!r}\n__version_tuple__ = version_tuple = {numbers!r}\n"
-    return hidden.model_copy(update={"generated": {str(path): text, **hidden.generated}})
+    return hidden.but(generated={str(path): text, **hidden.generated})
 
 
 def _table(value: object, *keys: str) -> dict[str, object]:

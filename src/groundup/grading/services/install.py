@@ -328,7 +328,7 @@ def importing(environment: PythonEnvironment, declared: Declared | None, root: s
     if declared is None or not declared.import_folders:
         return environment
     path = ":".join(posixpath.join(root, folder) for folder in declared.import_folders)
-    return environment.model_copy(update={"environment": {**environment.environment, "PYTHONPATH": path}})
+    return environment.but(environment={**environment.environment, "PYTHONPATH": path})
 
 
 async def _try(

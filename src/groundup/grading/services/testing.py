@@ -130,7 +130,7 @@ class ServiceTesting(Closing):
         try:
             sandbox = await self._ready
             command = _command(self._tests, self._environment, self._lifecycle, gathered, token)
-            result = await sandbox.run(command.model_copy(update={"timeout_s": left_s}))
+            result = await sandbox.run(command.but(timeout_s=left_s))
         finally:
             await self.close()
         return await asyncio.to_thread(parse_report, result.report, token), result

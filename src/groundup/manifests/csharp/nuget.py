@@ -102,9 +102,7 @@ def _config_entry(source: Text, element: Element) -> ManifestEntry:
     dependency = _record(
         source, element, name, values.pop("version", ""), values.pop("targetFramework", ""), values
     )
-    return ManifestEntry(
-        dependency.model_copy(update={"kind": DependencyKind.DEV}) if development else dependency, element.span
-    )
+    return ManifestEntry(dependency.but(kind=DependencyKind.DEV) if development else dependency, element.span)
 
 
 def _render_config(dependency: Dependency) -> str:

@@ -74,7 +74,7 @@ def _section(source: Text, key: SectionKey, parent: YamlBlock, items: Sequence[Y
         dependency = _dependency(item, key)
         if dependency is not None:
             known = {"text": item.text, "location": source.location(item.span)}
-            entries.append(ManifestEntry(dependency.model_copy(update=known), item.span))
+            entries.append(ManifestEntry(dependency.but(**known), item.span))
     end = scalars[-1].span.end if scalars else items[0].span.start if items else parent.span.end
     lead = (scalars or items)[0].lead if items else parent.lead.replace("-", " ") + "  - "
     return BlockSection(source, key, entries, end, lead, _rendered, brackets(source, parent))

@@ -149,6 +149,6 @@ def _section(document: toml.TomlDocument, name: str) -> KeySection:
         span = child.span
         for dependency in read_value(child.name, document.plain(name, child.name), key.kind, key.group):
             where = {"text": source.text[span.start : span.end], "location": source.location(span)}
-            entries.append(ManifestEntry(dependency.model_copy(update=where), span))
+            entries.append(ManifestEntry(dependency.but(**where), span))
             children.append(child)
     return KeySection(document, (name,), key, entries, children, rendered_key)

@@ -136,9 +136,7 @@ def _array(document: TomlDocument, place: PyprojectPlace, value: Value, refineme
         editable = text.strip().startswith("-e ")
         parsed = parse_requirement(text.strip().removeprefix("-e ") if editable else text)
         if editable:
-            parsed = parsed.model_copy(
-                update={"details": details_of({**dict(parsed.details), "editable": "true"})}
-            )
+            parsed = parsed.but(details=details_of({**dict(parsed.details), "editable": "true"}))
         dependency = parsed.dependency(
             place.key.kind,
             place.key.group,
@@ -173,7 +171,7 @@ def _keys(document: TomlDocument, place: PyprojectPlace, extras: Mapping[str, st
             known = {"text": source.text[span.start : span.end], "location": source.location(span)}
             if dependency.kind is DependencyKind.OPTIONAL:
                 known["group"] = extras.get(dependency.normalised, dependency.group)
-            entries.append(ManifestEntry(dependency.model_copy(update=known), span))
+            entries.append(ManifestEntry(dependency.but(**known), span))
             children.append(child)
     return KeySection(document, place.path, place.key, entries, children, poetry.rendered_key)
 

@@ -161,7 +161,7 @@ def refined(dependency: Dependency, refinements: Refinements) -> Dependency:
         update = {"source": DependencySource.WORKSPACE} if about.get("workspace") is True else {}
         rest.pop("workspace", None)
     details = {**dict(dependency.details), **{key: item for key, item in rest.items() if key != "version"}}
-    return dependency.model_copy(update={**update, "details": details_of(details)})
+    return dependency.but(**update, details=details_of(details))
 
 
 def extras_of(document: TomlDocument) -> dict[str, str]:
@@ -184,7 +184,7 @@ def without_source(dependency: Dependency) -> Dependency:
     """Return *dependency* as PEP 508 can express it, when another table holds its origin."""
     if not needs_source(dependency):
         return dependency
-    return dependency.model_copy(update={"source": DependencySource.REGISTRY, "origin": "", "details": ()})
+    return dependency.but(source=DependencySource.REGISTRY, origin="", details=())
 
 
 def with_companions(

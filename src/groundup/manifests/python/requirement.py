@@ -63,7 +63,7 @@ def parse_requirement(text: str) -> Requirement508:
     rest = match["rest"].strip()
     if rest.startswith("@"):
         located = parse_location(rest[1:].strip())
-        return located.model_copy(update={"name": match["name"], "extras": extras or located.extras})
+        return located.but(name=match["name"], extras=extras or located.extras)
     constraint, _, marker = rest.partition(";")
     constraint = constraint.strip()
     if constraint.startswith("(") and constraint.endswith(")"):

@@ -134,7 +134,7 @@ def _requirement(text: str) -> Requirement508 | None:
     more = {"editable": "true"} if editable else {}
     if options:
         more["options"] = " ".join(text[options.start() :].split())
-    return parsed.model_copy(update={"details": details_of({**dict(parsed.details), **more})}) if more else parsed
+    return parsed.but(details=details_of({**dict(parsed.details), **more})) if more else parsed
 
 
 def render_line(dependency: Dependency) -> str:
@@ -142,7 +142,7 @@ def render_line(dependency: Dependency) -> str:
     details = dict(dependency.details)
     options = details.pop("options", "")
     editable = details.pop("editable", "") == "true"
-    plain = dependency.model_copy(update={"details": details_of(details)})
+    plain = dependency.but(details=details_of(details))
     located = location_text(plain)
     extras = f"[{','.join(plain.extras)}]" if plain.extras else ""
     marker = f" ; {plain.marker}" if plain.marker else ""

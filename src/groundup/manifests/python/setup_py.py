@@ -118,7 +118,7 @@ def quoted_checked(source: Text, dependency: Dependency, section_marker: str = "
     """Return *dependency* as a literal of PEP 508 text, without the marker that its section has already."""
     if section_marker:
         marker = dependency.marker.removesuffix(section_marker).removesuffix(" and ")
-        dependency = dependency.model_copy(update={"marker": marker})
+        dependency = dependency.but(marker=marker)
     return quoted(render_checked(dependency, source))
 
 

@@ -141,7 +141,7 @@ def _entry(document: TomlDocument, path: Path, child: Child, key: SectionKey) ->
     except _UnusableError as error:
         raise source.error(f"{'.'.join((*path, child.name))} {error}", child.start) from error
     return ManifestEntry(
-        dependency.model_copy(update={"text": text, "location": source.location(pieces[0])}),
+        dependency.but(text=text, location=source.location(pieces[0])),
         pieces[0],
     )
 

@@ -165,12 +165,10 @@ def _conversation(received: _Request) -> tuple[Message, ...]:
 
 
 def _joined(turn: Message, more: Message) -> Message:
-    return turn.model_copy(
-        update={
-            "content": turn.content + more.content,
-            "tool_calls": turn.tool_calls + more.tool_calls,
-            "reasoning": ((turn.reasoning or "") + (more.reasoning or "")) or None,
-        }
+    return turn.but(
+        content=turn.content + more.content,
+        tool_calls=turn.tool_calls + more.tool_calls,
+        reasoning=((turn.reasoning or "") + (more.reasoning or "")) or None,
     )
 
 

@@ -152,7 +152,7 @@ def _mended(messages: Iterable[Message]) -> Iterator[Message]:
         changes: dict[str, object] = {} if message.content.strip() else {"content": _NOTHING}
         if message.role == "tool" and message.tool_call_id is not None and waiting.get(message.tool_call_id):
             changes["tool_call_id"] = waiting[message.tool_call_id].popleft()
-        yield message.model_copy(update=changes) if changes else message
+        yield message.but(**changes) if changes else message
 
 
 def _call(call: ToolCall, used: set[str], otherwise: str) -> ToolCall:
@@ -164,7 +164,7 @@ def _call(call: ToolCall, used: set[str], otherwise: str) -> ToolCall:
     used.add(identifier)
     name = call.name if _NAME.fullmatch(call.name) else re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unnamed"
     arguments = call.arguments if _is_object(call.arguments) else _framed(call.arguments)
-    return call.model_copy(update={"id": identifier, "name": name, "arguments": arguments})
+    return call.but(id=identifier, name=name, arguments=arguments)
 
 
 def _is_object(text: str) -> bool:

@@ -154,15 +154,13 @@ def _with_files(script: Script, folder: Path) -> Script:
     def filled(turn: Turn) -> Turn:
         if turn.content_file is None:
             return turn
-        return turn.model_copy(update={"content": read_regular(folder / turn.content_file).decode()})
+        return turn.but(content=read_regular(folder / turn.content_file).decode())
 
-    return script.model_copy(
-        update={
-            "rules": tuple(filled(rule) for rule in script.rules),
-            "turns": tuple(filled(turn) for turn in script.turns),
-            "conversations": tuple(
-                conversation.model_copy(update={"turns": tuple(filled(turn) for turn in conversation.turns)})
-                for conversation in script.conversations
-            ),
-        }
+    return script.but(
+        rules=tuple(filled(rule) for rule in script.rules),
+        turns=tuple(filled(turn) for turn in script.turns),
+        conversations=tuple(
+            conversation.but(turns=tuple(filled(turn) for turn in conversation.turns))
+            for conversation in script.conversations
+        ),
     )

@@ -92,7 +92,7 @@ def _series(version: str) -> tuple[str, ...]:
 
 def _offered(found: CrateVersion) -> CrateVersion:
     line = json.dumps({**json.loads(found.line), "yanked": False}, separators=(",", ":"))
-    return found.model_copy(update={"yanked": False, "line": line})
+    return found.but(yanked=False, line=line)
 
 
 def _version(line: str) -> CrateVersion:

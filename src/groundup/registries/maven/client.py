@@ -83,7 +83,7 @@ def maven_settings(environment: Mapping[str, str], maven_home: Path | None) -> R
         used = MavenRepositorySettings(id=mirror.id, url=mirror.url) if mirror else repository
         index = parse_index(used.url)
         credentials = servers.get(used.id) or index.credentials
-        indexes.setdefault(index.url, index.model_copy(update={"credentials": credentials}))
+        indexes.setdefault(index.url, index.but(credentials=credentials))
     return RegistrySettings(
         indexes=tuple(indexes.values()),
         ca_bundle=certificates(environment),

@@ -45,9 +45,7 @@ async def nuget_settings(environment: Mapping[str, str]) -> RegistrySettings:
     found = [parse_index(match["url"]) for match in _SOURCE.finditer(result.stdout.decode(errors="replace"))]
     if not found:
         raise InfrastructureError("dotnet names no source of packages; add one with `dotnet nuget add source`")
-    indexes = tuple(
-        index.model_copy(update={"credentials": index.credentials or secrets.get(index.url)}) for index in found
-    )
+    indexes = tuple(index.but(credentials=index.credentials or secrets.get(index.url)) for index in found)
     return RegistrySettings(indexes=indexes, ca_bundle=certificates(environment), origin="NuGet's configuration")
 
 

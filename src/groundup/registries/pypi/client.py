@@ -246,7 +246,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
                     f"the package index has no file of {project} known to be older than {cutoff.isoformat()}",
                     hidden,
                 )
-            return found._replace(page=found.page.model_copy(update={"files": files}), hidden=hidden)
+            return found._replace(page=found.page.but(files=files), hidden=hidden)
         raise UnknownPackageError(f"no package index that is configured knows {project!r}")
 
     def keep_short_page(

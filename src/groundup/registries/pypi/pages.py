@@ -90,7 +90,7 @@ class ProjectPage(Record):
 def shortened(page: ProjectPage, wanted: frozenset[str]) -> ProjectPage:
     """Return *page* with the files of these sha256 only."""
     files = tuple(file for file in page.files if file.hashes.get("sha256") in wanted)
-    return page.model_copy(update={"files": files})
+    return page.but(files=files)
 
 
 @functools.lru_cache(maxsize=65536)

@@ -171,7 +171,7 @@ def _referred(note: Note, target: str, read: Read, apart: frozenset[str], seen: 
     assert data is not None
     manifest = FORMATS[_REQUIREMENTS].read(data, target)
     for item in manifest.dependencies:
-        yield item.model_copy(update={"kind": note.kind, "group": note.group})
+        yield item.but(kind=note.kind, group=note.group)
     for further in manifest.notes:
         below = _target(further, target, read)
         if below is not None and below not in seen and below not in apart:

@@ -107,12 +107,12 @@ class ExecutionGrader(Grader):
             taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
         score = await text_score(problem, edited, self._names)
         # The job decides; what was missed stands beside it and counts for nothing here.
-        missed = {"tests": tuple(one.model_copy(update={"expected": False}) for one in score.results)}
+        missed = {"tests": tuple(one.but(expected=False) for one in score.results)}
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
             result = await self._run(problem, tree, bench)
         except (UnsupportedJobError, WorkflowError) as error:
-            return self._not_executed(task, score, str(error)).model_copy(update=missed)
+            return self._not_executed(task, score, str(error)).but(**missed)
         # A job that fails while a registry cannot be reached proves nothing. One that still passes counts.
         failure = failure_of(result)
         if failure is not None:
@@ -120,7 +120,7 @@ class ExecutionGrader(Grader):
         if failure is not None and any(trouble.startswith("network ") for trouble in result.registry_troubles):
             raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
         graded = self._executed(task, score, result, failure, facts, time.monotonic() - started)
-        return graded.model_copy(update=missed)
+        return graded.but(**missed)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -167,7 +167,7 @@ class ExecutionGrader(Grader):
         timings = {**result.timings_s, "all": round(seconds, 3)}
         points = Score(numerator=float(failure is None), denominator=1)
         graded = self._verdict(task, score, points, facts, reasons, timings)
-        return graded.model_copy(update={"logs": {**result.logs, "ci.json": result.model_dump_json().encode()}})
+        return graded.but(logs={**result.logs, "ci.json": result.model_dump_json().encode()})
 
     def _not_executed(self, task: Task, score: TextScore, why: str) -> Graded:
         reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {why}"[:400])

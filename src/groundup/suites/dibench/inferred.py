@@ -153,7 +153,7 @@ def _told_apart(
             kind = InferredKind.OPTIONAL
         elif kind is InferredKind.OPTIONAL and item.name not in softly and telling and plain:
             kind = InferredKind.RUNTIME if (item.confidence or 0.0) >= _LIKELY else kind
-        yield item.model_copy(update={"kind": kind})
+        yield item.but(kind=kind)
 
 
 def _declared_softly(root: Path, build_file: str, build_files: Sequence[str]) -> dict[str, DependencyKind]:

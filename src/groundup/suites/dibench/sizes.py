@@ -56,7 +56,7 @@ def source_size(root: Path, language: Language) -> Size:
 def sized(found: InstanceAnswer, problem: InstanceProblem) -> InstanceAnswer:
     """Return *found* with how much source code its repository holds."""
     size = source_size(problem.folder(), problem.instance.language)
-    return found.model_copy(update={"lines": size.lines, "tokens": size.tokens})
+    return found.but(lines=size.lines, tokens=size.tokens)
 
 
 def _sources(root: Path, language: Language) -> Iterator[bytes]:

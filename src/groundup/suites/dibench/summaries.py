@@ -66,7 +66,7 @@ def run_summaries(
         notes.append(f"{len(absent)} without a prediction are left out, as the published code does")
     elif absent:
         failed = Score(numerator=0, denominator=1) if executes else None
-        rows += [row.model_copy(update={"executed": failed}) for row in _absent(absent, missing, notes)]
+        rows += [row.but(executed=failed) for row in _absent(absent, missing, notes)]
     if left_out:
         notes.append(f"{left_out} have no counts and are left out")
     subsets = sorted({row.score.subset for row in rows}, key=lambda name: (name != "regular", name))

@@ -114,13 +114,13 @@ class DIBenchStrictGrader(TextualGrader):
         results = compared(found, checked)
         reasons = (*_reasons(broken, checked), *missed_reasons(results))[:_REASONS]
         graded = self._graded(task, score, checked, reasons, edited, timings)
-        return graded.model_copy(update={"tests": results})
+        return graded.but(tests=results)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Everything that should be declared is missing."""
         graded = self._graded(task, self.missing(task.id), (), (reason,), None, {})
-        return graded.model_copy(update={"tests": compared(answer(self._problems[task.id], None)[0])})
+        return graded.but(tests=compared(answer(self._problems[task.id], None)[0]))
 
     def missing(self, task: str) -> InstanceScore:
         """Return the counts of a prediction that is not there. Raises `TaskError`."""

@@ -55,23 +55,21 @@ async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool 
     twin = await false_record(whole, expected, bench)
     duration_s = max(quiet_s(execution.result, processors()) for execution in executions)
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
-    return recipe.model_copy(
-        update={
-            "environment": recipe.environment.model_copy(update={"python_micro": environment.python_version}),
-            "tests": recipe.tests.model_copy(update={"timeout_s": _timeout_s(duration_s)}),
-            "frozen": Frozen(
-                pytest=executions[0].report.pytest or "unknown",
-                runs=runs,
-                duration_s=round(duration_s, 1),
-                peak_memory_mb=math.ceil(max(peaks)) if peaks else None,
-                original_lines=count_lines(original, recipe.tests),
-                collected=len(executions[0].report.results),
-                official=None if draft.frozen is None else draft.frozen.official,
-            ),
-            "expected": expected,
-            "twin": twin,
-            "excluded": tuple(_exclusions(recipe, expected, free, executions)),
-        }
+    return recipe.but(
+        environment=recipe.environment.but(python_micro=environment.python_version),
+        tests=recipe.tests.but(timeout_s=_timeout_s(duration_s)),
+        frozen=Frozen(
+            pytest=executions[0].report.pytest or "unknown",
+            runs=runs,
+            duration_s=round(duration_s, 1),
+            peak_memory_mb=math.ceil(max(peaks)) if peaks else None,
+            original_lines=count_lines(original, recipe.tests),
+            collected=len(executions[0].report.results),
+            official=None if draft.frozen is None else draft.frozen.official,
+        ),
+        expected=expected,
+        twin=twin,
+        excluded=tuple(_exclusions(recipe, expected, free, executions)),
     )
 
 
@@ -82,7 +80,7 @@ async def locked(draft: Recipe) -> Recipe:
     lock |= {pin: (digest,) for pin, digest in wanted.from_source.items()}
     builders = await _lock(_BUILDERS, wanted, complete=False) if wanted.from_source else {}
     changed = {"lock": dict(sorted(lock.items())), "builders": builders}
-    return draft.model_copy(update={"environment": wanted.model_copy(update=changed)})
+    return draft.but(environment=wanted.but(**changed))
 
 
 async def _lock(lines: Iterable[str], wanted: RecipeEnvironment, *, complete: bool) -> dict[str, tuple[str, ...]]:

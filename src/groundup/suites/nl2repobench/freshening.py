@@ -152,7 +152,7 @@ def beside(verdict: Verdict, seen: FreshOutcome) -> Verdict:
     signs = [*(() if told in (None, NONE) else (str(told),)), *seen.signs]
     facts = {**verdict.facts, "fresh_known": seen.known, "fresh_kept": seen.kept, FACT: as_fact(signs)}
     scores = {**verdict.scores, "on_fresh_inputs": seen.score}
-    return verdict.model_copy(update={"facts": facts, "scores": scores})
+    return verdict.but(facts=facts, scores=scores)
 
 
 def fresh_text(fresh: FreshInputs) -> str:

@@ -104,7 +104,7 @@ class NL2RepoOfficialGrader(Grader):
             "commands": round(sum(one.duration_s for one in ran), 3),
             "total": round(time.monotonic() - began, 3),
         }
-        return Graded(verdict=verdict.model_copy(update={"timings_s": timings}), logs=_logs(laid, ran))
+        return Graded(verdict=verdict.but(timings_s=timings), logs=_logs(laid, ran))
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -128,8 +128,8 @@ class NL2RepoOfficialGrader(Grader):
         original = await bench.builder.source(recipe.source_request())
         laid = lay_out(workspace, original.path, recipe.tests, run, bench.scratch)
         spec = published_spec(laid.workspace, recipe, len(run.commands), environment, bench)
-        limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
-        return spec.model_copy(update={"limits": limits})
+        limits = spec.limits.but(command_s=24 * 3600.0, wall_clock_s=24 * 3600.0)
+        return spec.but(limits=limits)
 
     @override
     def check(self, task: Task) -> None:
@@ -152,7 +152,7 @@ class NL2RepoOfficialGrader(Grader):
         if published is None:
             return known
         given = {"commands": published.commands, "test_files": published.test_files}
-        return PublishedRun(**given) if known is None else known.model_copy(update=given)
+        return PublishedRun(**given) if known is None else known.but(**given)
 
     def _commands(self, task: Task) -> PublishedRun:
         run = self._run(task)

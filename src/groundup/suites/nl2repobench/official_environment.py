@@ -48,7 +48,7 @@ def environment_request(recipe: Recipe) -> PythonRequest:
     """Return the recipe's environment with pip in it, and what else the published commands need."""
     request = recipe.environment.request()
     more = pinned_lines(recipe.published.lock) if recipe.published is not None else ()
-    return request.model_copy(update={"with_pip": True, "requirements": (*request.requirements, *more)})
+    return request.but(with_pip=True, requirements=(*request.requirements, *more))
 
 
 def command_seconds(recipe: Recipe, bench: Bench) -> float:

@@ -171,8 +171,8 @@ class RecipeFolder(Mapping[str, Recipe]):
             if recipe.task != task:
                 raise TaskError(f"{name}: holds the recipe of {recipe.task!r}; rename one of them")
             if self._python is not None:
-                environment = recipe.environment.model_copy(update={"python": self._python})
-                recipe = recipe.model_copy(update={"environment": environment})
+                environment = recipe.environment.but(python=self._python)
+                recipe = recipe.but(environment=environment)
             self._recipes[task] = recipe
         return recipe
 

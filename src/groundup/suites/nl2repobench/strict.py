@@ -104,7 +104,7 @@ class NL2RepoStrictGrader(Grader):
             "total": round(time.monotonic() - began, 3),
         }
         return Graded(
-            verdict=verdict.model_copy(update={"timings_s": timings}),
+            verdict=verdict.but(timings_s=timings),
             tests=judged.results(),
             logs=judged.logs(),
             repeat_alone=judged.lost_only(recipe.tests.timed),
@@ -184,7 +184,7 @@ class NL2RepoStrictGrader(Grader):
 
 def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:
     tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
-    return recipe.model_copy(update={"tests": tests})
+    return recipe.but(tests=tests)
 
 
 def _declared(task: Task) -> int | None:

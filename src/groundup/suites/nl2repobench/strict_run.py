@@ -47,9 +47,7 @@ class Judged:
     def results(self) -> tuple[TestResult, ...]:
         """Return what each test did in the run that counts, flaky ones named."""
         flaky = {str(test) for test in self.integrity.flaky}
-        return tuple(
-            one.model_copy(update={"flaky": True}) if one.id in flaky else one for one in self.decision.results
-        )
+        return tuple(one.but(flaky=True) if one.id in flaky else one for one in self.decision.results)
 
     def logs(self) -> dict[str, bytes]:
         """Return what a person reads: of the run that counts, and apart from it what the check did."""

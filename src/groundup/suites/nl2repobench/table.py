@@ -52,11 +52,11 @@ def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, SeenResults]:
         if grader == "official":
             # The score goes no higher than the declared count; the fact says what was counted.
             counted = [int(one.facts.get("passed") or count) for one, count in zip(several, counts, strict=True)]
-            found[task] = known.model_copy(update={"official": max(counted)})
+            found[task] = known.but(official=max(counted))
         else:
             times = [one.timings_s["tests"] for one in several if "tests" in one.timings_s]
             seconds = statistics.median(times) if times else None
-            found[task] = known.model_copy(update={"strict": shown, "seconds": seconds})
+            found[task] = known.but(strict=shown, seconds=seconds)
     return found
 
 

@@ -97,7 +97,7 @@ def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProb
     except UnicodeDecodeError as error:
         raise UsageError(f"{folder / README}: not UTF-8 at byte {error.start}") from error
     if not task.endpoints:
-        task = task.model_copy(update={"endpoints": specified_endpoints(text)})
+        task = task.but(endpoints=specified_endpoints(text))
     digest = digest_of([digest_bytes(readme), pom, tree_digest(tests).digest])
     return ServiceProblem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
 
@@ -158,7 +158,7 @@ def test_environment(problem: ServiceProblem | None) -> PythonRequest:
 def _without_tables() -> PythonRequest:
     lines = tests_lock().requirements
     small = (line for line in lines if not _TABLES.match(line.partition("==")[0].replace("-", "_").encode()))
-    return tests_lock().model_copy(update={"requirements": tuple(small)})
+    return tests_lock().but(requirements=tuple(small))
 
 
 @cache
@@ -170,7 +170,7 @@ def lifecycle() -> Lifecycle:
 @cache
 def java_lifecycle() -> Lifecycle:
     """Return the published limits of services in Java."""
-    return lifecycle().model_copy(update={"install_s": 300.0, "ready_s": 20.0, "tests_s": 600.0})
+    return lifecycle().but(install_s=300.0, ready_s=20.0, tests_s=600.0)
 
 
 def _lines(name: str) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ def specified_endpoints(readme: str) -> tuple[Endpoint, ...]:
     base = _base_path(lines)
     endpoints = tuple(kept.values())
     if base and not any(_below(endpoint.path, base) for endpoint in endpoints):
-        return tuple(one.model_copy(update={"path": base + one.path}) for one in endpoints)
+        return tuple(one.but(path=base + one.path) for one in endpoints)
     return endpoints
 
 

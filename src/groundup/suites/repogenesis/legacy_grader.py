@@ -134,7 +134,7 @@ class LegacyGrader(ServiceGrader):
         if resolution is not None:
             update["facts"] = {**verdict.facts, "resolution": resolution.label}
             logs["resolved.txt"] = resolution.as_text()
-        return Graded(verdict=verdict.model_copy(update=update), logs=logs)
+        return Graded(verdict=verdict.but(**update), logs=logs)
 
     async def _grade_java(self, task: Task, problem: ServiceProblem, submission: Path, bench: Bench) -> Graded:
         began = time.monotonic()
@@ -154,7 +154,7 @@ class LegacyGrader(ServiceGrader):
             name: middle_cut(text.encode(errors="replace"), lifecycle.log_bytes) for name, text in texts.items()
         }
         update = {**_timed(timings), "cacheable": ended, "by_time": not ended}
-        return Graded(verdict=verdict.model_copy(update=update), logs=cut)
+        return Graded(verdict=verdict.but(**update), logs=cut)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -164,7 +164,7 @@ class LegacyGrader(ServiceGrader):
         tests = LegacyCounts(coverage=None if problem.task.means.by_maven else 0.0)
         parsed = count_tests(problem.hidden_tests(), problem.task.language)
         verdict = _verdict(task, nothing, tests, parsed, _no_coverage(problem), CodeMetrics())
-        return Graded(verdict=verdict.model_copy(update={"reasons": (reason,)}))
+        return Graded(verdict=verdict.but(reasons=(reason,)))
 
     async def _deploy(
         self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, bench: Bench

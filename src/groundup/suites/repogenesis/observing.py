@@ -209,7 +209,7 @@ async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycl
             tests_s = min(bench.timeout_s or lifecycle.tests_s, lifecycle.overall_s - spent_s)
             seen = await _examined(seen, deployment, problem, lifecycle, testing, max(1.0, tests_s))
         update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
-        seen = seen.model_copy(update=update)
+        seen = seen.but(**update)
     if not seen.died:
         return seen
     again = replace(bench, scratch=bench.scratch / "again")
@@ -217,7 +217,7 @@ async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycl
     async with deployed(tree, start, port, environment, lifecycle, again) as deployment:
         await deployment.until_ready()
         probed = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
-        return seen.model_copy(update={"probed": probed})
+        return seen.but(probed=probed)
 
 
 class ReadyService(NamedTuple):
@@ -268,7 +268,7 @@ async def _examined(
         update["died"] = not await deployment.answers()
     if not update.get("died"):
         update["probed"] = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
-    return seen.model_copy(update=update)
+    return seen.but(**update)
 
 
 async def _testing(

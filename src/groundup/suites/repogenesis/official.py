@@ -94,7 +94,7 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         if resolution is not None:
             facts["resolution"] = resolution.label
             logs["resolved.txt"] = resolution.as_text()
-        return Graded(verdict=verdict.model_copy(update={"timings_s": timings, "facts": facts}), logs=logs)
+        return Graded(verdict=verdict.but(timings_s=timings, facts=facts), logs=logs)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -184,7 +184,7 @@ def _verdict(task: Task, image: RebuiltImage, exit_code: int, log: str, counts: 
     # Tests of a service that merely lived when the wait was over began before it answered.
     merely_lived = deployed.success and not _ANSWERED.search(log)
     by_time = exit_code == _CONTAINER_TIMEOUT or image.late or (merely_lived and counts.rate < 1)
-    return verdict.model_copy(update={"facts": facts, "cacheable": not by_time, "by_time": by_time})
+    return verdict.but(facts=facts, cacheable=not by_time, by_time=by_time)
 
 
 def _with_coverage(verdict: Verdict, coverage: OfficialCoverage) -> Verdict:
@@ -192,7 +192,7 @@ def _with_coverage(verdict: Verdict, coverage: OfficialCoverage) -> Verdict:
     found, extracted = len(coverage.found), len(coverage.extracted)
     score = Score(numerator=found, denominator=extracted)
     facts = {**verdict.facts, "total_apis": extracted, "implemented_apis": found, "coverage": coverage.score}
-    return verdict.model_copy(update={"scores": {**verdict.scores, "api_coverage": score}, "facts": facts})
+    return verdict.but(scores={**verdict.scores, "api_coverage": score}, facts=facts)
 
 
 def _verdict_of(task: Task, deployed: Deployed, counts: LogCounts, reasons: tuple[Reason, ...]) -> Verdict:

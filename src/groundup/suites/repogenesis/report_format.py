@@ -58,8 +58,8 @@ def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> Ow
     """Return *results* in the published form, of several attempts at a task an entry each."""
     several = any(one.key.index for one in results.attempts)
     found = [
-        repository(one.key.task, one.verdict, one.seconds, problems).model_copy(
-            update={"attempt": one.key.index if several else None}
+        repository(one.key.task, one.verdict, one.seconds, problems).but(
+            attempt=one.key.index if several else None
         )
         for one in sorted(results.attempts, key=lambda one: (one.key.task, one.key.index))
         if one.verdict is not None and one.key.task in problems

@@ -211,7 +211,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         observed = await observe(problem, submission, lifecycle, bench)
         if not speaks_to_service(problem):
             tests = await run_beside_no_service(problem, submission, observed.installed, lifecycle, bench)
-            observed = observed.model_copy(update={"tests": tests})
+            observed = observed.but(tests=tests)
         coverage = await asyncio.to_thread(covered, problem, submission, observed.probed)
         timings = {
             "install": round(observed.installed.seconds, 3),
@@ -221,7 +221,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         }
         verdict = strict_verdict(problem, observed, coverage, self.signature(task))
         return Graded(
-            verdict=verdict.model_copy(update={"timings_s": timings}),
+            verdict=verdict.but(timings_s=timings),
             tests=observed.tests.as_records() if observed.tests else (),
             logs=_logs(observed, coverage, lifecycle.log_bytes),
         )
@@ -247,8 +247,8 @@ class RepoGenesisStrictGrader(ServiceGrader):
 
 
 def _for_looking(spec: SandboxSpec) -> SandboxSpec:
-    limits = spec.limits.model_copy(update={"command_s": 24 * 3600.0, "wall_clock_s": 24 * 3600.0})
-    return spec.model_copy(update={"limits": limits})
+    limits = spec.limits.but(command_s=24 * 3600.0, wall_clock_s=24 * 3600.0)
+    return spec.but(limits=limits)
 
 
 def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes]:

@@ -42,7 +42,7 @@ def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, ServicePro
         notes = ("API coverage is that of all endpoints together; what was not handed in is in no average",)
     else:
         return (_paper(verdicts, _every_attempt, problems),)
-    paper = _paper(verdicts, figures, problems).model_copy(update={"notes": notes})
+    paper = _paper(verdicts, figures, problems).but(notes=notes)
     return (_table(headline, figures, verdicts, problems, notes), paper)
 
 

@@ -9,14 +9,12 @@ from tests.suites.nl2repobench.trials import RECIPE
 def recipe(declared: dict[str, int], excluded: dict[str, Why], given: tuple[Difference, ...] = ()) -> Recipe:
     """Return a recipe with five expected tests."""
     assert RECIPE.frozen is not None
-    return RECIPE.model_copy(
-        update={
-            "declared": declared,
-            "expected": frozenset(NumberedTest(f"test_a.py::test_{number}") for number in range(5)),
-            "excluded": tuple(Excluded(id=name, why=why, note=f"of {name}") for name, why in excluded.items()),
-            "differences": given,
-            "frozen": RECIPE.frozen.model_copy(update={"collected": 5 + len(excluded)}),
-        }
+    return RECIPE.but(
+        declared=declared,
+        expected=frozenset(NumberedTest(f"test_a.py::test_{number}") for number in range(5)),
+        excluded=tuple(Excluded(id=name, why=why, note=f"of {name}") for name, why in excluded.items()),
+        differences=given,
+        frozen=RECIPE.frozen.but(collected=5 + len(excluded)),
     )
 
 
@@ -50,9 +48,9 @@ def test_skips_for_want_of_something_account_for_a_higher_count() -> None:
     """Tests that say that something is not there ran where it was."""
     made = recipe({"a": 6}, {"x": Why.SKIPPED, "y": Why.SKIPPED})
     notes = ("Skipped: speedups unavailable", "Skipped: Windows only")
-    excluded = tuple(one.model_copy(update={"note": note}) for one, note in zip(made.excluded, notes, strict=True))
+    excluded = tuple(one.but(note=note) for one, note in zip(made.excluded, notes, strict=True))
 
-    assert ended(explained(made.model_copy(update={"excluded": excluded}))) == [("a", "optional dependency", 1)]
+    assert ended(explained(made.but(excluded=excluded))) == [("a", "optional dependency", 1)]
 
 
 def test_a_count_that_the_publishers_corrected_was_wrong() -> None:

@@ -19,7 +19,7 @@ from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from tests.grading.library.laboratory import LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial
 
-DRAFT = RECIPE.model_copy(update={"frozen": None, "expected": frozenset(), "declared": {"781a1da": 8}})
+DRAFT = RECIPE.but(frozen=None, expected=frozenset(), declared={"781a1da": 8})
 
 
 async def made(trial: Trial, files: dict[str, str], draft: Recipe = DRAFT) -> tuple[Recipe, list[str]]:
@@ -69,16 +69,12 @@ async def test_what_an_original_lacks_is_repaired_and_noted(trial: Trial) -> Non
     }
     del files["calc/__init__.py"], files["calc/__main__.py"]
     protected = (*DRAFT.tests.protected, "helping.py")
-    tests = DRAFT.tests.model_copy(update={"import_roots": ("src",), "protected": protected})
+    tests = DRAFT.tests.but(import_roots=("src",), protected=protected)
     recipe, said = await made(
         trial,
         files,
-        DRAFT.model_copy(
-            update={
-                "tests": tests,
-                "declared": {"781a1da": len(EXPECTED) + 5},
-                "reasons": {"tests/test_sites.py::*": Why.NETWORK},
-            }
+        DRAFT.but(
+            tests=tests, declared={"781a1da": len(EXPECTED) + 5}, reasons={"tests/test_sites.py::*": Why.NETWORK}
         ),
     )
 
@@ -213,15 +209,10 @@ def test_plugins_of_an_environment_are_found(tmp_path: Path) -> None:
 def test_a_check_tells_what_changed() -> None:
     """Ids, pins, controls and open questions are reported one by one; a recipe that is as it was tells nothing."""
     assert RECIPE.frozen is not None
-    explained = RECIPE.model_copy(
-        update={"differences": (Difference(data_version="781a1da", why=Why.COUNT_WRONG, tests=1, note="x"),)}
+    explained = RECIPE.but(
+        differences=(Difference(data_version="781a1da", why=Why.COUNT_WRONG, tests=1, note="x"),)
     )
-    fewer = explained.model_copy(
-        update={
-            "expected": frozenset(sorted(EXPECTED)[1:]),
-            "frozen": RECIPE.frozen.model_copy(update={"original_lines": 13}),
-        }
-    )
+    fewer = explained.but(expected=frozenset(sorted(EXPECTED)[1:]), frozen=RECIPE.frozen.but(original_lines=13))
 
     assert list(changes(explained, explained)) == []
     ended = "\n".join(changes(explained, fewer))
@@ -233,14 +224,14 @@ def test_a_check_tells_what_changed() -> None:
 def test_a_recipe_made_again_keeps_its_times_and_gains_its_twin() -> None:
     """Another machine's times are no change; where other tests pass, everything is as it was measured now."""
     assert RECIPE.frozen is not None
-    slower = RECIPE.frozen.model_copy(update={"duration_s": 99.0, "controls": {"stub": 1}})
-    hidden = RECIPE.tests.model_copy(update={"timeout_s": 1200.0})
-    before = RECIPE.model_copy(update={"twin": None})
-    after = before.model_copy(update={"frozen": slower, "tests": hidden, "twin": FalseRecord(runs=3)})
+    slower = RECIPE.frozen.but(duration_s=99.0, controls={"stub": 1})
+    hidden = RECIPE.tests.but(timeout_s=1200.0)
+    before = RECIPE.but(twin=None)
+    after = before.but(frozen=slower, tests=hidden, twin=FalseRecord(runs=3))
 
     again = renewed(before, after)
     assert next(changes(before, after)) == "its false forms were not tried; 0 tests pass in them"
     assert (again.twin, again.tests) == (after.twin, before.tests)
-    assert again.frozen == RECIPE.frozen.model_copy(update={"controls": {"stub": 1}})
-    fewer = after.model_copy(update={"expected": frozenset(sorted(EXPECTED)[1:])})
+    assert again.frozen == RECIPE.frozen.but(controls={"stub": 1})
+    fewer = after.but(expected=frozenset(sorted(EXPECTED)[1:]))
     assert renewed(before, fewer) == fewer

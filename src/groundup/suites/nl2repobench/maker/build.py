@@ -76,8 +76,8 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     """Return a draft: source, environment and layout, from the files alone."""
     task = making.task
     if isinstance(candidate.request, GitSource):
-        request = candidate.request.model_copy(update={"without": making.decision.without})
-        candidate = candidate.model_copy(update={"request": request})
+        request = candidate.request.but(without=making.decision.without)
+        candidate = candidate.but(request=request)
     layer = await making.bench.builder.source(candidate.request)
     project = read_project(layer.path)
     tests, notes = read_layout(layer.path, project, task.commands, task.test_files)
@@ -88,7 +88,7 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     for note in notes:
         making.say(note)
     if tests.distribution is None and any((layer.path / name).is_file() for name in _DECLARATIONS):
-        tests = tests.model_copy(update={"distribution": _pretended(project, source)})
+        tests = tests.but(distribution=_pretended(project, source))
     draft = Recipe(
         task=task.id,
         notes="; ".join(notes),

@@ -223,7 +223,7 @@ async def of_commits(
         last = code
         found.append(_fitted(repository, one, tree, await history.files(one.id)))
     found.sort(key=lambda c: (c.has_tests, round(c.match, 2), _nearness(c.date, until)), reverse=True)
-    return [candidate.model_copy(update={"tag": await _tag(history, candidate)}) for candidate in found[:_MOST]]
+    return [candidate.but(tag=await _tag(history, candidate)) for candidate in found[:_MOST]]
 
 
 def tree_match(listed: frozenset[str], files: Iterable[str]) -> float:
@@ -240,7 +240,7 @@ async def _candidate(
     repository: str, one: Commit, tree: frozenset[str], history: GitRepository
 ) -> SourceCandidate:
     fitted = _fitted(repository, one, tree, await history.files(one.id))
-    return fitted.model_copy(update={"tag": await _tag(history, fitted)})
+    return fitted.but(tag=await _tag(history, fitted))
 
 
 def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset[str]) -> SourceCandidate:

@@ -103,8 +103,8 @@ def with_controls(recipe: Recipe, passed: Mapping[str, frozenset[NumberedTest]])
             "they measure next to nothing; check what the recipe protects"
         )
     counts = {name: len(tests) for name, tests in passed.items()}
-    frozen = recipe.frozen.model_copy(update={"controls": counts})
-    return recipe.model_copy(update={"frozen": frozen, "floor": floor})
+    frozen = recipe.frozen.but(controls=counts)
+    return recipe.but(frozen=frozen, floor=floor)
 
 
 async def _passed(
@@ -157,8 +157,8 @@ async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Rec
     answers = find_answers(original, frozen.tests, environment)
     for answer in answers:
         say(f"answer within reach: {answer.place} is like {answer.source} ({answer.likeness:.0%})")
-    frozen = frozen.model_copy(update={"notes": noted(frozen.notes, [_sentence(answers)] if answers else [])})
-    frozen = frozen.model_copy(update={"differences": explained(frozen)})
+    frozen = frozen.but(notes=noted(frozen.notes, [_sentence(answers)] if answers else []))
+    frozen = frozen.but(differences=explained(frozen))
     for version, tests in unexplained(frozen).items():
         say(f"no reason is known for {tests:+d} tests of {version}; give one under [[differences]]")
     return frozen
@@ -168,8 +168,8 @@ async def check(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> tup
     """Return *recipe* made anew from its own decisions, and what changed in sentences. Raises `TaskError`."""
     fresh = await locked(recipe)
     lock, _ = lock_without(fresh.environment.lock, [recipe.source.name])
-    environment = fresh.environment.model_copy(update={"lock": lock})
-    again = await prove(recipe.model_copy(update={"environment": environment}), bench, say)
+    environment = fresh.environment.but(lock=lock)
+    again = await prove(recipe.but(environment=environment), bench, say)
     return again, list(changes(recipe, again))
 
 
@@ -177,8 +177,8 @@ def renewed(before: Recipe, after: Recipe) -> Recipe:
     """Return *after*, with the times and the memory of *before* where the same tests pass: machines differ."""
     if before.frozen is None or after.frozen is None or before.expected != after.expected:
         return after
-    frozen = before.frozen.model_copy(update={"controls": after.frozen.controls})
-    return after.model_copy(update={"frozen": frozen, "tests": before.tests})
+    frozen = before.frozen.but(controls=after.frozen.controls)
+    return after.but(frozen=frozen, tests=before.tests)
 
 
 def changes(before: Recipe, after: Recipe) -> Iterator[str]:

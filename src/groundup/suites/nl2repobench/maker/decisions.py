@@ -46,10 +46,8 @@ class TaskDecision(Record):
 
     def applied(self, draft: Recipe) -> Recipe:
         """Return *draft* with what was decided in place of what was guessed. Raises `TaskError`."""
-        source = draft.source.model_copy(update={"version": self.version or draft.source.version})
-        environment = draft.environment.model_copy(
-            update={"complete": self.complete or draft.environment.complete}
-        )
+        source = draft.source.but(version=self.version or draft.source.version)
+        environment = draft.environment.but(complete=self.complete or draft.environment.complete)
         tests = draft.tests.model_dump() | self.tests
         if self.version and tests["distribution"]:
             tests["distribution"]["version"] = self.version

@@ -105,7 +105,7 @@ def with_reasons(recipe: Recipe, execution: Execution, say: Callable[[str], None
         say(f"fails: {key}: {result.message} -> {why.value if why else 'no reason known'}")
         if why is not None:
             reasons[str(key)] = why
-    return recipe.model_copy(update={"reasons": reasons})
+    return recipe.but(reasons=reasons)
 
 
 def _reason_of(result: Result) -> Why | None:

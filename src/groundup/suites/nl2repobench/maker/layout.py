@@ -267,13 +267,13 @@ async def protect_what_tests_read(
         return recipe
     files = {test.id.partition("::")[0] for test in lost}
     names = sorted(named_outside(original, recipe.tests, files))
-    widened = recipe.tests.model_copy(update={"protected": (*recipe.tests.protected, *names)})
-    candidate = recipe.model_copy(update={"tests": widened})
+    widened = recipe.tests.but(protected=(*recipe.tests.protected, *names))
+    candidate = recipe.but(tests=widened)
     left = await _lost(bare, original, candidate, whole, environment, bench) if names else lost
     if left < lost:
         note = f"protected what tests read: {', '.join(names)}"
         say(note)
-        recipe = candidate.model_copy(update={"notes": "; ".join(filter(None, [recipe.notes, note]))})
+        recipe = candidate.but(notes="; ".join(filter(None, [recipe.notes, note])))
     if left:
         first = min(left)
         say(f"{len(left)} tests need more of the original than its packages, first {first}: review `protected`")

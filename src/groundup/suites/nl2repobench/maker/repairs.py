@@ -94,8 +94,8 @@ def _plugins(recipe: Recipe, environment: PythonEnvironment) -> Repaired | None:
     new = tuple(name for name in found if name not in recipe.tests.plugins and name.partition(".")[0] not in own)
     if not new:
         return None
-    tests = recipe.tests.model_copy(update={"plugins": (*recipe.tests.plugins, *new)})
-    return recipe.model_copy(update={"tests": tests}), f"pytest plugins of the environment: {', '.join(new)}"
+    tests = recipe.tests.but(plugins=(*recipe.tests.plugins, *new))
+    return recipe.but(tests=tests), f"pytest plugins of the environment: {', '.join(new)}"
 
 
 def _modules(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
@@ -131,14 +131,14 @@ def _writable(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired
     for path in _READ_ONLY.findall(printed):
         holder = next((place for place in recipe.tests.protected if _inside(path, place)), None)
         if holder is not None and holder not in recipe.tests.writable:
-            tests = recipe.tests.model_copy(update={"writable": (*recipe.tests.writable, holder)})
-            recipe = recipe.model_copy(update={"tests": tests})
+            tests = recipe.tests.but(writable=(*recipe.tests.writable, holder))
+            recipe = recipe.but(tests=tests)
             yield recipe, f"tests write into {holder}"
     if _READ_ONLY_SOMEWHERE.search(printed):
         for place in recipe.tests.protected:
             if (original / place).is_dir() and place not in recipe.tests.writable:
-                tests = recipe.tests.model_copy(update={"writable": (*recipe.tests.writable, place)})
-                recipe = recipe.model_copy(update={"tests": tests})
+                tests = recipe.tests.but(writable=(*recipe.tests.writable, place))
+                recipe = recipe.but(tests=tests)
                 yield recipe, f"a test changes something in a read-only folder: made {place} writable"
 
 
@@ -156,16 +156,16 @@ def _generated(recipe: Recipe, module: str, original: Path) -> Repaired | None:
                     f"__version_tuple__ = version_tuple = ({', '.join(parts)},)\n"
                 )
                 generated = {**recipe.tests.generated, place: code}
-                tests = recipe.tests.model_copy(update={"generated": generated})
-                return recipe.model_copy(update={"tests": tests}), f"generated {place} with version {version}"
+                tests = recipe.tests.but(generated=generated)
+                return recipe.but(tests=tests), f"generated {place} with version {version}"
     return None
 
 
 def _root(recipe: Recipe, folder: str, why: str) -> Repaired | None:
     if folder in recipe.tests.import_roots:
         return None
-    tests = recipe.tests.model_copy(update={"import_roots": (*recipe.tests.import_roots, folder)})
-    return recipe.model_copy(update={"tests": tests}), f"import root {folder}: {why}"
+    tests = recipe.tests.but(import_roots=(*recipe.tests.import_roots, folder))
+    return recipe.but(tests=tests), f"import root {folder}: {why}"
 
 
 def _beside_tests(tests: HiddenTests, module: str, original: Path) -> str | None:
@@ -182,8 +182,8 @@ def _wish(recipe: Recipe, name: str, why: str) -> Repaired | None:
     wanted = recipe.environment
     if any(re.match(rf"{re.escape(name)}(?![\w.-])", line, re.IGNORECASE) for line in wanted.wants):
         return None
-    environment = wanted.model_copy(update={"wants": (*wanted.wants, name), "lock": {}})
-    return recipe.model_copy(update={"environment": environment}), f"added {name}: {why}"
+    environment = wanted.but(wants=(*wanted.wants, name), lock={})
+    return recipe.but(environment=environment), f"added {name}: {why}"
 
 
 def _inside(path: str, place: str) -> bool:
@@ -204,7 +204,7 @@ async def run_and_repair(
         say(f"building the environment, {len(recipe.environment.lock)} distributions, and running the tests")
         environment = await bench.builder.python(recipe.environment.request())
         if may_repair and (plugged := _plugins(recipe, environment)) is not None:
-            recipe = plugged[0].model_copy(update={"notes": noted(recipe.notes, [plugged[1]])})
+            recipe = plugged[0].but(notes=noted(recipe.notes, [plugged[1]]))
             say(plugged[1])
         original = await original_tree(recipe, bench)
         execution = await run_hidden_tests(LibraryUnderTest(original, original, recipe.tests, environment), bench)
@@ -215,7 +215,7 @@ async def run_and_repair(
             return recipe, environment, execution
         for changed, note in steps:
             say(note)
-            recipe = changed.model_copy(update={"notes": noted(recipe.notes, [note])})
+            recipe = changed.but(notes=noted(recipe.notes, [note]))
     return recipe, environment, execution
 
 
@@ -266,7 +266,7 @@ async def _from_source(recipe: Recipe, name: str, error: TaskError) -> Recipe:
         "wants": tuple(line for line in wanted.wants if canonicalize_name(Requirement(line).name) != name),
     }
     notes = noted(recipe.notes, [f"{name} has no wheel and is built from source"])
-    return recipe.model_copy(update={"environment": wanted.model_copy(update=changed), "notes": notes})
+    return recipe.but(environment=wanted.but(**changed), notes=notes)
 
 
 async def _locked_once(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
@@ -280,15 +280,11 @@ async def _locked_once(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
             raise
         note = "the pins contradict each other: locked as they stand, without what they require"
         say(note)
-        environment = recipe.environment.model_copy(update={"complete": True})
-        recipe = await locked(
-            recipe.model_copy(update={"environment": environment, "notes": noted(recipe.notes, [note])})
-        )
+        environment = recipe.environment.but(complete=True)
+        recipe = await locked(recipe.but(environment=environment, notes=noted(recipe.notes, [note])))
     lock, note = lock_without(recipe.environment.lock, [recipe.source.name])
     if note:
         say(note)
-        environment = recipe.environment.model_copy(update={"lock": lock})
-        recipe = recipe.model_copy(
-            update={"environment": environment, "notes": noted(recipe.notes, [note])},
-        )
+        environment = recipe.environment.but(lock=lock)
+        recipe = recipe.but(environment=environment, notes=noted(recipe.notes, [note]))
     return recipe
