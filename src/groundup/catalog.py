@@ -7,7 +7,7 @@ from groundup.domain.errors import UsageError
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "suite": {
-        "nl2repobench": "groundup.suites.nl2repobench.suite:create",
+        "nl2repobench": "groundup.suites.nl2repobench.own_suite:create",
         "dibench": "groundup.suites.dibench.suite:create",
         "repogenesis": "groundup.suites.repogenesis.suite:create",
     },

@@ -66,7 +66,7 @@ def pull(
     assert found.at_hand is not None
     assert found.published is not None
     origin = found.at_hand
-    own = source is not None and (origin.version or "").startswith("sha256-")  # no release that is known
+    own = source is not None and not (origin.version or "").isalnum()  # no release that is known
     licence = None if own else found.published.licence
     if json:
         kept = None if found.kept is None else str(found.kept)

@@ -69,6 +69,7 @@ COMMANDS = {
     "curate locate": "curate:locate",
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",
+    "curate set": "curate_set:make",
     "runs": "report:runs",
     "init": "installation:init",
     "clean": "installation:clean",

@@ -35,6 +35,29 @@ async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWE
     return False
 
 
+_LEFT_OUT = """
+.venv/
+venv/
+__pycache__/
+*.egg-info/
+.tox/
+.nox/
+.mypy_cache/
+.pytest_cache/
+.ruff_cache/
+.coverage
+build/
+dist/
+"""
+"""Of somebody's folder, besides what it ignores itself: what tools made."""
+_NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "groundup"), ("EMAIL", "groundup@localhost"), ("DATE", "@0 +0000"))
+}
+"""Whose the commits are that are made here, so that the same files are the same commit."""
+
+
 class Commit(NamedTuple):
     """One commit of a history."""
 
@@ -182,12 +205,34 @@ class GitRepository:
         extract_archive(archive, destination, limits or TreeLimits())
         archive.unlink()
 
+    async def snapshot(self, folder: Path, bundle: Path) -> str:
+        """Write *folder* as it lies there, without what its `.gitignore` names, as the one commit of a *bundle*.
+
+        Returns the commit, which is the same for the same files. Raises `TaskError`.
+        """
+        (self._folder / "info").mkdir(exist_ok=True)
+        (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
+        (self._folder / "info" / "exclude").write_text(_LEFT_OUT, encoding="utf-8")
+        await self._told(f"--work-tree={folder.resolve()}", "add", "--all")
+        tree = await self._told("write-tree")
+        commit = await self._told("commit-tree", "-m", "As it lay there", tree)
+        await self._told("update-ref", "refs/heads/main", commit)
+        await self._told("bundle", "create", "--quiet", str(bundle.resolve()), "refs/heads/main")
+        return commit
+
+    async def _told(self, *arguments: str) -> str:
+        done = await self.run(*arguments)
+        if not done.ok:
+            raise TaskError(f"git {arguments[0]}: {_complaint(done)}; mend the folder, or name another one")
+        return done.stdout.decode().strip()
+
     async def run(self, *arguments: str) -> ProgramResult:
         """Run git on it."""
         variables: Mapping[str, str] = {
             **environment(),
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_DIR": str(self._folder.resolve()),
+            **_NOBODY,
         }
         safe = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0")
         return await run_program(

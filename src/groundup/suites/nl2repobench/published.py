@@ -66,8 +66,10 @@ class Nl2RepoBenchData(DataSource):
 
     @override
     def check(self, folder: Path) -> str:
-        """Read published data and return which release it is."""
-        return read_published(folder).version
+        """Read published data, or a set of one's own, and return which release it is."""
+        from groundup.suites.nl2repobench.library_set import checked_set, is_set  # which imports this module
+
+        return checked_set(folder).label if is_set(folder) else read_published(folder).version
 
 
 def pulled(settings: Settings) -> PublishedData | None:

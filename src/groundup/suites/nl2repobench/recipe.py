@@ -6,10 +6,12 @@ docs/recipes.md explains the keys.
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
+from groundup.domain.errors import TaskError
 from groundup.domain.names import Name
 from groundup.domain.records import Record
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
@@ -37,6 +39,8 @@ class Why(StrEnum):
     COUNT_WRONG = "published count wrong"
     VERSIONS = "other versions"
     """The published image had another interpreter, library or commit; which one is not known."""
+    FAILS = "fails with the original"
+    """And shows no reason that is known; in a set of one's own, up to a share that its maker chose."""
 
 
 class RecipeSource(Record):
@@ -78,6 +82,37 @@ class RepositorySource(Record):
             tree_digest=self.tree_digest,
             without=self.without,
         )
+
+    @property
+    def label(self) -> str:
+        """What to call it in a table."""
+        return label(self.name, self.version, self.commit)
+
+
+class KeptSource(Record):
+    """An original that lies beside its recipe, because it can be fetched from nowhere: somebody's own folder."""
+
+    kind: Literal["kept"] = "kept"
+    name: str
+    version: str
+    bundle: str = Field(pattern=r"^[\w.+-]+\.bundle$", description="file of a Git history beside the recipe")
+    commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    licence: str
+    _folder: Path | None = PrivateAttr(default=None)
+
+    def within(self, folder: Path) -> "KeptSource":
+        """Return it with the *folder* in which its bundle lies; that is no part of the recipe, which may move."""
+        placed = self.model_copy()
+        placed._folder = folder.resolve()
+        return placed
+
+    def request(self) -> AnySource:
+        """Return what to ask of the environment builder. Raises `TaskError` where the bundle is not known."""
+        if self._folder is None:
+            raise TaskError(f"the original {self.bundle} lies in a set; name the set and not its recipe alone")
+        place = str(self._folder / self.bundle)
+        return GitSource(repository=place, commit=self.commit, tree_digest=self.tree_digest)
 
     @property
     def label(self) -> str:
@@ -176,10 +211,10 @@ class Recipe(Record):
     format: Literal[1] = 1
     task: Name
     notes: str = ""
-    source: Annotated[RecipeSource | RepositorySource, Field(discriminator="kind")]
+    source: Annotated[RecipeSource | RepositorySource | KeptSource, Field(discriminator="kind")]
     environment: RecipeEnvironment
     tests: HiddenTests
-    declared: dict[str, int] = Field(description="data version -> published count")
+    declared: dict[str, int] = Field(default={}, description="data version -> published count")
     published: PublishedRun | None = Field(
         default=None, description="the same in both data versions; None: known from pulled data only"
     )

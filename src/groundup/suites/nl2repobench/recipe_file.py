@@ -27,7 +27,7 @@ Kept = TypeVar("Kept", bound=Record)
 _SEPARATOR = "::"
 _RETIRED = (("twin", "mixed"), ("tests", "canary_name"), ("tests", "copied_canaries"))
 """Keys of earlier recipes that nothing reads any more."""
-_KINDS = ("sdist", "git")
+_KINDS = ("sdist", "git", "kept")
 """Of sources: which of them it is stands in a place of an error, and not in the file."""
 
 

@@ -5,7 +5,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.suites.nl2repobench.maker.candidates import parse_source
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
-from groundup.suites.nl2repobench.recipe import RecipeSource, Why
+from groundup.suites.nl2repobench.recipe import RecipeSource, RepositorySource, Why
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 
@@ -29,6 +29,7 @@ def test_a_shipped_recipe_is_of_the_source_that_was_decided() -> None:
         if isinstance(source, RecipeSource):
             assert (kind, name.lower(), version) == ("sdist", source.name.lower(), source.version)
         else:
+            assert isinstance(source, RepositorySource)
             assert (kind, name, version) == ("git", source.repository, source.commit)
         assert decided.sure == "proven"
         assert recipe.declared == decided.declared

@@ -26,7 +26,7 @@ from groundup.suites.nl2repobench.maker.project import OriginalProject, read_pro
 from groundup.suites.nl2repobench.maker.repairs import outcomes_of, run_and_repair
 from groundup.suites.nl2repobench.maker.specification import Specification, read_specification
 from groundup.suites.nl2repobench.published import PublishedTask, original_tree
-from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, RecipeSource, RepositorySource
+from groundup.suites.nl2repobench.recipe import KeptSource, PublishedRun, Recipe, RecipeSource, RepositorySource
 
 MOST_TRIED = 6
 """Candidates whose tests are run, while none passes as many as were published."""
@@ -84,11 +84,11 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     own = [project.name or task.id, *tests.packages]
     wanted = await choose(making.specification, project, own, making.registry, making.decision)
     notes += wanted.notes
-    source = _recorded(candidate, project, layer.built["tree"], notes)
+    source = recorded(candidate, project, layer.built["tree"], notes)
     for note in notes:
         making.say(note)
     if tests.distribution is None and any((layer.path / name).is_file() for name in _DECLARATIONS):
-        tests = tests.but(distribution=_pretended(project, source))
+        tests = tests.but(distribution=pretended(project, source))
     draft = Recipe(
         task=task.id,
         notes="; ".join(notes),
@@ -101,9 +101,10 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     return making.decision.applied(draft)
 
 
-def _recorded(
+def recorded(
     candidate: SourceCandidate, project: OriginalProject, tree: str, notes: list[str]
 ) -> RecipeSource | RepositorySource:
+    """Return what a recipe says of the source of *candidate*, whose tree has the digest *tree*."""
     licence = project.licence or "unknown"
     if isinstance(candidate.request, SourceRequest):
         request = candidate.request
@@ -123,7 +124,7 @@ def _recorded(
     )
 
 
-def _pretended(project: OriginalProject, source: RecipeSource | RepositorySource) -> Distribution:
+def pretended(project: OriginalProject, source: RecipeSource | RepositorySource | KeptSource) -> Distribution:
     """Return what an installation would leave; a name that only running `setup.py` tells is the source's."""
     return Distribution(
         name=project.name or source.name,

@@ -1,0 +1,363 @@
+"""A specification extracted from an original: its README, its signatures and docstrings, and no code of functions.
+
+No model writes here, so behaviour is told only as far as the authors told it. Every name that the hidden tests
+import stands in it, and no body of a test does.
+"""
+
+import ast
+import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from groundup.grading.library.hidden import HiddenTests
+from groundup.grammars import python_tree
+from groundup.suites.nl2repobench.maker.absence import source_files
+from groundup.suites.nl2repobench.recipe import Recipe
+
+MARK = "extracted"
+_READMES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
+_LARGEST_README = 60_000
+_LONGEST_VALUE = 80
+_RUN = 3
+"""Lines in a row as in a test are a part of its body."""
+_LEAST_LINE = 12
+"""Shorter lines are alike by accident."""
+_CUT = "(left out: it stands in a hidden test)"
+
+
+def extracted(recipe: Recipe, root: Path, canary: str) -> str:
+    """Return the specification of *recipe*, whose original is at *root*."""
+    modules = dict(_modules(root, recipe.tests))
+    used = used_names(root, recipe.tests, modules)
+    parts = [_head(recipe, canary), _readme(root), _environment(recipe), "## Interface\n", _INTERFACE]
+    parts += [_module(name, tree, used.get(name, set())) for name, tree in modules.items()]
+    text = without_tests("\n".join(part for part in parts if part), root, recipe.tests)
+    return text + _unstated(text, used)
+
+
+def _head(recipe: Recipe, canary: str) -> str:
+    return (
+        f"# {recipe.source.name}\n\n"
+        f"<!-- groundup canary {canary}: text of a benchmark, not for training -->\n\n"
+        f"This specification was {MARK} from the README, the signatures and the docstrings of "
+        f"{recipe.source.label}: nobody wrote it for this task. Write the library; hidden tests of its authors "
+        "judge it.\n"
+    )
+
+
+def _readme(root: Path) -> str:
+    for name in _READMES:
+        path = root / name
+        if path.is_file() and not path.is_symlink():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            more = "\n\n(The rest was left out.)" if len(text) > _LARGEST_README else ""
+            return f"## From its {name}\n\n{text[:_LARGEST_README].strip()}{more}\n"
+    return ""
+
+
+def _environment(recipe: Recipe) -> str:
+    tests, own = recipe.tests, recipe.environment
+    listed = "\n".join(own.lock)
+    packages = ", ".join(f"`{name}`" for name in tests.packages)
+    lines = [
+        "## Environment\n",
+        f"Python {own.python}. Tests import {packages} from {_places(tests)}. Installed, and nothing else:\n",
+        f"```\n{listed}\n```\n",
+    ]
+    if tests.distribution is not None:
+        for group, points in tests.distribution.entry_points.items():
+            lines.append(
+                f"Entry points of `{group}`: " + ", ".join(f"`{k} = {v}`" for k, v in points.items()) + "\n"
+            )
+    return "\n".join(lines)
+
+
+def _places(tests: HiddenTests) -> str:
+    roots = tests.import_roots[:1]
+    return "the root of the repository" if roots == (".",) else f"the folder `{roots[0]}` of the repository"
+
+
+_INTERFACE = "Public names of each module, and further ones that the tests import. Bodies are left out.\n"
+
+
+# --- the interface
+
+
+def _modules(root: Path, tests: HiddenTests) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the modules of the library by name."""
+    for path in source_files(root, tests):
+        name = _module_name(path.relative_to(root), tests)
+        try:
+            yield name, python_tree(path.read_bytes())
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+
+
+def _module_name(path: Path, tests: HiddenTests) -> str:
+    roots = sorted((Path(place) for place in tests.import_roots), key=lambda place: -len(place.parts))
+    inner = next((path.relative_to(place) for place in roots if path.is_relative_to(place)), path)
+    parts = inner.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _module(name: str, tree: ast.Module, wanted: set[str]) -> str:
+    stated = [text for node in _statements(tree.body) for text in _stated(node, wanted)]
+    doc = ast.get_docstring(tree)
+    reexported = sorted(_reexported(tree, wanted))
+    if not (stated or doc or reexported or wanted):
+        return ""
+    lines = [f"### `{name}`\n"]
+    lines += [f"{doc}\n"] if doc else []
+    lines += [
+        "Imports, for others to import from it: " + ", ".join(f"`{one}`" for one in reexported) + "\n"
+    ] * bool(reexported)
+    lines += ["```python\n" + "\n\n".join(stated) + "\n```\n"] if stated else []
+    return "\n".join(lines)
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield what a module says at its top, also under `if` and `try`."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _statements([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            handlers = [inner for handler in node.handlers for inner in handler.body]
+            yield from _statements([*node.body, *handlers, *node.orelse])
+
+
+def _stated(node: ast.stmt, wanted: set[str]) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_shown(node.name, wanted):
+        yield _function(node)
+    elif isinstance(node, ast.ClassDef) and _is_shown(node.name, wanted):
+        yield _class(node)
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if any(_is_shown(name, wanted) for name in names):
+            yield _value(node, names)
+
+
+def _is_shown(name: str, wanted: set[str]) -> bool:
+    return not name.startswith("_") or name in wanted or name in ("__version__", "__all__")
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    shown = copy.copy(node)
+    doc = ast.get_docstring(node, clean=False)
+    shown.body = [ast.Expr(ast.Constant(doc if doc is not None else ...))]
+    return ast.unparse(shown)
+
+
+def _class(node: ast.ClassDef) -> str:
+    shown = copy.copy(node)
+    doc = ast.get_docstring(node, clean=False)
+    body: list[ast.stmt] = [ast.Expr(ast.Constant(doc))] if doc is not None else []
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and _is_method_shown(item.name):
+            inner = copy.copy(item)
+            said = ast.get_docstring(item, clean=False)
+            inner.body = [ast.Expr(ast.Constant(said if said is not None else ...))]
+            body.append(inner)
+        elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            body.append(item if _is_short(item.value) else _without_value(item))
+        elif isinstance(item, ast.Assign) and _is_short(item.value):
+            body.append(item)
+        elif isinstance(item, ast.ClassDef) and not item.name.startswith("_"):
+            body.append(ast.parse(_class(item)).body[0])
+    shown.body = body or [ast.Expr(ast.Constant(...))]
+    return ast.unparse(shown)
+
+
+def _is_method_shown(name: str) -> bool:
+    return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
+
+
+def _is_short(value: ast.expr | None) -> bool:
+    return value is None or len(ast.unparse(value)) <= _LONGEST_VALUE
+
+
+def _without_value(item: ast.AnnAssign) -> ast.AnnAssign:
+    shown = copy.copy(item)
+    shown.value = None
+    return shown
+
+
+def _value(node: ast.Assign | ast.AnnAssign, names: list[str]) -> str:
+    """Return a constant: its value where that is short and says nothing by running."""
+    if node.value is not None and _is_short(node.value) and not isinstance(node.value, ast.Lambda):
+        return ast.unparse(node)
+    if isinstance(node, ast.AnnAssign):
+        return ast.unparse(_without_value(node))
+    return "\n".join(f"{name} = ..." for name in names)
+
+
+def _reexported(tree: ast.Module, wanted: set[str]) -> Iterator[str]:
+    """Yield what a module imports of its own package, by the names under which it can be had there."""
+    for node in _statements(tree.body):
+        if isinstance(node, ast.ImportFrom):
+            for one in node.names:
+                name = one.asname or one.name
+                if name != "*" and (name in wanted or (node.level and not name.startswith("_"))):
+                    yield name
+
+
+# --- what the hidden tests use
+
+
+@dataclass
+class _Uses:
+    """What one test file uses of the library."""
+
+    modules: Mapping[str, ast.Module]
+    names: dict[str, set[str]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Local name -> module."""
+
+    def add(self, module: str, name: str) -> None:
+        """Take *name* of *module*."""
+        if f"{module}.{name}" not in self.modules:
+            self.names.setdefault(module, set()).add(name)
+
+
+def used_names(root: Path, tests: HiddenTests, modules: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Return module of the library -> names in it that the hidden tests import, reach by it, or patch."""
+    found: dict[str, set[str]] = {}
+    for path in _test_code(root, tests):
+        try:
+            tree = python_tree(path.read_bytes())
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        uses = _Uses(modules)
+        tops = {name.partition(".")[0] for name in tests.packages}
+        for node in ast.walk(tree):
+            _imported(node, uses, tops)
+        for node in ast.walk(tree):
+            _reached(node, uses)
+        for module, names in uses.names.items():
+            found.setdefault(module, set()).update(names)
+    for module, names in list(found.items()):
+        for origin, name in _origins(module, names, modules):
+            found.setdefault(origin, set()).add(name)
+    return found
+
+
+def _origins(module: str, names: set[str], modules: Mapping[str, ast.Module]) -> Iterator[tuple[str, str]]:
+    """Yield where the *names* that *module* imports from others of the library are defined: one step back."""
+    for node in _statements(modules[module].body) if module in modules else ():
+        if isinstance(node, ast.ImportFrom):
+            origin = _absolute(module, node, modules)
+            if origin in modules:
+                yield from ((origin, one.name) for one in node.names if (one.asname or one.name) in names)
+
+
+def _absolute(module: str, node: ast.ImportFrom, modules: Mapping[str, ast.Module]) -> str:
+    if not node.level:
+        return node.module or ""
+    is_package = any(name.startswith(f"{module}.") for name in modules)
+    parts = module.split(".")
+    above = parts[: len(parts) - node.level + (1 if is_package else 0)]
+    return ".".join([*above, *([node.module] if node.module else [])])
+
+
+def _test_code(root: Path, tests: HiddenTests) -> Iterator[Path]:
+    for kept in tests.protected:
+        place = root / kept
+        yield from sorted(place.rglob("*.py")) if place.is_dir() else [place] * (place.suffix == ".py")
+
+
+def _imported(node: ast.AST, uses: _Uses, tops: set[str]) -> None:
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        if node.module.partition(".")[0] in tops:
+            for one in node.names:
+                uses.aliases[one.asname or one.name] = f"{node.module}.{one.name}"
+                if one.name != "*":
+                    uses.add(node.module, one.name)
+    elif isinstance(node, ast.Import):
+        for one in node.names:
+            if one.name.partition(".")[0] in tops:
+                uses.aliases[one.asname or one.name.partition(".")[0]] = (
+                    one.name if one.asname else one.name.partition(".")[0]
+                )
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        module, _, name = node.value.rpartition(".")
+        if module in uses.modules and name.isidentifier():
+            uses.add(module, name)
+
+
+def _reached(node: ast.AST, uses: _Uses) -> None:
+    """Take `alias.name`, where the alias stands for a module."""
+    if isinstance(node, ast.Attribute):
+        module = _dotted(node.value, uses.aliases)
+        if module in uses.modules:
+            uses.add(module, node.attr)
+
+
+def _dotted(node: ast.expr, aliases: Mapping[str, str]) -> str:
+    if isinstance(node, ast.Name):
+        return aliases.get(node.id, "")
+    if isinstance(node, ast.Attribute):
+        inner = _dotted(node.value, aliases)
+        return f"{inner}.{node.attr}" if inner else ""
+    return ""
+
+
+def _unstated(text: str, used: Mapping[str, set[str]]) -> str:
+    """Return a section with the names that tests use and that stand nowhere yet, such as ones made at run time."""
+    missing = {
+        module: sorted(name for name in names if not _stands(name, text)) for module, names in sorted(used.items())
+    }
+    lines = [
+        f"- `{module}`: {', '.join(f'`{name}`' for name in names)}" for module, names in missing.items() if names
+    ]
+    silent = [f"- `{module}`" for module in sorted(used) if not _stands(module, text) and not missing[module]]
+    if not (lines or silent):
+        return ""
+    return "\n## Further names that the tests import\n\n" + "\n".join([*lines, *silent]) + "\n"
+
+
+def _stands(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text) is not None
+
+
+# --- what must not stand in it
+
+
+def without_tests(text: str, root: Path, tests: HiddenTests) -> str:
+    """Return *text* without runs of lines that stand in the body of a hidden test."""
+    known = frozenset(line for body in _bodies(root, tests) for line in body)
+    lines = text.splitlines()
+    alike = [_plain(line) in known for line in lines]
+    kept: list[str] = []
+    number = 0
+    while number < len(lines):
+        end = number
+        while end < len(lines) and (alike[end] or (end > number and not lines[end].strip())):
+            end += 1
+        if sum(alike[number:end]) >= _RUN:
+            kept.append(_CUT)
+            number = end
+        else:
+            kept.append(lines[number])
+            number += 1
+    return "\n".join(kept) + "\n"
+
+
+def _bodies(root: Path, tests: HiddenTests) -> Iterator[list[str]]:
+    for path in _test_code(root, tests):
+        code = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            tree = python_tree(code)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        lines = code.splitlines()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+                inside = lines[node.body[0].lineno - 1 : node.end_lineno]
+                yield [plain for line in inside if len(plain := _plain(line)) >= _LEAST_LINE]
+
+
+def _plain(line: str) -> str:
+    return re.sub(r"\s+", "", line.strip().removeprefix(">>>").removeprefix("..."))

@@ -1,0 +1,93 @@
+"""What a source lost of its tests: failing ones, those that were not collected, and those that nobody misses.
+
+A published count would show it. Without one it is looked for: test files from which pytest took nothing, sets of
+parameters that are empty, files that tests name and the source lacks.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import TaskError
+from groundup.grading.library.execution import Execution
+from groundup.grading.library.hidden import HiddenTests
+from groundup.grammars import python_tree
+from groundup.suites.nl2repobench.maker.test_places import test_files
+
+LEAST_TESTS = 5
+_EMPTY_SET = "got empty parameter set"
+_ABSENT_FILE = re.compile(r"No such file or directory: '([^']+)'")
+
+
+def require_share(kept: int, every: int, causes: str, left_out: float) -> None:
+    """Raise `TaskError`, which ends with the *causes*, where fewer than a share of *every* test is *kept*."""
+    if kept < LEAST_TESTS:
+        raise TaskError(f"{kept} of {every} tests pass, and a task needs {LEAST_TESTS}{causes}")
+    if every - kept > left_out * every:
+        raise TaskError(
+            f"{kept} of {every} tests pass; {every - kept} would be left out, more than --left-out "
+            f"{left_out:g} of them{causes}"
+        )
+
+
+def causes_of(execution: Execution, uncollected: list[str]) -> str:
+    """Return how many tests do not pass in *execution*, in parentheses, and what the first of them says."""
+    results = execution.report.results.values()
+    causes = Counter[str](result.outcome for result in results if result.outcome != "passed")
+    causes["not collected"] = len(uncollected)
+    first = next((result.message for result in results if result.outcome in ("failed", "error")), "")
+    first = first or next(iter(execution.report.collection_errors.values()), "")
+    first = first or next((result.message for result in results if result.outcome == "skipped"), "")
+    return listed_causes(causes, first)
+
+
+def listed_causes(causes: Counter[str], first: str = "") -> str:
+    """Return the *causes* with their counts, in parentheses, and what the *first* test says; empty for none."""
+    counted = ", ".join(f"{number} {cause}" for cause, number in causes.most_common() if number)
+    said = " ".join(first.split())[:160]
+    return (f" ({counted}{'; first: ' + said if said else ''})") if counted else ""
+
+
+def refuse_silent_losses(execution: Execution, tests: HiddenTests, original: Path) -> None:
+    """Raise `TaskError` where the source has fewer tests than its authors run, though pytest calls that fine."""
+    for key, result in sorted(execution.report.results.items()):
+        if _EMPTY_SET in result.message:
+            raise TaskError(
+                f"{key} has an empty set of parameters: what its cases are made from is not in this source; name "
+                "the library's Git repository instead"
+            )
+        if result.outcome not in ("failed", "error"):
+            continue
+        for path in _ABSENT_FILE.findall(f"{result.message}\n{result.detail}"):
+            inner = PurePosixPath(path.removeprefix("/workspace/"))
+            beside = any(inner.is_relative_to(kept) or kept in path for kept in tests.protected)
+            if beside and not (original / inner).exists():
+                raise TaskError(
+                    f"{key} reads {inner}, which is not in this source; name the library's Git repository instead"
+                )
+
+
+def uncollected_functions(execution: Execution, tests: HiddenTests, original: Path) -> list[str]:
+    """Return the test functions of files from which pytest took no test at all: broken or skipped as a whole."""
+    if any(line.startswith("python_files") for line in tests.ini):
+        return []
+    reported = {key.id.partition("::")[0] for key in execution.report.results}
+    found = []
+    for argument in tests.arguments:
+        for path in test_files(original / argument):
+            inner = str(path.relative_to(original))
+            if inner not in reported:
+                found += [f"{inner}::{name}" for name in _functions(path)]
+    return sorted(set(found))
+
+
+def _functions(path: Path) -> Iterator[str]:
+    try:
+        tree = python_tree(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            yield node.name

@@ -1,0 +1,199 @@
+"""Making a recipe of a library for which nothing is published: no specification, no count of tests.
+
+What a count would show is looked for otherwise: test files of which no test was collected, parameter sets that are
+empty, files that tests name and the source lacks. Tests that fail with the original are left out with their
+reasons, up to a share.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from groundup.domain.errors import TaskError
+from groundup.environments.at_hand import FETCHED, python_at_hand
+from groundup.grading.bench import Bench
+from groundup.registries.pypi.client import PyPIClient
+from groundup.settings import Settings
+from groundup.suites.nl2repobench.maker.build import pretended, recorded
+from groundup.suites.nl2repobench.maker.candidates import (
+    MINORS,
+    SourceCandidate,
+    of_commits,
+    of_releases,
+    open_index,
+    parse_source,
+    releases,
+)
+from groundup.suites.nl2repobench.maker.controls import prove
+from groundup.suites.nl2repobench.maker.decisions import TaskDecision
+from groundup.suites.nl2repobench.maker.differences import with_reasons
+from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
+from groundup.suites.nl2repobench.maker.losses import (
+    causes_of,
+    listed_causes,
+    refuse_silent_losses,
+    require_share,
+    uncollected_functions,
+)
+from groundup.suites.nl2repobench.maker.pinning import choose
+from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
+from groundup.suites.nl2repobench.maker.repairs import run_and_repair
+from groundup.suites.nl2repobench.maker.specification import Specification
+from groundup.suites.nl2repobench.maker.test_places import requires_python, test_places
+from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource, RepositorySource, Why
+
+LEFT_OUT = 0.2
+"""The share of an original's tests that may not be expected, by default: skipped, failing, not collected."""
+_MOST_PYTHONS = 2
+_PREFERRED = ("3.12", "3.11", "3.13", "3.10", "3.9", "3.8", "3.7")
+"""What most releases of these years are tested with comes first."""
+_OF_PYTEST = frozenset({"pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments"})
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class UnpublishedLibrary:
+    """A library to make a recipe of, and where its original is."""
+
+    task: str
+    source: str
+    """As `recipe build --source` takes it; of a bundle the path."""
+    kept: str | None = None
+    """The file of the bundle beside the recipe, where the original is kept in the set."""
+
+
+@dataclass(frozen=True)
+class MakingRules:
+    """What a person may set."""
+
+    left_out: float = LEFT_OUT
+    python: str | None = None
+
+
+async def make_recipe(
+    library: UnpublishedLibrary, rules: MakingRules, bench: Bench, settings: Settings, say: Say
+) -> Recipe:
+    """Return a frozen recipe of *library*. Raises `TaskError` with the sentence why it makes no task."""
+    async with open_index(settings) as registry:
+        candidate = await _candidate(library, registry, settings)
+        root = (await bench.builder.source(candidate.request)).path
+        project = await asyncio.to_thread(read_project, root)
+        name = canonicalize_name(project.name or library.task)
+        if name in _OF_PYTEST:
+            raise TaskError(
+                f"pytest itself needs {name}, so its tests cannot run without it; take another library"
+            )
+        drafts = [
+            await _draft(library, candidate, project, minor, bench, registry)
+            for minor in _pythons(root, rules.python, settings)
+        ]
+    refused: list[TaskError] = []
+    for draft in drafts:
+        say(f"{draft.source.label} with Python {draft.environment.python}")
+        try:
+            return await _made(draft, rules, bench, say)
+        except TaskError as error:
+            say(str(error).partition("\n")[0][:300])
+            refused.append(error)
+    raise refused[0]
+
+
+async def _candidate(library: UnpublishedLibrary, registry: PyPIClient, settings: Settings) -> SourceCandidate:
+    kind, what, version = parse_source(library.source)
+    now = datetime.now(UTC)
+    if kind == "git":
+        found = await of_commits(what, version, frozenset(), now, settings)
+    else:
+        found = await of_releases([what], version or await _newest(what, registry), frozenset(), now, registry)
+    if not found:
+        raise TaskError(
+            f"the package index has no source distribution {what} {version or ''}; name its repository"
+        )
+    if not found[0].has_tests:
+        raise TaskError(f"{found[0].label} holds no tests; name the library's Git repository instead")
+    return found[0]
+
+
+async def _newest(name: str, registry: PyPIClient) -> str:
+    """Return the newest release of *name* with a source distribution that nobody yanked."""
+    known = [
+        version
+        for version, release in (await releases(registry, name)).items()
+        if release.source is not None and not release.source.yanked
+    ]
+    final = [version for version in known if not Version(version).is_prerelease]
+    if not known:
+        raise TaskError(f"the package index has no source distribution of {name}; name its repository")
+    return (final or known)[-1]
+
+
+def _pythons(root: Path, wanted: str | None, settings: Settings) -> list[str]:
+    """Return the interpreters to try, best first: those that the project allows and this machine has."""
+    if wanted is not None:
+        return [wanted]
+    allowed = requires_python(root)
+    fitting = [minor for minor in _PREFERRED if minor in MINORS and allowed.contains(f"{minor}.99")]
+    if not fitting:
+        raise TaskError(f"the project wants Python {allowed}; groundup grades with {MINORS[0]} to {MINORS[-1]}")
+    here = [minor for minor in fitting if python_at_hand(minor, settings.cache_dir / FETCHED)]
+    return (here or fitting)[:_MOST_PYTHONS]
+
+
+async def _draft(
+    library: UnpublishedLibrary,
+    candidate: SourceCandidate,
+    project: OriginalProject,
+    python: str,
+    bench: Bench,
+    registry: PyPIClient,
+) -> Recipe:
+    layer = await bench.builder.source(candidate.request)
+    tests, notes = read_layout(layer.path, project, (), test_places(layer.path))
+    own = [project.name or library.task, *tests.packages]
+    more = ("pytest-asyncio",) if any(line.startswith("asyncio_mode") for line in tests.ini) else ()
+    decision = TaskDecision(python=python, add=more)
+    wanted = await choose(Specification(python=python), project, own, registry, decision)
+    source: RecipeSource | RepositorySource | KeptSource
+    source = recorded(candidate, project, layer.built["tree"], notes)
+    if isinstance(source, RepositorySource) and library.kept is not None:
+        kept = source.model_dump(include={"name", "version", "commit", "tree_digest", "licence"})
+        bundle = Path(source.repository)
+        source = KeptSource(bundle=library.kept, **kept).within(bundle.parent)
+    if tests.distribution is None:
+        tests = tests.but(distribution=pretended(project, source))
+    today = datetime.now(UTC).date()
+    environment = wanted.environment().but(exclude_newer=f"{today}T00:00:00Z")
+    return Recipe(
+        task=library.task,
+        notes="; ".join([*notes, *wanted.notes]),
+        source=source,
+        environment=environment,
+        tests=tests,
+        declared={},
+        reasons={"*": Why.FAILS},
+    )
+
+
+async def _made(draft: Recipe, rules: MakingRules, bench: Bench, say: Say) -> Recipe:
+    recipe, environment, execution = await run_and_repair(draft, bench, say, may_repair=True)
+    original = await original_tree(recipe, bench)
+    refuse_silent_losses(execution, recipe.tests, original)
+    uncollected = await asyncio.to_thread(uncollected_functions, execution, recipe.tests, original)
+    results = execution.report.results
+    passed = sum(result.outcome == "passed" for result in results.values())
+    require_share(passed, len(results) + len(uncollected), causes_of(execution, uncollected), rules.left_out)
+    recipe = await protect_what_tests_read(recipe, original, execution, environment, bench, say)
+    recipe = await prove(with_reasons(recipe, execution, say), bench, say)
+    causes = Counter(one.why.value for one in recipe.excluded)
+    causes["not collected"] += len(uncollected)
+    collected = len(recipe.expected) + len(recipe.excluded)
+    require_share(len(recipe.expected), collected + len(uncollected), listed_causes(causes), rules.left_out)
+    return recipe

@@ -1,0 +1,145 @@
+"""Sets of libraries: what a list may name, what is kept, and a whole way from a folder to a verdict."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from groundup.api.machine import pull
+from groundup.api.runs import run
+from groundup.curation.sets import ENTRIES, SetEntry, SetRequest, make_set, parse_entry
+from groundup.domain.errors import UsageError
+from groundup.settings import Settings, load
+from groundup.suites.nl2repobench.library_set import checked_set
+from tests.grading.library.laboratory import write_tree
+from tests.needs import real_sandboxes
+
+TESTS = """
+import pytest
+import tally
+from tally import Tally, _plural, LIMIT
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_counts(number):
+    assert Tally().add(number).total == number
+
+def test_limit():
+    with pytest.raises(ValueError):
+        Tally().add(LIMIT + 1)
+
+def test_plural():
+    assert _plural(2, "apple") == "2 apples"
+    assert tally.plural_of(1, "pear") == "1 pear"
+
+def test_broken():
+    assert Tally().total == 1
+"""
+LIBRARY = {
+    "pyproject.toml": '[project]\nname = "tally"\nversion = "0.3"\nrequires-python = ">=3.9"\n',
+    "README.md": "# tally\n\nCounts.\n\n    tally = Tally().add(1)\n",
+    "tally/__init__.py": (
+        '"""Counting."""\nfrom ._words import _plural, plural_of\nLIMIT = 100\n'
+        'class Tally:\n    """Counts."""\n    total = 0\n    def add(self, number):\n        """Add *number*."""\n'
+        "        if number > LIMIT:\n            raise ValueError(number)\n"
+        "        self.total += number\n        return self\n"
+    ),
+    "tally/_words.py": (
+        "def _plural(count, word):\n    ending = 's' * (count > 1)\n    return f'{count} {word}{ending}'\n"
+        'def plural_of(count: int, word: str) -> str:\n    """Count words."""\n    return _plural(count, word)\n'
+    ),
+    "tests/test_tally.py": TESTS,
+}
+
+
+@pytest.fixture
+def sandboxes(tmp_path: Path) -> None:
+    """Skip where this machine can open no sandbox."""
+
+    async def probe() -> None:
+        async with real_sandboxes(load(), tmp_path / "probe"):
+            pass
+
+    asyncio.run(probe())
+
+
+def test_a_list_names_packages_folders_and_repositories(tmp_path: Path) -> None:
+    """A bare name is a package, what begins like a path is a folder, and the rest has a slash."""
+    (tmp_path / "my-lib").mkdir()
+    package, folder = parse_entry("Inflection==0.5.1"), parse_entry(str(tmp_path / "my-lib"))
+    commit, address = parse_entry("github.com/Suor/funcy@abc1234"), parse_entry("git@example.org:me/my.git")
+
+    assert (package.kind, package.task, package.what) == ("sdist", "inflection", "Inflection==0.5.1")
+    assert (folder.kind, folder.task) == ("folder", "my-lib")
+    assert (commit.kind, commit.task, commit.commit) == ("git", "funcy", "abc1234")
+    assert (address.kind, address.task, address.commit) == ("git", "my", None)
+    for wrong in ("./absent", "two words", "-x"):
+        with pytest.raises(UsageError):
+            parse_entry(wrong)
+
+
+async def test_a_folder_that_is_no_set_is_left_alone(tmp_path: Path) -> None:
+    """Somebody's files are not mixed with ours."""
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is no set"):
+        await make_set(SetRequest(["inflection"], tmp_path), load(), lambda *_: None)
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt"}
+
+
+async def test_entries_that_would_share_a_name_are_refused(tmp_path: Path) -> None:
+    """A task has one original."""
+    wanted = SetRequest(["funcy==1.0", "github.com/Suor/funcy"], tmp_path / "set")
+    with pytest.raises(UsageError, match="both be the task funcy"):
+        await make_set(wanted, load(), lambda *_: None)
+
+
+async def test_what_is_settled_is_not_made_again(tmp_path: Path) -> None:
+    """A rejected entry keeps its sentence until it is asked for again, and the index is not asked."""
+    folder = tmp_path / "set"
+    await make_set(SetRequest([], folder), load(), lambda *_: None)
+    line = SetEntry(entry="absent-library", task="absent-library", standing="rejected", why="it is so", seconds=1)
+    (folder / ENTRIES).write_text(line.model_dump_json() + "\n" + '{"entry": "torn')
+
+    made = await make_set(SetRequest(["absent-library"], folder), load(), lambda *_: None)
+
+    assert [one.why for one in made.entries] == ["it is so"]
+    assert made.kept == 1
+
+
+@pytest.mark.end_to_end
+@pytest.mark.registry
+@pytest.mark.needs("git")
+@pytest.mark.usefixtures("sandboxes")
+def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
+    """A folder alone becomes a set, in which its original passes everything and an empty submission nothing."""
+    settings = load({"data_dir": str(tmp_path / "data"), "output": str(tmp_path / "runs")})
+    write_tree(tmp_path / "tally", LIBRARY)
+    wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set")
+
+    made = asyncio.run(make_set(wanted, settings, lambda *_: None))
+    again = asyncio.run(make_set(wanted, settings, lambda *_: None))
+
+    assert [(one.standing, one.why) for one in made.entries] == [("accepted", "")]
+    assert (made.entries[0].tests, made.entries[0].left_out) == (6, 1)
+    assert (again.kept, again.label) == (1, made.label)
+    text = (tmp_path / "my-set" / "specifications" / "tally.md").read_text()
+    for stated in ("extracted", "class Tally", "def add(self, number)", "def _plural(count, word)", "LIMIT = 100"):
+        assert stated in text
+    for answer in ("ending", "apples"):
+        assert answer not in text
+    assert _grades(tmp_path / "my-set", settings) == [1.0, 0.0]
+    (tmp_path / "my-set" / "specifications" / "tally.md").write_text("changed")
+    with pytest.raises(UsageError, match=r"tally\.md is not as set\.json says"):
+        checked_set(tmp_path / "my-set")
+
+
+def _grades(folder: Path, settings: Settings) -> list[float]:
+    """Install the set under a name, and return what the original and nothing get."""
+    pull("nl2repobench@tallies", source=folder, settings=settings)
+    scores = []
+    for subject in ("oracle", "nop"):
+        (verdict,) = run("nl2repobench@tallies", subject, settings=settings).verdicts.values()
+        assert verdict is not None
+        assert verdict.score is not None
+        assert verdict.score.value is not None
+        scores.append(verdict.score.value)
+    return scores
