@@ -401,6 +401,20 @@ def test_the_page_ranks_filters_and_discloses(groundup: Groundup, bundle: Path, 
     assert (tmp_path / "site" / "evidence" / "mine.tar.gz").read_bytes() == bundle.read_bytes()
 
 
+def test_rows_lead_to_pages_over_their_runs(groundup: Groundup, bundle: Path, tmp_path: Path) -> None:
+    """With --pages, who reads the board finds each task and test of a run, without a server."""
+    verify = ("leaderboard", "verify", bundle, "--suite", TWO, "--record", tmp_path / "verified", "--by", "us")
+    assert groundup(*verify).code == 0
+    for _ in range(2):  # a board is built again when a run joins
+        assert groundup("leaderboard", "build", bundle.parent, *_site(tmp_path), "--pages").code == 0
+    site = tmp_path / "site"
+    (address,) = re.findall(r'<a href="(runs/[^"]+)">tests and files</a>', (site / "index.html").read_text())
+    page = (site / address).read_text()
+    tasks = set(re.findall(r'href="([^"]*task-000[01][^"]*)"', page))
+    assert len(tasks) == 2, page
+    assert all((site / address).parent.joinpath(task).is_file() for task in tasks)
+
+
 def test_what_is_packed_holds_no_more_than_it_says(groundup: Groundup, bundle: Path) -> None:
     """Configuration, lock, verdicts and submissions; neither logs nor trajectories nor reports."""
     with tarfile.open(bundle) as tar:

@@ -1,7 +1,9 @@
 """Bundles of runs that others can check, and a page that ranks those that were verified."""
 
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -79,10 +81,12 @@ def build(
     *,
     verified: AnyPath,
     rules: BoardRules = PLAIN,
+    pages: bool = False,
     settings: Settings | None = None,
 ) -> BuiltBoard:
     """Write a page that ranks the bundles in *folder* to *site*, beside copies of them and of their verifications.
 
+    With *pages*, each row leads to pages over its run, as `groundup view --bundle` writes them.
     A bundle enters whole and verified, or not at all: its claims are proven by *rules* as `verify` proves them
     before it grades, and the folder *verified* has a `record` for it as it is. The others are left out and named.
     Raises `UsageError` where something lies in *site* that groundup did not write.
@@ -104,11 +108,25 @@ def build(
     evidence = Path(site) / "evidence"
     with disk_errors(Path(site)):
         evidence.mkdir(parents=True, exist_ok=True)
-        for path in entries:
+        for path, entry in entries.items():
             copy_made(path, evidence / path.name)
             copy_made(Path(verified) / record_name(path), evidence / record_name(path))
+            if pages:
+                entries[path] = entry.but(pages=_run_pages(path, Path(site), found))
         write_made(Path(site) / "index.html", board(list(entries.values())).encode())
     return built
+
+
+def _run_pages(path: Path, site: Path, settings: Settings) -> str:
+    """Write pages over the run in a bundle below *site*; return their address there."""
+    from groundup.api.serving import bundle
+
+    name = path.name.removesuffix(SUFFIX)
+    with opened_bundle(path) as opened, tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
+        called = Path(room) / opened.run.config().run_id
+        called.symlink_to(opened.run.path)
+        bundle(called, site=site / "runs" / name, settings=settings)
+    return f"runs/{quote(name)}/{quote(called.name)}/index.html"
 
 
 def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> Entry | tuple[str, ...]:

@@ -457,12 +457,16 @@ def build(
     site: Annotated[Path, typer.Option("--to", "-o", help="The folder to write the page to.")],
     verified: Annotated[Path, typer.Option(help="The folder that `leaderboard verify --record` wrote to.")],
     rules: BoardLimits,
+    pages: Annotated[
+        bool,
+        typer.Option("--pages", help="Let each row lead to pages over its run, as those of `view --bundle`."),
+    ] = False,
 ) -> int:
     """Write a page that ranks the verified bundles in DIR. Exit code 4: some were left out, which are named."""
     from groundup.api import leaderboard
     from groundup.cli.console import say
 
-    made = leaderboard.build(folder, site, verified=verified, rules=rules.rules())
+    made = leaderboard.build(folder, site, verified=verified, rules=rules.rules(), pages=pages)
     for name, faults in made.refused.items():
         say(f"groundup: left out {name}: {'; '.join(faults)}")
     wrote = f"wrote {site / 'index.html'}: {len(made.runs)} runs"

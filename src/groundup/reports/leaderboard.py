@@ -51,6 +51,7 @@ class Entry(Record):
     notes: str = ""
     evidence: str = Field(description="address of the bundle, relative to the page")
     digest: str = Field(description="SHA-256 of the bundle")
+    pages: str | None = Field(default=None, description="address of the run's own pages, relative to the page")
 
 
 _FILTERS = ("suite", "tasks", "language", "kind", "grader")
@@ -186,6 +187,8 @@ def _row(entry: Entry, rank: Rank | None) -> str:
     named = zip(_COLUMNS, cells, strict=False)
     shown = "".join(f"<td>{bar if name == 'score' else ''}{_safe(cell)}</td>" for name, cell in named)
     link = f'<a href="{_safe(entry.evidence)}">bundle</a><br><code>{_safe(entry.digest[:12])}</code>'
+    if entry.pages is not None:
+        link = f'<a href="{_safe(entry.pages)}">tests and files</a><br>{link}'
     return (
         f"<tr {data}>{shown}<td>{_verified(entry.verified)}</td><td>{_disclosed(entry)}</td><td>{link}</td></tr>"
     )
