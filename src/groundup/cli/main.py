@@ -106,7 +106,7 @@ GATHERED = {"task": ("curate", "recipe", "audit", "image"), "machine": ("doctor"
 """Groups of what is seldom needed; `groundup audit` works like `groundup task audit`."""
 
 FIRST = {
-    "Begin": ("demo", "suites", "tasks", "agents", "data"),
+    "Begin": ("demo", "suites", "tasks", "data"),
     "Measure": ("evaluate", "run", "resume"),
     "Understand": ("report", "why", "compare", "view"),
     "Groups": ("task", "machine"),
