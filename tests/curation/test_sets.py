@@ -133,11 +133,11 @@ def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
 
 
 def _grades(folder: Path, settings: Settings) -> list[float]:
-    """Install the set under a name, and return what the original and nothing get."""
+    """Return what the original gets in the set installed under a name, and nothing in the set's own folder."""
     pull("nl2repobench@tallies", source=folder, settings=settings)
     scores = []
-    for subject in ("oracle", "nop"):
-        (verdict,) = run("nl2repobench@tallies", subject, settings=settings).verdicts.values()
+    for suite, subject in (("nl2repobench@tallies", "oracle"), (str(folder), "nop")):
+        (verdict,) = run(suite, subject, settings=settings).verdicts.values()
         assert verdict is not None
         assert verdict.score is not None
         assert verdict.score.value is not None

@@ -108,9 +108,9 @@ def make(
         _print(made)
     accepted = sum(one.standing == "accepted" for one in made.entries)
     say(f"groundup: {accepted} of {len(made.entries)} entries are tasks of {made.label} in {made.folder}")
-    name = made.label.partition(" ")[0]
     if accepted:
-        say(f"groundup: `groundup data pull nl2repobench@{name} --from {output}`, then use nl2repobench@{name}")
+        place = output if "/" in str(output) else f"./{output}"
+        say(f"groundup: it is a suite now: `groundup run {place} -a oracle`")
     failed = any(one.standing == "failed" for one in made.entries)
     return 3 if failed else 0 if accepted else NOTHING_ACCEPTED
 

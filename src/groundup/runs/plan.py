@@ -36,7 +36,7 @@ from groundup.store.records import (
     RunConfiguration,
     Served,
 )
-from groundup.suites.base import Grader, Suite, open_suite
+from groundup.suites.base import Grader, Suite, named_suite, open_suite
 
 
 class RunOptions(Record):
@@ -123,6 +123,7 @@ class RunPlan:
 
 def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
+    configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)
     every = {task.id: task for task in suite.tasks()}

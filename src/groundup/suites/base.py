@@ -5,6 +5,7 @@ object that the suite returns, or None: `data_source`, `report_form`, `ablation`
 """
 
 import hashlib
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -14,8 +15,9 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from groundup import catalog
+from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
+from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
@@ -30,9 +32,12 @@ from groundup.suites.pulling import (
     PublishedRepository,
     data_folder,
     data_sets,
+    origin_of,
+    take_folder,
     with_data_set,
 )
 from groundup.trees.fingerprints import Fingerprint
+from groundup.trees.walking import read_regular
 
 HERE, YES = at_hand.HERE, at_hand.YES
 """The column of `task_rows` that says whether this machine can grade a task, and its value where it can."""
@@ -40,6 +45,10 @@ LITE = 20
 """Tasks of a suite's small fixed set."""
 STATIC = "static"
 """The grader that suites name so reads submissions and runs nothing."""
+SET_FILE = "set.json"
+"""The manifest of a set of tasks of one's own."""
+KINDS_OF_SETS = {"library": "nl2repobench"}
+"""Kind of its tasks -> the suite that has such."""
 PATCH_FILE = "patch.diff"
 """The only file of a submission that was handed in as a unified diff."""
 
@@ -400,8 +409,9 @@ class Suite(Extension):
 def open_suite(name: str, settings: Settings) -> Suite:
     """Return the suite that the catalog knows by *name*, SUITE or SUITE@NAME with the data set of that name.
 
-    Raises `UsageError`, also for what is no suite.
+    A folder that `curate set` made is taken in (`named_suite`). Raises `UsageError`, also for what is no suite.
     """
+    name = named_suite(name, settings)
     suite, with_data = with_data_set(name, settings)
     made = catalog.find("suite", suite)(with_data)
     if not isinstance(made, Suite):
@@ -413,3 +423,33 @@ def open_suite(name: str, settings: Settings) -> Suite:
             f"{unknown('data set', name, data_sets(settings))}; `groundup data pull {name} --from FOLDER` makes it"
         )
     return made
+
+
+def named_suite(name: str, settings: Settings) -> str:
+    """Return *name*, or where it is the folder of a set, such as `./my-set`, SUITE@NAME with the set as its data.
+
+    The set is copied to where data lie, as `data pull` does, so that a run can go on when the folder is gone.
+    Raises `UsageError` for a folder that is no set, and for a set that was changed.
+    """
+    if "/" not in name or ":" in name:
+        return name
+    place = Path(name).expanduser().absolute()
+    suite, own = _suite_of_set(place)
+    bare = settings.but(data_dir=settings.data / ".none")
+    source = catalog.find("suite", suite)(bare).data_source()
+    for chosen in (own, f"{own}-{short(digest_of(str(place)))[:8]}"):
+        _, with_data = with_data_set(f"{suite}@{chosen}", settings)
+        present = origin_of(suite, with_data)
+        if present is None or present.source == str(place):
+            take_folder(suite, place, with_data, source.check)
+            return f"{suite}@{chosen}"
+    raise UsageError(f"{name}: pull it under a name of your own: `groundup data pull {suite}@NAME --from {name}`")
+
+
+def _suite_of_set(place: Path) -> tuple[str, str]:
+    """Return the suite that the set at *place* is for, and the set's name. Raises `UsageError`."""
+    try:
+        manifest = json.loads(read_regular(place / SET_FILE))
+        return KINDS_OF_SETS[manifest["kind"]], checked_name(manifest["name"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{place} is no set: it has no {SET_FILE} that can be read; name a suite") from error

@@ -22,6 +22,7 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name
 from groundup.domain.records import Record, plainly
 from groundup.domain.tasks import Task
+from groundup.suites.base import SET_FILE
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
 from groundup.suites.nl2repobench.recipe_file import RecipeFolder
@@ -29,7 +30,7 @@ from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.walking import read_regular
 
-MANIFEST = "set.json"
+MANIFEST = SET_FILE
 RECIPES = "recipes"
 SPECIFICATIONS = "specifications"
 BUNDLE = ".bundle"

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.report import RunnerReport
 from groundup.grammars import python_tree
-from groundup.suites.nl2repobench.maker.test_places import test_files
+from groundup.suites.nl2repobench.maker.finding_tests import files_of_tests
 
 LEAST_TESTS = 5
 _EMPTY_SET = "got empty parameter set"
@@ -32,13 +32,13 @@ def require_share(kept: int, every: int, causes: str, left_out: float) -> None:
         )
 
 
-def causes_of(execution: Execution, uncollected: list[str]) -> str:
-    """Return how many tests do not pass in *execution*, in parentheses, and what the first of them says."""
-    results = execution.report.results.values()
+def causes_of(report: RunnerReport, uncollected: list[str]) -> str:
+    """Return how many tests do not pass by *report*, in parentheses, and what the first of them says."""
+    results = report.results.values()
     causes = Counter[str](result.outcome for result in results if result.outcome != "passed")
     causes["not collected"] = len(uncollected)
     first = next((result.message for result in results if result.outcome in ("failed", "error")), "")
-    first = first or next(iter(execution.report.collection_errors.values()), "")
+    first = first or next(iter(report.collection_errors.values()), "")
     first = first or next((result.message for result in results if result.outcome == "skipped"), "")
     return listed_causes(causes, first)
 
@@ -50,9 +50,9 @@ def listed_causes(causes: Counter[str], first: str = "") -> str:
     return (f" ({counted}{'; first: ' + said if said else ''})") if counted else ""
 
 
-def refuse_silent_losses(execution: Execution, tests: HiddenTests, original: Path) -> None:
+def refuse_silent_losses(report: RunnerReport, tests: HiddenTests, original: Path) -> None:
     """Raise `TaskError` where the source has fewer tests than its authors run, though pytest calls that fine."""
-    for key, result in sorted(execution.report.results.items()):
+    for key, result in sorted(report.results.items()):
         if _EMPTY_SET in result.message:
             raise TaskError(
                 f"{key} has an empty set of parameters: what its cases are made from is not in this source; name "
@@ -69,14 +69,14 @@ def refuse_silent_losses(execution: Execution, tests: HiddenTests, original: Pat
                 )
 
 
-def uncollected_functions(execution: Execution, tests: HiddenTests, original: Path) -> list[str]:
+def uncollected_functions(report: RunnerReport, tests: HiddenTests, original: Path) -> list[str]:
     """Return the test functions of files from which pytest took no test at all: broken or skipped as a whole."""
     if any(line.startswith("python_files") for line in tests.ini):
         return []
-    reported = {key.id.partition("::")[0] for key in execution.report.results}
+    reported = {key.id.partition("::")[0] for key in report.results}
     found = []
     for argument in tests.arguments:
-        for path in test_files(original / argument):
+        for path in files_of_tests(original / argument):
             inner = str(path.relative_to(original))
             if inner not in reported:
                 found += [f"{inner}::{name}" for name in _functions(path)]

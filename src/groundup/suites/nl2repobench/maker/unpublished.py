@@ -33,6 +33,7 @@ from groundup.suites.nl2repobench.maker.candidates import (
 from groundup.suites.nl2repobench.maker.controls import prove
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.differences import with_reasons
+from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests, requires_python
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
 from groundup.suites.nl2repobench.maker.losses import (
     causes_of,
@@ -45,7 +46,6 @@ from groundup.suites.nl2repobench.maker.pinning import choose
 from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
 from groundup.suites.nl2repobench.maker.repairs import run_and_repair
 from groundup.suites.nl2repobench.maker.specification import Specification
-from groundup.suites.nl2repobench.maker.test_places import requires_python, test_places
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource, RepositorySource, Why
 
@@ -156,7 +156,7 @@ async def _draft(
     registry: PyPIClient,
 ) -> Recipe:
     layer = await bench.builder.source(candidate.request)
-    tests, notes = read_layout(layer.path, project, (), test_places(layer.path))
+    tests, notes = read_layout(layer.path, project, (), places_of_tests(layer.path))
     own = [project.name or library.task, *tests.packages]
     more = ("pytest-asyncio",) if any(line.startswith("asyncio_mode") for line in tests.ini) else ()
     decision = TaskDecision(python=python, add=more)
@@ -185,15 +185,18 @@ async def _draft(
 async def _made(draft: Recipe, rules: MakingRules, bench: Bench, say: Say) -> Recipe:
     recipe, environment, execution = await run_and_repair(draft, bench, say, may_repair=True)
     original = await original_tree(recipe, bench)
-    refuse_silent_losses(execution, recipe.tests, original)
-    uncollected = await asyncio.to_thread(uncollected_functions, execution, recipe.tests, original)
+    refuse_silent_losses(execution.report, recipe.tests, original)
+    uncollected = await asyncio.to_thread(uncollected_functions, execution.report, recipe.tests, original)
     results = execution.report.results
     passed = sum(result.outcome == "passed" for result in results.values())
-    require_share(passed, len(results) + len(uncollected), causes_of(execution, uncollected), rules.left_out)
+    causes = causes_of(execution.report, uncollected)
+    if uncollected and isinstance(recipe.source, RecipeSource):
+        causes += "; a source distribution often lacks files of its tests, so try the Git repository"
+    require_share(passed, len(results) + len(uncollected), causes, rules.left_out)
     recipe = await protect_what_tests_read(recipe, original, execution, environment, bench, say)
     recipe = await prove(with_reasons(recipe, execution, say), bench, say)
-    causes = Counter(one.why.value for one in recipe.excluded)
-    causes["not collected"] += len(uncollected)
+    reasons = Counter(one.why.value for one in recipe.excluded)
+    reasons["not collected"] += len(uncollected)
     collected = len(recipe.expected) + len(recipe.excluded)
-    require_share(len(recipe.expected), collected + len(uncollected), listed_causes(causes), rules.left_out)
+    require_share(len(recipe.expected), collected + len(uncollected), listed_causes(reasons), rules.left_out)
     return recipe

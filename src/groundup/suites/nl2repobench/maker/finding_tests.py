@@ -42,10 +42,10 @@ def _declared_pythons(root: Path) -> Iterator[str]:
         yield parser.get("options", "python_requires")
 
 
-def test_places(root: Path) -> tuple[str, ...]:
+def places_of_tests(root: Path) -> tuple[str, ...]:
     """Return where the tests of the project at *root* are: its pytest configuration first, then usual folders."""
     configured = [path for path in _configured(root) if (root / path).exists()]
-    usual = [name for name in _TEST_FOLDERS if any(test_files(root / name))]
+    usual = [name for name in _TEST_FOLDERS if any(files_of_tests(root / name))]
     single = [path.name for pattern in _TEST_FILES for path in root.glob(pattern)]
     return tuple(dict.fromkeys(configured or usual or single))
 
@@ -72,7 +72,7 @@ def _inside(paths: "list[str] | map[str]") -> list[str]:
     return [str(path) for path in pure if not path.is_absolute() and ".." not in path.parts and path.parts]
 
 
-def test_files(place: Path) -> Iterator[Path]:
+def files_of_tests(place: Path) -> Iterator[Path]:
     """Yield the files of tests in a folder by their names, or the one file *place*."""
     if place.is_file():
         yield place

@@ -1,0 +1,95 @@
+"""Recipes without a published count: what is refused, and where tests and interpreters are found."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import TaskError
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result, RunnerReport
+from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests, requires_python
+from groundup.suites.nl2repobench.maker.losses import refuse_silent_losses, require_share, uncollected_functions
+from tests.grading.library.laboratory import write_tree
+from tests.suites.nl2repobench.trials import RECIPE
+
+HIDDEN = RECIPE.tests.but(arguments=("tests",), protected=("tests",), ini=())
+
+
+def _report(outcome: str, message: str) -> RunnerReport:
+    result = Result.model_validate({"outcome": outcome, "message": message})
+    return RunnerReport(results={NumberedTest("tests/test_a.py::test_all"): result})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message", "refused"),
+    [
+        ("skipped", "Skipped: got empty parameter set for (case), test_all", "empty set of parameters"),
+        (
+            "failed",
+            "FileNotFoundError: No such file or directory: '/workspace/tests/data/a.json'",
+            "tests/data/a.json",
+        ),
+        ("failed", "FileNotFoundError: No such file or directory: '/workspace/tests/there.txt'", None),
+        ("failed", "FileNotFoundError: No such file or directory: 'git'", None),
+        ("skipped", "Skipped: only on Windows", None),
+    ],
+)
+def test_a_source_without_its_test_data_is_refused(
+    tmp_path: Path, outcome: str, message: str, refused: str | None
+) -> None:
+    """An empty set of parameters and an absent file beside the tests say that more tests are run elsewhere."""
+    write_tree(tmp_path, {"tests/there.txt": ""})
+    if refused is None:
+        refuse_silent_losses(_report(outcome, message), HIDDEN, tmp_path)
+        return
+    with pytest.raises(TaskError, match=refused):
+        refuse_silent_losses(_report(outcome, message), HIDDEN, tmp_path)
+
+
+def test_files_that_pytest_took_nothing_from_are_counted(tmp_path: Path) -> None:
+    """Tests of a file that cannot be imported are in no report, and are left out all the same."""
+    lost = "import absent\nclass B:\n    def test_one(self): pass\n    def other(self): pass\ndef test_two(): 1\n"
+    write_tree(tmp_path, {"tests/test_a.py": "def test_all(): pass\n", "tests/test_b.py": lost})
+
+    found = uncollected_functions(_report("passed", ""), HIDDEN, tmp_path)
+
+    assert found == ["tests/test_b.py::test_one", "tests/test_b.py::test_two"]
+
+
+def test_more_than_the_share_is_refused_with_the_causes() -> None:
+    """The share counts what is left out of all tests, and a task needs a few."""
+    require_share(80, 100, "", 0.2)
+    with pytest.raises(TaskError, match=r"21 would be left out, more than --left-out 0\.2 of them \(21 failed\)"):
+        require_share(79, 100, " (21 failed)", 0.2)
+    with pytest.raises(TaskError, match="needs 5"):
+        require_share(4, 4, "", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("files", "places"),
+    [
+        ({"tests/test_a.py": "", "test/notes.txt": ""}, ("tests",)),
+        (
+            {"pytest.ini": "[pytest]\ntestpaths = checks\n", "checks/test_a.py": "", "tests/test_b.py": ""},
+            ("checks",),
+        ),
+        ({"pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["a/b", "../c"]\n', "a/b/x.py": ""}, ("a/b",)),
+        ({"test_a.py": "", "b_test.py": ""}, ("test_a.py", "b_test.py")),
+        ({"a.py": ""}, ()),
+    ],
+)
+def test_tests_are_found_where_pytest_is_told_to_look(
+    tmp_path: Path, files: dict[str, str], places: tuple[str, ...]
+) -> None:
+    """The project's own configuration comes before the usual folders, and nothing outside of it counts."""
+    write_tree(tmp_path, files)
+    assert places_of_tests(tmp_path) == places
+
+
+def test_the_interpreter_is_one_that_the_project_allows(tmp_path: Path) -> None:
+    """Built metadata, pyproject.toml and setup.cfg may say it; without any all are allowed."""
+    assert requires_python(tmp_path).contains("3.12.0")
+    write_tree(tmp_path, {"setup.cfg": "[options]\npython_requires = >=3.8,<3.11\n"})
+    assert not requires_python(tmp_path).contains("3.12.0")
+    write_tree(tmp_path, {"PKG-INFO": "Metadata-Version: 2.1\nRequires-Python: >=3.12\n"})
+    assert requires_python(tmp_path).contains("3.12.0")
