@@ -28,6 +28,24 @@ def test_what_is_missing_is_written(groundup: Groundup, tmp_path: Path) -> None:
     assert "nothing is missing" in again.err
 
 
+def test_declarations_stand_beside_what_is_imported(groundup: Groundup, tmp_path: Path) -> None:
+    """What manifests lack and what they declare for nothing is told, with the line, in any spelling."""
+    project = '[project]\nname = "x"\nversion = "1"\ndependencies = [\n    "Requests>=2",\n    "attrs",\n]\n'
+    root = repository(tmp_path, pyproject_toml=project)
+    (root / "b.py").write_text("import yaml\n")
+    ended = groundup("infer", root, "--declared")
+    assert ended.code == 0
+    said = " ".join(ended.out.split())
+    assert "requests pyproject.toml:5 (runtime)" in said
+    assert "PyYAML nowhere" in said or "pyyaml nowhere" in said
+    assert "attrs pyproject.toml:6 (runtime)" in said.partition("imported nowhere")[2]
+    (found,) = json.loads(groundup("infer", root, "--declared", "--json").out)["declared"]
+    assert [one["name"] for one in found["declarations"]] == ["Requests", "attrs"]
+    (root / "setup.cfg").write_text("[metadata\n")
+    assert "setup.cfg" in groundup("infer", root, "--declared").err
+    assert groundup("infer", root / "a.py", "--declared").code == 2
+
+
 def test_what_could_not_be_written_ends_with_an_error(groundup: Groundup, tmp_path: Path) -> None:
     """No manifest, or one that cannot be understood, is no success, for people and for programs."""
     root = repository(tmp_path)

@@ -4,16 +4,19 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import Field
+
 from groundup.api.flags import AnyPath
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.names import unknown
-from groundup.manifests.formats import find_manifests
-from groundup.manifests.records import DependencyKind
+from groundup.domain.records import Record
+from groundup.manifests.formats import FORMATS, find_manifests
+from groundup.manifests.records import DependencyKind, Language
 from groundup.sources import inference
 from groundup.sources.inference import INFERERS
 from groundup.sources.records import Inference
 from groundup.store.files import write_atomically
-from groundup.suites.dibench.inferred import WRITABLE, write_inferred
+from groundup.suites.dibench.inferred import WRITABLE, spelt_alike, write_inferred
 from groundup.trees.walking import read_regular
 
 
@@ -28,6 +31,51 @@ def infer(path: AnyPath, language: str | None = None) -> tuple[Inference, ...]:
     if not found:
         raise UsageError(f"{path} holds no source code of {language or 'a known language'}")
     return found
+
+
+class Declaration(Record):
+    """Where a manifest declares a package."""
+
+    name: str
+    kind: DependencyKind
+    path: str
+    line: int | None
+
+
+class Declared(Record):
+    """What the manifests of one language declare, beside what its source code needs."""
+
+    language: Language
+    declarations: tuple[Declaration, ...]
+    unread: tuple[str, ...] = Field(default=(), description="why manifests cannot be read, a sentence each")
+
+    def of(self, package: str) -> tuple[Declaration, ...]:
+        """Return where *package* is declared, whatever the spelling."""
+        wanted = spelt_alike(package, self.language)
+        return tuple(one for one in self.declarations if spelt_alike(one.name, self.language) == wanted)
+
+    def unused(self, found: Inference) -> tuple[Declaration, ...]:
+        """Return what is declared for run time and imported nowhere, such as plugins and what is left over."""
+        imported = {spelt_alike(item.name, self.language) for item in found.dependencies}
+        runtime = (one for one in self.declarations if one.kind is DependencyKind.RUNTIME)
+        return tuple(one for one in runtime if spelt_alike(one.name, self.language) not in imported)
+
+
+def declared(root: Path, language: Language) -> Declared:
+    """Return what the manifests of *language* below *root* declare. What cannot be read is named, not raised."""
+    found: list[Declaration] = []
+    unread: list[str] = []
+    for manifest in find_manifests(root, language):
+        try:
+            read = FORMATS[manifest.format].read(_content(root / manifest.path), manifest.path)
+        except UsageError as error:
+            unread.append(str(error))
+            continue
+        for item in read.dependencies:
+            if item.name and item.kind not in (DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE):
+                line = item.location.line if item.location else None
+                found.append(Declaration(name=item.name, kind=item.kind, path=manifest.path, line=line))
+    return Declared(language=language, declarations=tuple(found), unread=tuple(unread))
 
 
 def write_missing(root: Path, found: Sequence[Inference], kinds: Sequence[str]) -> tuple[list[str], list[str]]:

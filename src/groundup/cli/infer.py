@@ -8,12 +8,16 @@ import typer
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
-    from groundup.sources.records import InferredDependency
+    from collections.abc import Sequence
+
+    from groundup.api.inference import Declaration, Declared
+    from groundup.sources.records import Inference, InferredDependency
 
 EXAMPLES: dict[str, Examples] = {
     "infer": (
         ("What does this repository need?", "groundup infer ."),
         ("A notebook, one file, or a diff", "groundup infer analysis.ipynb"),
+        ("What do its manifests lack, and what do they declare for nothing?", "groundup infer . --declared"),
         ("Write what is missing into its manifests", "groundup infer . --write"),
         ("For programs", "groundup infer . --json"),
     ),
@@ -33,6 +37,9 @@ def infer(
     write: Annotated[
         bool, typer.Option("--write", help="Add what is missing to the manifests of the repository, in place.")
     ] = False,
+    beside: Annotated[
+        bool, typer.Option("--declared", help="Say where manifests declare each, and what they declare unused.")
+    ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Also what is optional or only for building and developing.")
     ] = False,
@@ -40,30 +47,57 @@ def infer(
 ) -> int:
     """Find which packages PATH needs, from its source code alone, and why.
 
-    It does not read declarations and runs nothing. Exit code 2 with --write: something could not be written.
+    It reads declarations only with --declared or --write, and runs nothing. Exit code 2 with --write: something
+    could not be written.
     """
     from groundup.api import inference
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.errors import UsageError
 
-    if write and not path.is_dir():
-        raise UsageError("--write needs a repository; give its folder")
+    if (write or beside) and not path.is_dir():
+        raise UsageError(f"{'--write' if write else '--declared'} needs a repository; give its folder")
     found = inference.infer(path, language)
     kinds = _KINDS if every else _KINDS[:1]
     changed, unwritten = inference.write_missing(path, found, kinds) if write else ([], [])
+    declared = {one.language: inference.declared(path, one.language) for one in found} if beside else {}
     if json:
         documents = [one.model_dump(mode="json") for one in found]
-        print_document({"path": str(path), "languages": documents, "written": changed, "not_written": unwritten})
+        more = {"declared": [one.model_dump(mode="json") for one in declared.values()]} if beside else {}
+        print_document(
+            {"path": str(path), "languages": documents, "written": changed, "not_written": unwritten, **more}
+        )
         return UNWRITTEN if unwritten else 0
     for one in found:
         shown = [item for item in one.dependencies if item.kind.value in kinds]
         title = f"{one.language}: {len(shown)} packages from {one.files} files"
         print_table(title, ("package", "kind", "why"), [_row(item) for item in shown])
+        if one.language in declared:
+            _print_declared(one, declared[one.language], shown)
         for limit in one.cannot_know:
             say(f"groundup: {one.language}: {limit}")
     for line in (*changed, *unwritten):
         say(f"groundup: {line}")
     return UNWRITTEN if unwritten else 0
+
+
+def _print_declared(found: "Inference", declared: "Declared", shown: "Sequence[InferredDependency]") -> None:
+    """Print what manifests and source code say differently."""
+    from groundup.cli.console import print_table, say
+
+    rows = [(item.name, _places(declared.of(item.name)) or "nowhere") for item in shown]
+    if rows:
+        print_table("Declared", ("package", "where"), rows)
+    unused = declared.unused(found)
+    if unused:
+        rows = [(one.name, _places([one])) for one in unused]
+        print_table("Declared, and imported nowhere: plugins, data, or left over", ("package", "where"), rows)
+    for problem in declared.unread:
+        say(f"groundup: {problem}")
+
+
+def _places(declarations: "Sequence[Declaration]") -> str:
+    lines = (f"{one.path}{f':{one.line}' if one.line else ''} ({one.kind.value})" for one in declarations)
+    return ", ".join(dict.fromkeys(lines))
 
 
 def _row(item: "InferredDependency") -> tuple[str, ...]:

@@ -108,16 +108,20 @@ def written(
     return Written(path=path, content=content, added=tuple(item.name for item in added))
 
 
+def spelt_alike(name: str, language: Language) -> str:
+    """Return *name* in the one spelling by which manifests of *language* are compared."""
+    return {"python": canonicalize_name(name), "csharp": name.lower()}.get(language, name)
+
+
 def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency:
     """Return what a manifest of this format would declare."""
-    folded = {"python": canonicalize_name(item.name), "csharp": item.name.lower()}.get(known.language, item.name)
     constraint = item.constraint
     if not constraint and known.language in ("rust", "javascript"):
         constraint = "*"  # both demand something, and the source says nothing
     return Dependency(
         language=known.language,
         name=item.name,
-        normalised=folded,
+        normalised=spelt_alike(item.name, known.language),
         constraint=constraint,
         marker=item.marker if known.language == "python" else "",
         kind=DependencyKind(item.kind.value),
