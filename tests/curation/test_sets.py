@@ -105,6 +105,18 @@ async def test_what_is_settled_is_not_made_again(tmp_path: Path) -> None:
     assert made.kept == 1
 
 
+async def test_what_cannot_be_reached_is_tried_again(tmp_path: Path) -> None:
+    """A repository that does not answer is no verdict on it."""
+    wanted = SetRequest([f"file://{tmp_path}/absent/lib"], tmp_path / "set")
+
+    first = await make_set(wanted, load(), lambda *_: None)
+    again = await make_set(wanted, load(), lambda *_: None)
+
+    assert [one.standing for one in first.entries] == ["failed"]
+    assert "can be read" in first.entries[0].why
+    assert again.kept == 0
+
+
 @pytest.mark.end_to_end
 @pytest.mark.registry
 @pytest.mark.needs("git")

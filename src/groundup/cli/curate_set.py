@@ -101,7 +101,11 @@ def make(
         minutes=rules.minutes,
         again=rules.again,
     )
-    made = asyncio.run(make_set(request, load(), lambda task, line: say(f"{task}: {line}")))
+    try:
+        made = asyncio.run(make_set(request, load(), lambda task, line: say(f"{task}: {line}")))
+    except KeyboardInterrupt:
+        say(f"groundup: interrupted; {output} keeps what is finished, and the same command goes on")
+        raise
     if json:
         print_document(made)
     else:

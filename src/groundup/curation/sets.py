@@ -277,7 +277,10 @@ async def _found(one: LibraryEntry, work: Path, settings: Settings) -> Unpublish
     if one.kind == "sdist":
         return UnpublishedLibrary(one.task, f"sdist:{one.what}")
     if one.kind == "git":
-        origin = await check_out(one.what, one.commit, work / "tree", work, settings.git_mirror)
+        try:
+            origin = await check_out(one.what, one.commit, work / "tree", work, settings.git_mirror)
+        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
+            raise InfrastructureError(str(error)) from error
         return UnpublishedLibrary(one.task, f"git:{one.what}@{origin.commit}")
     ours = GitRepository(work / "snapshot.git")
     await ours.create()

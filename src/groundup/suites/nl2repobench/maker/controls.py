@@ -150,7 +150,8 @@ async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Rec
     """Return *recipe* frozen, with its controls and what explains its counts. Raises `TaskError`."""
     say("freezing: three runs of the original, one of an empty submission")
     frozen = await freeze(recipe, bench)
-    say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded, declared {frozen.declared}")
+    declared = f", declared {frozen.declared}" if frozen.declared else ""
+    say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded{declared}")
     environment = await bench.builder.python(frozen.environment.request())
     original = await original_tree(frozen, bench)
     frozen = await run_controls(frozen, original, environment, bench, say)

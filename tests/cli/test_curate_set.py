@@ -1,0 +1,51 @@
+"""`groundup curate set`: what is asked for, and what is said of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Groundup
+
+
+@pytest.mark.needs("git")
+def test_each_entry_has_its_sentence(groundup: Groundup, tmp_path: Path) -> None:
+    """A file of libraries may have remarks; the document says what became of each, and the code what failed."""
+    listed = tmp_path / "libraries.txt"
+    listed.write_text(f"# fruit\nfile://{tmp_path}/absent/apple  # one day\n\nfile://{tmp_path}/absent/pear\n")
+
+    ended = groundup("curate", "set", "--list", listed, "-o", "my-set", "--json")
+
+    assert ended.code == 3
+    made = json.loads(ended.out)
+    assert [(one["task"], one["standing"]) for one in made["entries"]] == [("apple", "failed"), ("pear", "failed")]
+    assert all("can be read" in one["why"] for one in made["entries"])
+    assert "0 of 2 entries are tasks" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "name a library"),
+        (["--list", "absent.txt"], "absent.txt cannot be read"),
+        (["six", "--kind", "service"], "no kind of set yet"),
+        (["./absent"], "no such folder"),
+    ],
+)
+def test_a_wrong_request_is_explained(groundup: Groundup, arguments: list[str], expected: str) -> None:
+    """What cannot be meant ends with 2 and what would be right, and makes no folder."""
+    ended = groundup("curate", "set", *arguments, "-o", "my-set")
+
+    assert ended.code == 2
+    assert expected in ended.err
+    assert not Path("my-set").exists()
+
+
+def test_a_folder_that_is_no_set_is_no_suite(groundup: Groundup, tmp_path: Path) -> None:
+    """The sentence says what a set has."""
+    (tmp_path / "my-lib").mkdir()
+
+    ended = groundup("tasks", "./my-lib")
+
+    assert ended.code == 2
+    assert "is no set: it has no set.json" in ended.err
