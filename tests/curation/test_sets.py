@@ -142,6 +142,10 @@ def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
     (tmp_path / "my-set" / "specifications" / "tally.md").write_text("changed")
     with pytest.raises(UsageError, match=r"tally\.md is not as set\.json says"):
         checked_set(tmp_path / "my-set")
+    told = asyncio.run(make_set(SetRequest([], tmp_path / "my-set"), settings, lambda *_: None))
+    assert told.entries == made.entries
+    assert told.label != made.label
+    assert checked_set(tmp_path / "my-set").label == told.label
 
 
 def _grades(folder: Path, settings: Settings) -> list[float]:

@@ -22,6 +22,7 @@ EXAMPLES: dict[str, Examples] = {
             "Rejected ones too, with half of their tests",
             "groundup curate set natsort -o my-set --again --left-out 0.5",
         ),
+        ("After you mended a specification: its digest", "groundup curate set -o my-set"),
         ("What became of them, for programs", "groundup curate set --list libraries.txt -o my-set --json"),
     ),
 }
@@ -89,7 +90,7 @@ def make(
     if names.kind != "library":
         raise UsageError(f"{names.kind!r} is no kind of set yet; choose `library`")
     entries = [*(libraries or ()), *(_lines(listed) if listed is not None else ())]
-    if not entries:
+    if not entries and not (output / "set.json").is_file():
         raise UsageError("name a library, or a file of them with --list")
     request = SetRequest(
         entries=entries,

@@ -125,7 +125,10 @@ def parse_entry(text: str) -> LibraryEntry:
 
 
 async def make_set(request: SetRequest, settings: Settings, tell: Tell) -> SetYield:
-    """Make the set that *request* asks for, or go on with it. Raises `UsageError` before anything is begun."""
+    """Make the set that *request* asks for, or go on with it; without entries, bring its manifest up to date.
+
+    Raises `UsageError` before anything is begun.
+    """
     wanted = list({one.text: one for one in map(parse_entry, request.entries)}.values())
     with _opened(request.folder) as folder:
         manifest = _begun(request, folder)
@@ -149,12 +152,12 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell) -> SetYi
                         group.create_task(settle(one))
             except* GroundupError as errors:  # of the set's own files: entries' errors are recorded
                 raise errors.exceptions[0] from None
-        shown = tuple(settled[one.text] for one in wanted)
+        shown = tuple(settled[one.text] for one in wanted) if wanted else tuple(settled.values())
         return SetYield(
             folder=str(folder),
             label=read_manifest(folder).label,
             entries=shown,
-            kept=len(wanted) - len(owed),
+            kept=len(shown) - len(owed),
         )
 
 

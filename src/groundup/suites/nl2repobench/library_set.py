@@ -102,7 +102,7 @@ def checked_set(folder: Path) -> SetManifest:
             if found != digest:
                 raise UsageError(
                     f"{folder / place} is not as {MANIFEST} says; copy the set again, or if the change is yours, "
-                    "call `groundup curate set` with its folder, which brings the manifest up to date"
+                    f"`groundup curate set -o {folder}` brings the manifest up to date"
                 )
     return manifest
 
