@@ -42,7 +42,7 @@ class Declaration(Record):
     line: int | None
 
 
-class Declared(Record):
+class Declarations(Record):
     """What the manifests of one language declare, beside what its source code needs."""
 
     language: Language
@@ -61,7 +61,7 @@ class Declared(Record):
         return tuple(one for one in runtime if spelt_alike(one.name, self.language) not in imported)
 
 
-def declared(root: Path, language: Language) -> Declared:
+def declared(root: Path, language: Language) -> Declarations:
     """Return what the manifests of *language* below *root* declare. What cannot be read is named, not raised."""
     found: list[Declaration] = []
     unread: list[str] = []
@@ -75,7 +75,7 @@ def declared(root: Path, language: Language) -> Declared:
             if item.name and item.kind not in (DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE):
                 line = item.location.line if item.location else None
                 found.append(Declaration(name=item.name, kind=item.kind, path=manifest.path, line=line))
-    return Declared(language=language, declarations=tuple(found), unread=tuple(unread))
+    return Declarations(language=language, declarations=tuple(found), unread=tuple(unread))
 
 
 def write_missing(root: Path, found: Sequence[Inference], kinds: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -10,7 +10,7 @@ from groundup.cli.options import Examples, Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from groundup.api.inference import Declaration, Declared
+    from groundup.api.inference import Declaration, Declarations
     from groundup.sources.records import Inference, InferredDependency
 
 EXAMPLES: dict[str, Examples] = {
@@ -80,7 +80,7 @@ def infer(
     return UNWRITTEN if unwritten else 0
 
 
-def _print_declared(found: "Inference", declared: "Declared", shown: "Sequence[InferredDependency]") -> None:
+def _print_declared(found: "Inference", declared: "Declarations", shown: "Sequence[InferredDependency]") -> None:
     """Print what manifests and source code say differently."""
     from groundup.cli.console import print_table, say
 
