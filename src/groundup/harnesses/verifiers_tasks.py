@@ -79,7 +79,7 @@ class GroundupTaskset(Taskset[GroundupTask, GroundupConfig]):
         asked = {} if given.split is None else {"split": given.split}
         rows = httpx.get(f"{given.url}/rows", params=asked, headers=headers, trust_env=False, timeout=60)
         rows.raise_for_status()
-        made = given.task.but(resources_url=given.url, headers=headers)
+        made = given.task.model_copy(update={"resources_url": given.url, "headers": headers})
         for line in rows.text.splitlines():
             row = json.loads(line)
             request = dialect.parse_request(row["responses_create_params"])
