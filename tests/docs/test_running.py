@@ -53,6 +53,7 @@ NOT_RUN = {
         "data pull dibench",
         "recipe *",
         "warm *",
+        "curate set *",
     ),
     "submissions of one's own": ("audit * --submissions *",),
     "a data set of one's own": ("data pull *@* --from *", "run *@*"),

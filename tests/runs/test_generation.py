@@ -80,7 +80,7 @@ def test_a_submission_is_made_and_graded(settings: Settings, script: Path) -> No
     assert made.effort is not None
     assert (made.effort.turns, made.effort.usage.output_tokens) == (1, 1000)
     assert [step["kind"] for step in read_trajectory(folder(result).trajectory_file)] == [
-        "began", "message", "message", "reply", "files", "ended",
+        "began", "message", "message", "reply", "files", "workspace", "ended",
     ]  # fmt: skip
 
 
