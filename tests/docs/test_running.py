@@ -56,7 +56,7 @@ NOT_RUN = {
         "curate set *",
     ),
     "submissions of one's own": ("audit * --submissions *",),
-    "a data set of one's own": ("data pull *@* --from *", "run *@*"),
+    "a data set of one's own": ("data pull *@* --from *", "run *@*", "run ./my-set*"),
     "a task that one suite alone has (tests/cli/test_evaluate.py)": ("evaluate ~/sqlparse",),
     "published data": (
         "data pull repogenesis --from FOLDER",

@@ -14,7 +14,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
   const forward = event.key === "ArrowRight";
   const turned = document.querySelector(`a[rel=${forward ? "next" : "prev"}]`);
-  const pages = [...(document.querySelector("nav.pages")?.querySelectorAll("a") ?? [])];
+  // Where all steps are shown, arrows turn their pages rather than open the first turn.
+  const bar = [...document.querySelectorAll("nav.pages")].find((one) => !one.querySelector("a.whole[aria-current]"));
+  const pages = [...(bar?.querySelectorAll("a") ?? [])];
   const current = pages.findIndex((page) => page.hasAttribute("aria-current"));
   const page = current < 0 ? undefined : pages[current + (forward ? 1 : -1)];
   (page ?? turned)?.click();
