@@ -100,6 +100,8 @@ def newest(preset: Preset) -> str:
 
 def trial(preset: Preset, version: str, command: str, folder: Path) -> tuple[list[str], bool]:
     """Return the row of one program, and whether it got all points."""
+    if preset.name not in SHELLS:
+        return [preset.name, version, "-", "-", "-", "not tried: its shell is not known here (SHELLS)"], True
     tool, arguments = SHELLS[preset.name]
     filled = {name: command if value == "{}" else value for name, value in arguments.items()}
     script = folder / f"{preset.name}.json"
