@@ -30,7 +30,7 @@ SHELLS: dict[str, tuple[str, dict[str, object]]] = {
     "deepcode": ("bash", {"command": "{}"}),
     "kimi-cli": ("Shell", {"command": "{}"}),
     "mini-swe-agent": ("bash", {"command": "{}"}),
-    "openhands": ("terminal", {"command": "{}"}),
+    "openhands": ("terminal", {"command": "{}", "security_risk": "LOW"}),
     "opencode": ("bash", {"command": "{}", "description": "write the library"}),
     "qwen-agent": ("shell", {"command": "{}"}),
     "qwen-code": ("run_shell_command", {"command": "{}", "is_background": False}),
