@@ -48,7 +48,8 @@ def worker_here(number: int = 1) -> Any:
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
-        dashboard_address=None,
+        # Without an address the scheduler asks for port 8787, and warns where another test has it.
+        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     )
 
 
