@@ -18,13 +18,13 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup import catalog
-from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
+from groundup.agents.base import AgentContext, EpisodeLimits, SubmitResult
 from groundup.agents.tools import run_bash
 from groundup.agents.workspace import AgentSandbox, open_workspace
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.sandbox.host_state import stale_state
@@ -54,7 +54,7 @@ class CountingGrader(Grader):
         return {}
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Count."""
         return self._graded(sum(1 for _ in submission.iterdir()))
 
@@ -91,7 +91,7 @@ class ManyTasks(Suite):
         return {"strict": CountingGrader()}
 
     @override
-    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+    async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write nothing."""
 
     @override
@@ -132,7 +132,7 @@ async def commands(
             async def submit() -> SubmitResult:
                 return SubmitResult(shown=False)
 
-            assignment = Assignment(
+            agent_context = AgentContext(
                 task=Task(id="task", suite="many", instruction="", limits=Limits()),
                 workspace=place / "workspace",
                 provider=provider,
@@ -144,7 +144,7 @@ async def commands(
                 submit=submit,
                 keep=lambda name, content: None,
             )
-            async with open_workspace(assignment) as opened:
+            async with open_workspace(agent_context) as opened:
                 await run_bash(opened, "true", 60, 1000)
                 await ready.wait()
                 times.setdefault("ready", time.perf_counter())

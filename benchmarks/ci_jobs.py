@@ -18,11 +18,11 @@ import time
 from pathlib import Path
 
 from groundup.environments.local import create
-from groundup.grading.bench import Bench
 from groundup.grading.ci.job import run_job
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobOutcome, JobRequest, JobResult
 from groundup.grading.ci.step_sandboxes import StepSandboxes, prepare
+from groundup.grading.context import GradingContext
 from groundup.sandbox.bubblewrap import BubblewrapProvider
 from groundup.sandbox.protocol import Command
 from groundup.settings import Settings
@@ -90,31 +90,31 @@ class Jobs:
         self._folder = folder
         self._count = 0
 
-    def bench(self) -> Bench:
+    def context(self) -> GradingContext:
         """Return tools around a new folder."""
         self._count += 1
         scratch = self._folder / f"scratch-{self._count}"
         scratch.mkdir()
-        return Bench(provider=self._provider, builder=self._builder, scratch=scratch)
+        return GradingContext(provider=self._provider, builder=self._builder, scratch=scratch)
 
     async def job(self, tree: Path) -> tuple[float, JobResult]:
         """Run the job; return seconds and what became of it."""
-        bench = self.bench()
+        context = self.context()
         started = time.monotonic()
-        result = await run_job(self.request(tree), bench)
+        result = await run_job(self.request(tree), context)
         seconds = time.monotonic() - started
-        shutil.rmtree(bench.scratch)
+        shutil.rmtree(context.scratch)
         if result.outcome is not JobOutcome.PASSED:
             sys.exit(result.logs["ci.txt"].decode())
         return seconds, result
 
     async def by_hand(self, tree: Path, scripts: list[str]) -> float:
         """Run the scripts one after the other in a sandbox made the same way; return seconds, all included."""
-        bench = self.bench()
+        context = self.context()
         started = time.monotonic()
         planned = PlannedJob(self.request(tree))
-        async with prepare(planned.tools, planned.tree, planned.request, bench) as prepared:
-            sandboxes = StepSandboxes(planned.request, prepared, bench, 600.0)
+        async with prepare(planned.tools, planned.tree, planned.request, context) as prepared:
+            sandboxes = StepSandboxes(planned.request, prepared, context, 600.0)
             place = await sandboxes.open("by-hand")
             path = ":".join((*place.path, "/usr/bin", "/bin"))
             for script in scripts:
@@ -128,7 +128,7 @@ class Jobs:
                     sys.exit(f"{script}: {result.stdout.decode()}{result.stderr.decode()}")
             await sandboxes.close()
         seconds = time.monotonic() - started
-        shutil.rmtree(bench.scratch)
+        shutil.rmtree(context.scratch)
         return seconds
 
     @staticmethod
@@ -145,23 +145,23 @@ async def main(times: int, packages: bool) -> None:
         scripts = whole(packages)
         tree = write_repository(folder / "whole", scripts, python=True)
         async with BubblewrapProvider() as provider:
-            bench = Jobs(provider, folder)
-            await bench.job(trivial)
-            await bench.job(tree)  # fills the caches
+            context = Jobs(provider, folder)
+            await context.job(trivial)
+            await context.job(tree)  # fills the caches
             over = []
             for _ in range(times):
-                seconds, result = await bench.job(trivial)
+                seconds, result = await context.job(trivial)
                 over.append(seconds - result.timings_s["steps"])
             print(f"trivial job beyond its steps: {_told(over)} s")
             ratios, jobs = [], []
             for _ in range(times):
-                hand = await bench.by_hand(tree, scripts)
-                seconds, _ = await bench.job(tree)
+                hand = await context.by_hand(tree, scripts)
+                seconds, _ = await context.job(tree)
                 jobs.append(seconds)
                 ratios.append(seconds / hand)
             print(f"whole job: {_told(jobs)} s; against by hand: {_told(ratios)}")
             started = time.monotonic()
-            results = await asyncio.gather(*(bench.job(tree) for _ in range(4)))
+            results = await asyncio.gather(*(context.job(tree) for _ in range(4)))
             together = time.monotonic() - started
             apart = 4 * statistics.median(jobs)
             passed = sum(result.outcome is JobOutcome.PASSED for _, result in results)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import groundup
 from groundup.domain.limits import Limits
-from groundup.episodes.equipment import equipment
+from groundup.episodes.backends import backends
 from groundup.sandbox.containers.engine import Engine
 from groundup.sandbox.protocol import Command, Pod, SandboxProvider, SandboxSpec
 from groundup.settings import Settings, load
@@ -74,7 +74,7 @@ async def opened_at_once(name: str, number: int) -> int:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        async with equipment(name, load()) as tools:
+        async with backends(name, load()) as tools:
             provider = tools.provider
             pods = [await provider.pod() for _ in range(number // 4)]
             owners: list[Pod | SandboxProvider] = [*pods, *pods, *[provider] * (number - 2 * len(pods))]

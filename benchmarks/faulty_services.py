@@ -16,7 +16,7 @@ from collections import Counter
 from itertools import product
 from pathlib import Path
 
-from groundup.episodes.equipment import equipment
+from groundup.episodes.backends import backends
 from groundup.settings import load
 from groundup.suites.repogenesis.suite import create
 
@@ -44,16 +44,16 @@ async def grade_services(names: list[str], each: int, seed: int) -> Counter[str]
     suite = create(settings)
     tasks = {task.id: task for task in suite.tasks()}
     counts: Counter[str] = Counter()
-    async with equipment(settings.sandbox, settings) as tools:
+    async with backends(settings.sandbox, settings) as tools:
         for name, number in product(names, range(each)):
             with tempfile.TemporaryDirectory() as folder:
                 tree, scratch = Path(folder, "tree"), Path(folder, "scratch")
                 tree.mkdir()
                 scratch.mkdir()
-                bench = tools.bench(scratch, None)
-                await suite.reference(tasks[name], "oracle", tree, bench)
+                context = tools.context(scratch, None)
+                await suite.reference(tasks[name], "oracle", tree, context)
                 faults = make_faulty(tree, random.Random(f"{seed}:{name}:{number}"))
-                verdict = (await suite.graders()["strict"].grade(tasks[name], tree, bench)).verdict
+                verdict = (await suite.graders()["strict"].grade(tasks[name], tree, context)).verdict
                 counts[verdict.status.value] += 1
                 score = verdict.score
                 told = "-" if score is None else f"{score.numerator:g}/{score.denominator:g}"

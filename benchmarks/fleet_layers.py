@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from groundup.environments.packing import pack_folder, unpack_folder  # noqa: E402
 from groundup.environments.requests import Layer  # noqa: E402
-from groundup.episodes.equipment import equipment  # noqa: E402
+from groundup.episodes.backends import backends  # noqa: E402
 from groundup.fleet.layers import LayerShelf  # noqa: E402
 from groundup.settings import load  # noqa: E402
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes  # noqa: E402
@@ -37,7 +37,7 @@ Packed = tuple[Layer, Path, float]
 async def layers_of(tasks: list[str]) -> dict[str, list[Layer]]:
     """Return the layers that grading each task by `strict` uses."""
     recipes = shipped_recipes()
-    async with equipment("bubblewrap", load()) as tools:
+    async with backends("bubblewrap", load()) as tools:
         found = {}
         for task in tasks or sorted(recipes):
             environment = await tools.builder.python(recipes[task].environment.request())

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup import catalog
-from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
+from groundup.agents.base import AgentContext, EpisodeLimits, SubmitResult
 from groundup.agents.cli.preset import choose
-from groundup.agents.workspace import AgentSandbox, Furnishing, open_workspace
+from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace
 from groundup.domain.tasks import Task
 from groundup.environments.requests import InstalledProgram
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load
 from groundup.suites.nl2repobench.maker.absence import source_files
@@ -147,9 +147,9 @@ def digests(path: Path) -> frozenset[str]:
     return frozenset(hashlib.blake2b(line, digest_size=8).hexdigest() for line in lines)
 
 
-async def original(recipe: Recipe, bench: Bench) -> Original:
+async def original(recipe: Recipe, context: GradingContext) -> Original:
     """Return the source files of an original that are long enough to be recognised."""
-    tree = await original_tree(recipe, bench)
+    tree = await original_tree(recipe, context)
     files = {str(path.relative_to(tree)): digests(path) for path in source_files(tree, recipe.tests)}
     return Original(recipe.task, {name: lines for name, lines in files.items() if len(lines) >= LEAST_LINES})
 
@@ -179,7 +179,7 @@ class Silent:
 
 @asynccontextmanager
 async def workspace(
-    task: Task, withheld: tuple[str, ...], bench: Bench, programs: tuple[InstalledProgram, ...] = ()
+    task: Task, withheld: tuple[str, ...], context: GradingContext, programs: tuple[InstalledProgram, ...] = ()
 ) -> AsyncIterator[AgentSandbox]:
     """Yield the sandbox of an agent at work on *task*."""
     with tempfile.TemporaryDirectory(prefix="groundup-leaks-") as folder:
@@ -190,11 +190,11 @@ async def workspace(
         async def submit() -> SubmitResult:
             return SubmitResult(shown=False)
 
-        assignment = Assignment(
+        agent_context = AgentContext(
             task=task,
             workspace=room / "workspace",
-            provider=bench.provider,
-            builder=bench.builder,
+            provider=context.provider,
+            builder=context.builder,
             scratch=room / "scratch",
             model=None,
             trajectory=Silent(),  # type: ignore[arg-type]  # its fields are JSON and nothing is read
@@ -205,7 +205,7 @@ async def workspace(
         )
         mounts = tuple(mount for program in programs for mount in program.mounts)
         limits = task.limits.but(command_s=1800.0, memory_mb=4096)
-        async with open_workspace(assignment, Furnishing(mounts=mounts, limits=limits)) as place:
+        async with open_workspace(agent_context, SandboxExtras(mounts=mounts, limits=limits)) as place:
             yield place
 
 
@@ -271,8 +271,8 @@ async def main(arguments: argparse.Namespace) -> int:
     async with catalog.find("sandbox", settings.sandbox)(settings) as provider:
         with tempfile.TemporaryDirectory(prefix="groundup-leaks-") as scratch:
             builder = catalog.find("builder", settings.builder)(settings, provider)
-            bench = Bench(provider=provider, builder=builder, scratch=Path(scratch))
-            originals = {name: await original(recipe, bench) for name, recipe in recipes.items()}
+            context = GradingContext(provider=provider, builder=builder, scratch=Path(scratch))
+            originals = {name: await original(recipe, context) for name, recipe in recipes.items()}
             chosen = [choose(text) for text in arguments.program]
             programs = {
                 f"{one.preset.name}@{one.version}": (
@@ -285,7 +285,7 @@ async def main(arguments: argparse.Namespace) -> int:
                 index, withheld = index_of([originals[name]]), tuple(suite.withheld(task))
                 for label, more in [("", ()), *programs.items()]:
                     started = time.monotonic()
-                    async with workspace(task, withheld, bench, more) as place:
+                    async with workspace(task, withheld, context, more) as place:
                         here, counts = await scan(place, index)
                         if not label and not arguments.no_asking:
                             had[name] = await ways_out(place, withheld)

@@ -30,7 +30,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.settings import load
@@ -89,7 +89,7 @@ class Compared(Record):
 class Laboratory:
     """Makes and compares mutants, some at once."""
 
-    def __init__(self, tools: Equipment, grader: Grader, tasks: Iterable[Task], asked: argparse.Namespace) -> None:
+    def __init__(self, tools: Backends, grader: Grader, tasks: Iterable[Task], asked: argparse.Namespace) -> None:
         self._tools, self._grader, self._asked = tools, grader, asked
         self._tasks = {task.id: task for task in tasks}
         self._gate = asyncio.Semaphore(asked.jobs)
@@ -109,16 +109,16 @@ class Laboratory:
     async def _compared(self, order: Order, room: Path) -> Compared:
         recipe, tree = shipped_recipes()[order.task], room / "tree"
         (room / "scratch").mkdir()
-        bench = self._tools.bench(room / "scratch", self._asked.timeout)
-        original = (await bench.builder.source(recipe.source_request())).path
+        context = self._tools.context(room / "scratch", self._asked.timeout)
+        original = (await context.builder.source(recipe.source_request())).path
         chance = random.Random(f"{order.seed}:{order.task}:{order.number}")
         mutant = await asyncio.to_thread(write_mutant, original, recipe.tests, tree, chance, order.kinds)
-        environment = await bench.builder.python(recipe.environment.request())
+        environment = await context.builder.python(recipe.environment.request())
         hidden = with_version_file(tree, with_own_roots(tree, recipe.tests))
         library = LibraryUnderTest(tree, original, hidden, environment)
-        first = await plain_run(library, bench)
+        first = await plain_run(library, context)
         began = time.monotonic()
-        graded = await self._grader.grade(self._tasks[order.task], tree, bench)
+        graded = await self._grader.grade(self._tasks[order.task], tree, context)
         strict_s = time.monotonic() - began
         verdict = graded.verdict
         counted = {NumberedTest.parse(one.id) for one in graded.tests if one.expected and one.outcome == "passed"}
@@ -128,7 +128,7 @@ class Laboratory:
         if first.trouble:
             result = "no end"
         elif strict != len(plain) or counted != plain:
-            again = await plain_run(library, bench)
+            again = await plain_run(library, context)
             result = "different" if again.passed & recipe.expected == plain else "unstable"
         if self._asked.keep and result != "equal":
             kept = self._asked.keep / f"{order.task}-{order.number}"
@@ -187,7 +187,7 @@ async def compare_all(asked: argparse.Namespace) -> list[Compared]:
     settings = load()
     suite = create(settings)
     orders, done = orders_of(asked), read_done(asked.json)
-    async with equipment(settings.sandbox, settings) as tools:
+    async with backends(settings.sandbox, settings) as tools:
         laboratory = Laboratory(tools, suite.graders()["strict"], suite.tasks(), asked)
         # Begun as they stand, so that an interrupted run has some of every task.
         waiting = [asyncio.create_task(laboratory.compared(one)) for one in orders if one not in done]

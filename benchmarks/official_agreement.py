@@ -26,7 +26,7 @@ from benchmarks.official_submissions import MAKERS, make
 
 from groundup.domain.records import Record
 from groundup.environments.local import LocalBuilder
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
@@ -234,9 +234,9 @@ async def compare(checkout: Path, tasks: Sequence[str]) -> int:
                     client.replies = []
                     (Path(folder) / "scratch").mkdir()
                     recording: Any = RecordingProvider(provider, client.replies)
-                    bench = Bench(provider=recording, builder=builder, scratch=Path(folder, "scratch"))
+                    context = GradingContext(provider=recording, builder=builder, scratch=Path(folder, "scratch"))
                     grader = NL2RepoOfficialGrader({task.id: recipe}, {})
-                    verdict = (await grader.grade(task, tree, bench)).verdict
+                    verdict = (await grader.grade(task, tree, context)).verdict
                     one = ours(client.replies, tree, run, declared)
                     other = theirs(module, client, tree, run, declared)
                 assert verdict.score is not None

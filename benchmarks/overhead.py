@@ -31,7 +31,7 @@ from typing import TypeVar
 
 from benchmarks import sandbox
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
-from groundup.episodes.equipment import equipment
+from groundup.episodes.backends import backends
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes
@@ -86,7 +86,7 @@ def main() -> None:
 async def prepare(tasks: Sequence[str], settings: Settings) -> dict[str, Bare]:
     """Build the layers of *tasks* and return how their tests are run without groundup."""
     recipes = shipped_recipes()
-    async with equipment("bubblewrap", settings) as tools:
+    async with backends("bubblewrap", settings) as tools:
         found = {}
         for task in tasks:
             recipe = recipes[task]

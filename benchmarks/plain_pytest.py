@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import (
     HASH_SEED,
     HOME,
@@ -48,11 +48,11 @@ class Plain:
     """Why there is no result; empty: there is one."""
 
 
-async def plain_run(library: LibraryUnderTest, bench: Bench) -> Plain:
+async def plain_run(library: LibraryUnderTest, context: GradingContext) -> Plain:
     """Run the hidden tests over *library*'s submission until they come to their end."""
     left_out: list[tuple[str, int]] = []
     while True:
-        events, result = await _one_run(library, bench, left_out)
+        events, result = await _one_run(library, context, left_out)
         ended = tuple(f"{node} #{number}: {result.ending}" for node, number in left_out)
         running = _running(events)
         is_done = any(kind == "end" and status in (0, 1, 5) for kind, _, status in events)
@@ -75,34 +75,34 @@ def _running(events: Sequence[Event]) -> tuple[str, int] | None:
 
 
 async def _one_run(
-    library: LibraryUnderTest, bench: Bench, left_out: Sequence[tuple[str, int]]
+    library: LibraryUnderTest, context: GradingContext, left_out: Sequence[tuple[str, int]]
 ) -> tuple[list[Event], CommandResult]:
     hidden, environment = library.hidden, library.environment
-    scratch = Path(mkdtemp(dir=bench.scratch))
+    scratch = Path(mkdtemp(dir=context.scratch))
     try:
         plugin = scratch / "plugin"
         plugin.mkdir()
         shutil.copy(PLUGIN, plugin)
         (plugin / "left_out.json").write_text(json.dumps(left_out))
         if hidden.extensions is not None:
-            submission, _ = await compiled(library.submission, hidden.extensions, environment, bench, scratch)
+            submission, _ = await compiled(library.submission, hidden.extensions, environment, context, scratch)
             library = replace(library, submission=submission)
         staged = await asyncio.to_thread(stage, library, scratch)
-        spec = sandbox_spec(staged, hidden, environment, bench.timeout_s)
+        spec = sandbox_spec(staged, hidden, environment, context.timeout_s)
         path = ":".join([SEEN, *import_path(hidden.import_roots)])
         spec = spec.but(
             mounts=(*spec.mounts, Mount(source=plugin, target=SEEN)),
             environment={**spec.environment, "PYTHONPATH": path, "PYTHONHASHSEED": HASH_SEED},
         )
         make_home = f"import os; os.makedirs({HOME!r}, exist_ok=True)"
-        async with bench.turns.taken(), await bench.provider.open(spec) as sandbox:
+        async with context.slots.taken(), await context.provider.open(spec) as sandbox:
             await sandbox.run(Command(argv=(environment.executable, "-Ic", make_home)))
             result = await sandbox.run(
                 Command(
                     argv=(environment.executable, "-m", "pytest", *_options(hidden)),
                     cwd=inside(hidden.cwd),
                     report_fd=REPORT_FD,
-                    silence_s=test_timeout_s(hidden, bench),
+                    silence_s=test_timeout_s(hidden, context),
                 )
             )
     finally:

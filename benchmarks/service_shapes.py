@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.settings import load
 from groundup.suites.base import Grader
 from groundup.suites.repogenesis.data import read_dataset
@@ -560,14 +560,14 @@ def write(shape: Shape, folder: Path) -> None:
             place.write_text(text, encoding="utf-8", newline="")
 
 
-async def grade(shape: Shape, grader: Grader, task: Task, tools: Equipment) -> Verdict:
+async def grade(shape: Shape, grader: Grader, task: Task, tools: Backends) -> Verdict:
     """Return the verdict on *shape*."""
     with tempfile.TemporaryDirectory() as folder:
         tree, scratch = Path(folder, "tree"), Path(folder, "scratch")
         tree.mkdir()
         scratch.mkdir()
         write(shape, tree)
-        return (await grader.grade(task, tree, tools.bench(scratch, None))).verdict
+        return (await grader.grade(task, tree, tools.context(scratch, None))).verdict
 
 
 def wrong(shape: Shape, verdict: Verdict) -> str | None:
@@ -594,7 +594,7 @@ async def run(names: list[str], grader_name: str) -> int:
         problem = read_dataset(Path(folder)).problems[0]
         grader = all_graders({"notes": problem}, settings)[grader_name]
         task = Task(id="notes", suite="repogenesis", instruction=README, data_version="own")
-        async with equipment(settings.sandbox, settings) as tools:
+        async with backends(settings.sandbox, settings) as tools:
             for name in names:
                 began = time.monotonic()
                 verdict = await grade(SHAPES[name], grader, task, tools)

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.settings import load
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
@@ -57,10 +57,10 @@ class Steady(Record):
         return bool(self.differing) or len(set(self.scores)) > 1
 
 
-class Bench:
+class GradingContext:
     """Grades copies, some at once."""
 
-    def __init__(self, tools: Equipment, suite: Nl2RepoBench, asked: argparse.Namespace) -> None:
+    def __init__(self, tools: Backends, suite: Nl2RepoBench, asked: argparse.Namespace) -> None:
         self._tools, self._asked = tools, asked
         self._grader = suite.graders()["strict"]
         self._tasks = {task.id: task for task in suite.tasks()}
@@ -81,15 +81,15 @@ class Bench:
     async def _graded(self, order: Order, room: Path) -> Steady:
         recipe = shipped_recipes()[order.task]
         (room / "scratch").mkdir()
-        bench = self._tools.bench(room / "scratch", None)
-        original = (await bench.builder.source(recipe.source_request())).path
+        context = self._tools.context(room / "scratch", None)
+        original = (await context.builder.source(recipe.source_request())).path
         chance = random.Random(f"{order.seed}:{order.task}:{order.number}")
         copy = await asyncio.to_thread(write_mutant, original, recipe.tests, room / "tree", chance, order.kinds)
         found = []
         for number in range(self._asked.times):
             (room / f"scratch-{number}").mkdir()
-            bench = self._tools.bench(room / f"scratch-{number}", None)
-            found.append(await self._grader.grade(self._tasks[order.task], room / "tree", bench))
+            context = self._tools.context(room / f"scratch-{number}", None)
+            found.append(await self._grader.grade(self._tasks[order.task], room / "tree", context))
         passed = [_passed(one.tests) for one in found]
         verdicts = [one.verdict for one in found]
         return Steady(
@@ -126,9 +126,9 @@ async def grade_all(asked: argparse.Namespace) -> list[Steady]:
         for number in range(asked.copies)
     ]
     done = read_done(asked.json)
-    async with equipment(settings.sandbox, settings) as tools:
-        bench = Bench(tools, create(settings), asked)
-        waiting = [asyncio.create_task(bench.graded(one)) for one in orders if one not in done]
+    async with backends(settings.sandbox, settings) as tools:
+        context = GradingContext(tools, create(settings), asked)
+        waiting = [asyncio.create_task(context.graded(one)) for one in orders if one not in done]
         for finished in asyncio.as_completed(waiting):
             one = await finished
             if one is not None:

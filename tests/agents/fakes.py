@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import JsonValue
 from typing_extensions import override
 
-from groundup.agents.base import Assignment, EpisodeLimits, SubmitResult
+from groundup.agents.base import AgentContext, EpisodeLimits, SubmitResult
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
@@ -140,7 +140,7 @@ def a_task(**fields: object) -> Task:
     )
 
 
-def assignment(
+def agent_context(
     root: Path,
     model: FakeModel,
     *,
@@ -151,7 +151,7 @@ def assignment(
     submit: SubmitResult | None = None,
     withheld: tuple[str, ...] = (),
     builder: EnvironmentBuilder | None = None,
-) -> Assignment:
+) -> AgentContext:
     """Return an assignment below the folder *root*."""
     for name in ("workspace", "scratch"):
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def assignment(
     async def submitted() -> SubmitResult:
         return submit or SubmitResult(shown=False, message="Submitted.")
 
-    return Assignment(
+    return AgentContext(
         task=task or a_task(),
         workspace=root / "workspace",
         provider=provider or FakeProvider(),

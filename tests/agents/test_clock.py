@@ -12,7 +12,7 @@ from groundup.agents.trajectories import Step, spent_s
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
-from tests.agents.fakes import FakeModel, Memory, assignment
+from tests.agents.fakes import FakeModel, Memory, agent_context
 
 STEPS: list[Step] = [
     {"kind": "began"},
@@ -85,6 +85,6 @@ class Silent(FakeModel):
 async def test_a_later_try_at_questions_has_what_is_left(tmp_path: Path) -> None:
     """`--max-seconds` is for the attempt: what an earlier try noted is gone, and nothing more is asked."""
     earlier = Memory([{"kind": "reply", "question": "another", "spent_s": 50.0}])
-    given = assignment(tmp_path, Silent(), trajectory=earlier, limits=EpisodeLimits(wall_clock_s=50.0))
+    given = agent_context(tmp_path, Silent(), trajectory=earlier, limits=EpisodeLimits(wall_clock_s=50.0))
     ended = await oneshot.create({}).attempt(given)
     assert (ended.outcome, ended.detail) == (Outcome.LIMIT, "longer than 50.0 s")

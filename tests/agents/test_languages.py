@@ -16,7 +16,7 @@ from groundup.languages import RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import Mount
-from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, assignment, runs, says
+from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, agent_context, runs, says
 
 
 class Workbench(FakeBuilder):
@@ -58,7 +58,7 @@ async def test_a_language_brings_toolchain_and_registry(
 ) -> None:
     """Toolchain and registry are in the sandbox, the original's names are refused, and the prompt tells of it."""
     builder, provider, memory = Workbench(tmp_path), FakeProvider(), Memory()
-    given = assignment(
+    given = agent_context(
         tmp_path,
         FakeModel([runs("x"), says("x"), says("x")]),
         task=a_task(metadata={"language": language}),
@@ -81,7 +81,7 @@ async def test_an_absent_toolchain_is_reported_and_no_failure(tmp_path: Path) ->
     builder, memory = Workbench(tmp_path, lacks=get_args(ToolchainName)), Memory()
     model = FakeModel([says("x"), says("x")])
     task = a_task(metadata={"language": "csharp"})
-    await create({}).attempt(assignment(tmp_path, model, task=task, trajectory=memory, builder=builder))
+    await create({}).attempt(agent_context(tmp_path, model, task=task, trajectory=memory, builder=builder))
     assert "There are no tools for C#. Packages can be installed with pip, except" in str(memory.of("message"))
     assert memory.of("tools")[0]["absent"] == "dotnet is not on this machine"
     assert builder.wanted == []

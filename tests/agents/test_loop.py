@@ -16,7 +16,7 @@ from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import BudgetSpentError, ContextOverflowError, ModelError, RefusedError
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, SandboxSpec
-from tests.agents.fakes import FakeModel, Memory, assignment, runs, says
+from tests.agents.fakes import FakeModel, Memory, agent_context, runs, says
 
 DONE = says("Done.")
 
@@ -31,7 +31,7 @@ async def play(root: Path, model: FakeModel, memory: Memory | None = None, **fie
     options = fields.pop("options", {})
     assert isinstance(options, dict)
     fields.setdefault("provider", FakeProvider(echoing))
-    return await create(options).attempt(assignment(root, model, trajectory=memory, **fields))  # type: ignore[arg-type]
+    return await create(options).attempt(agent_context(root, model, trajectory=memory, **fields))  # type: ignore[arg-type]
 
 
 async def test_a_command_runs_and_its_output_is_reported(tmp_path: Path) -> None:

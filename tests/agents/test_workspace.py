@@ -16,7 +16,7 @@ from groundup.agents.tools import run_bash
 from groundup.agents.workspace import (
     HOME,
     PREFIX,
-    Furnishing,
+    SandboxExtras,
     home_of,
     make_prefix,
     open_workspace,
@@ -29,7 +29,7 @@ from groundup.environments.requests import Layer, PythonEnvironment, PythonReque
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from tests.agents.fakes import FakeBuilder, FakeModel, a_task, assignment, runs, says
+from tests.agents.fakes import FakeBuilder, FakeModel, a_task, agent_context, runs, says
 from tests.grading.library.laboratory import HostBuilder
 from tests.needs import real_sandboxes
 
@@ -86,7 +86,7 @@ def test_the_prefix_lies_on_top_of_the_layer(tmp_path: Path) -> None:
 async def test_a_sandbox_that_dies_is_opened_again_but_not_for_ever(tmp_path: Path) -> None:
     """An agent that kills its sandbox in every command ends as a failure of the machine, not in a loop."""
     provider = FakeProvider(lambda spec, command: answer(None, ending=Ending.SANDBOX_DIED))
-    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+    async with open_workspace(agent_context(tmp_path, FakeModel(), provider=provider)) as place:
         for _ in range(20):
             await place.run(Command(argv=("x",)))
         with pytest.raises(SandboxError, match="died 20 times"):
@@ -98,7 +98,7 @@ async def test_a_sandbox_that_dies_is_opened_again_but_not_for_ever(tmp_path: Pa
 async def test_who_ends_the_sandbox_by_its_limits_is_no_failure_of_the_machine(tmp_path: Path) -> None:
     """A model that bombs its sandbox again and again can hand in, and nothing else: it cannot void its attempt."""
     provider = FakeProvider(lambda spec, command: answer(None, ending=Ending.PROCESSES))
-    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+    async with open_workspace(agent_context(tmp_path, FakeModel(), provider=provider)) as place:
         seen = [await run_bash(place, "bomb", 5, 1000) for _ in range(25)]
     assert [one.content for one in seen[:20]] == ["[ended: too many processes]"] * 20
     assert all(one.content.startswith("[not run: ") for one in seen[20:])
@@ -107,7 +107,7 @@ async def test_who_ends_the_sandbox_by_its_limits_is_no_failure_of_the_machine(t
 
 async def test_a_home_that_installers_cannot_use_is_emptied(tmp_path: Path) -> None:
     """When a sandbox is opened again: else a model that ends its own could end its attempt, or the whole run."""
-    given = assignment(tmp_path, FakeModel())
+    given = agent_context(tmp_path, FakeModel())
     config = home_of(given) / ".cargo" / "config.toml"
 
     async def attach(sandbox: Sandbox) -> Mapping[str, str]:
@@ -131,8 +131,8 @@ async def test_a_home_that_installers_cannot_use_is_emptied(tmp_path: Path) -> N
 async def test_the_sandbox_has_the_tasks_limits_and_the_attempts_time(tmp_path: Path) -> None:
     """One processor and 2 GB where the task says so; the clock is the attempt's."""
     provider = FakeProvider()
-    given = assignment(tmp_path, FakeModel(), provider=provider, limits=EpisodeLimits(wall_clock_s=77))
-    async with open_workspace(given, Furnishing(environment={"A": "b"})) as place:
+    given = agent_context(tmp_path, FakeModel(), provider=provider, limits=EpisodeLimits(wall_clock_s=77))
+    async with open_workspace(given, SandboxExtras(environment={"A": "b"})) as place:
         await place.run(Command(argv=("x",)))
     (spec,) = provider.specs
     assert spec.limits == Limits(memory_mb=512, wall_clock_s=77)
@@ -153,7 +153,7 @@ async def test_an_episode_in_a_real_sandbox(tmp_path: Path, provider: SandboxPro
             says("Done."),
         ]
     )
-    given = assignment(tmp_path, model, provider=provider)
+    given = agent_context(tmp_path, model, provider=provider)
     ended = await create({"output_bytes": 600}).attempt(given)
     assert ended.turns == 5
     printed = [message.content for message in model.requests[-1].messages if message.role == "tool"]
@@ -184,7 +184,7 @@ class VendoringBuilder(HostBuilder):
 @pytest.mark.end_to_end
 async def test_pip_is_there_also_where_pip_is_withheld(tmp_path: Path, provider: SandboxProvider) -> None:
     """`pip`, `python -m pip` and `pip download` work, in environments of `python -m venv`, too."""
-    given = assignment(
+    given = agent_context(
         tmp_path, FakeModel(), provider=provider, withheld=("rich",), builder=VendoringBuilder(tmp_path)
     )
     index = given.workspace / "simple" / "tiny"
@@ -248,7 +248,7 @@ async def test_nothing_of_the_host_is_in_the_sandbox(tmp_path: Path, provider: S
     model = FakeModel(
         [runs("env; ls -a ~ / /opt; cat /proc/1/environ", "echo > /dev/tcp/1.1.1.1/80"), says("x"), says("x")]
     )
-    given = assignment(tmp_path, model, provider=provider)
+    given = agent_context(tmp_path, model, provider=provider)
     await create({}).attempt(given)
     printed = [message.content for message in model.requests[-1].messages if message.role == "tool"]
     assert str(tmp_path) not in printed[0]
@@ -262,7 +262,7 @@ async def test_what_the_tasks_image_has_is_installed_and_said(tmp_path: Path) ->
     pytest_line, attrs = f"pytest==8.0.0 --hash=sha256:{'0' * 64}", f"attrs==25.1.0 --hash=sha256:{'1' * 64}"
     image = PythonRequest(python="3.12", requirements=(attrs, pytest_line))
     builder = FakeBuilder(tmp_path)
-    given = replace(assignment(tmp_path, FakeModel(), builder=builder), environment=image)
+    given = replace(agent_context(tmp_path, FakeModel(), builder=builder), environment=image)
     async with open_workspace(given) as place:
         assert "The packages that the task's image has" in place.tools.sentence
     (request,) = builder.requests
@@ -277,8 +277,8 @@ async def test_another_python_than_the_images_has_pip_and_pytest_only(tmp_path: 
     """Locked packages are those of one version of Python."""
     builder = FakeBuilder(tmp_path)
     image = PythonRequest(python="3.9", requirements=(f"attrs==25.1.0 --hash=sha256:{'1' * 64}",))
-    given = replace(assignment(tmp_path, FakeModel(), builder=builder), environment=image)
-    async with open_workspace(given, Furnishing(python="3.12")) as place:
+    given = replace(agent_context(tmp_path, FakeModel(), builder=builder), environment=image)
+    async with open_workspace(given, SandboxExtras(python="3.12")) as place:
         assert place.tools.sentence == ""
     assert not any(line.startswith("attrs") for line in builder.requests[0].requirements)
 
@@ -290,6 +290,6 @@ async def test_programs_see_the_processors_and_the_memory_that_there_are(
     """What plans by the machine's size, such as a test runner with workers, is not misled."""
     if provider.name != "bubblewrap":
         pytest.skip("only bubblewrap's sandboxes show the limit of memory")
-    async with open_workspace(assignment(tmp_path, FakeModel(), provider=provider)) as place:
+    async with open_workspace(agent_context(tmp_path, FakeModel(), provider=provider)) as place:
         told = await place.run(Command(argv=("sh", "-c", "nproc; grep MemTotal /proc/meminfo")))
     assert told.stdout.split() == [b"1", b"MemTotal:", str(a_task().limits.memory_mb * 1024).encode(), b"kB"]

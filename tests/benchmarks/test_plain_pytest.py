@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.plain_pytest import Plain, plain_run
 
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import load
@@ -61,9 +61,9 @@ class Room:
         original = write_tree(self.folder / "original", {"kit.py": library, "tests/test_kit.py": tests})
         scratch = self.folder / "scratch"
         scratch.mkdir()
-        bench = Bench(provider=self.provider, builder=HostBuilder(self.folder), scratch=scratch)
-        environment = await bench.builder.python(RECIPE.environment.request())
-        found = await plain_run(LibraryUnderTest(original, original, HIDDEN, environment), bench)
+        context = GradingContext(provider=self.provider, builder=HostBuilder(self.folder), scratch=scratch)
+        environment = await context.builder.python(RECIPE.environment.request())
+        found = await plain_run(LibraryUnderTest(original, original, HIDDEN, environment), context)
         assert not list(scratch.iterdir()), "what was laid out is removed"
         return found
 

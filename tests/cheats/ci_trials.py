@@ -8,7 +8,7 @@ from pathlib import Path
 from groundup.domain.errors import SubmissionError
 from groundup.domain.tasks import Task
 from groundup.environments.local import LocalBuilder
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import load
 from groundup.suites.dibench.dataset import InstanceProblem, read_dataset
@@ -50,11 +50,13 @@ class JobTrial:
         scratch = self.folder / "scratch"
         scratch.mkdir()
         settings = load()
-        bench = Bench(provider=self.provider, builder=LocalBuilder(settings, self.provider), scratch=scratch)
+        context = GradingContext(
+            provider=self.provider, builder=LocalBuilder(settings, self.provider), scratch=scratch
+        )
         grader = ExecutionGrader(self.problems, "none", timeout_s=200)
         task = Task(id=instance, suite="dibench", instruction=None, data_version="own")
         try:
-            return outcome_of(await grader.grade(task, submission, bench))
+            return outcome_of(await grader.grade(task, submission, context))
         except SubmissionError as error:
             return Outcome(of=1, why=str(error)[:200])
         finally:

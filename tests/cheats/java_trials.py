@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundup.environments.local import LocalBuilder
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import install_java
 from groundup.grading.java.testing import run_java_tests
 from groundup.sandbox.bubblewrap import create
@@ -37,28 +37,28 @@ class JavaTrial:
     provider: SandboxProvider
     folder: Path
 
-    def bench(self, name: str) -> Bench:
+    def context(self, name: str) -> GradingContext:
         """Return a bench whose scratch is a folder *name*, which may exist."""
         scratch = self.folder / name
         scratch.mkdir(exist_ok=True)
-        return Bench(provider=self.provider, builder=LocalBuilder(load(), self.provider), scratch=scratch)
+        return GradingContext(provider=self.provider, builder=LocalBuilder(load(), self.provider), scratch=scratch)
 
     async def grade(self, files: Mapping[str, str]) -> Outcome:
         """Return how many of the hidden tests count."""
-        return outcome_of(await graded(dict(files), self.bench("scratch"), self.folder))
+        return outcome_of(await graded(dict(files), self.context("scratch"), self.folder))
 
     async def answers(self, files: Mapping[str, str], times: int) -> Counter[tuple[str, int]]:
         """Return what the check said how often, with the points; `unchecked` where nothing passed."""
         problem, found = java_problem(self.folder / "data"), Counter[tuple[str, int]]()
-        submission, room = self.folder / "submission", self.bench("installing")
+        submission, room = self.folder / "submission", self.context("installing")
         installed = await install_java(write_tree(submission, files), LIFECYCLE, room)
         for _ in range(times):
-            bench = self.bench("testing")
+            context = self.context("testing")
             run = await run_java_tests(
-                problem.hidden_tests(), problem.task.tests.count, installed, LIFECYCLE, bench
+                problem.hidden_tests(), problem.task.tests.count, installed, LIFECYCLE, context
             )
             found[run.integrity or "unchecked", run.count("passed")] += 1
-            remove_tree(bench.scratch)
+            remove_tree(context.scratch)
         remove_tree(submission)
         remove_tree(room.scratch)
         return found

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from groundup.domain.tasks import Task
 from groundup.environments.local import LocalBuilder
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, load
 from groundup.suites.base import Suite
@@ -31,18 +31,18 @@ class RecipeTrial:
 
     async def grade(self, files: Mapping[str, str], grader: GraderName = "strict") -> Outcome:
         """Return what a submission of *files* gets."""
-        submission, bench = write_tree(self.folder / "submission", files), self._bench()
+        submission, context = write_tree(self.folder / "submission", files), self._context()
         try:
-            return outcome_of(await self.suite.graders()[grader].grade(self.task, submission, bench))
+            return outcome_of(await self.suite.graders()[grader].grade(self.task, submission, context))
         finally:
             remove_tree(submission)
-            remove_tree(bench.scratch)
+            remove_tree(context.scratch)
 
     async def base(self) -> Base:
         """Return the half-broken original, with the public suite that its oracle brings."""
         original = self.folder / "original"
         original.mkdir()
-        await self.suite.reference(self.task, "oracle", original, self._bench())
+        await self.suite.reference(self.task, "oracle", original, self._context())
         files = {
             str(path.relative_to(original)): path.read_text(encoding="utf-8")
             for path in sorted(original.rglob("*.py"))
@@ -57,10 +57,10 @@ class RecipeTrial:
         broken = {path: half_broken(text) for path, text in code.items()}
         return Base(package=package, init=init, broken=broken, tests=tests, original=files)
 
-    def _bench(self) -> Bench:
+    def _context(self) -> GradingContext:
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
-        return Bench(provider=self.provider, builder=LocalBuilder(load(), self.provider), scratch=scratch)
+        return GradingContext(provider=self.provider, builder=LocalBuilder(load(), self.provider), scratch=scratch)
 
 
 def recipe_trial(name: str, provider: SandboxProvider, folder: Path) -> RecipeTrial:

@@ -65,7 +65,7 @@ def test_other_data_than_pinned_is_refused(tmp_path: Path) -> None:
     grading = theatre.grading(an_episode())
     suite, grader, task = grading.suite, grading.grader, grading.task
     pins = {**suite_pins(suite, grader), **task_pins(suite, grader, task, is_read=True)}
-    assert load_grading(an_episode(pinned=pins), grading.equipment, theatre.settings).task == task
+    assert load_grading(an_episode(pinned=pins), grading.backends, theatre.settings).task == task
     with pytest.raises(UsageError, match="other data: task task-0000"):
         theatre.grading(an_episode(pinned={**pins, "task task-0000": "sha256:other"}))
 

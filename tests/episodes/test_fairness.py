@@ -9,7 +9,7 @@ from groundup.domain.repeats import Repeats
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.episodes.attempt import REPEATS, fairly_graded
-from groundup.grading.bench import Bench, processors
+from groundup.grading.context import GradingContext, processors
 from groundup.runs.plan import RunOptions
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.stopwatch import Reading, Stopwatch
@@ -102,17 +102,17 @@ async def test_the_second_grading_is_alone(tmp_path: Path, monkeypatch: pytest.M
     theatre = Theatre(tmp_path)
     grading = theatre.grading(an_episode())
     gradings = Gradings((graded(1), 0.9), (graded(0), 0.0))
-    turns: list[int] = []
+    slots: list[int] = []
 
-    async def grade(task: Task, submission: Path, bench: Bench) -> Graded:
-        turns.append(bench.turns.at_once)
-        return await gradings.grade(bench.scratch.name)
+    async def grade(task: Task, submission: Path, context: GradingContext) -> Graded:
+        slots.append(context.slots.at_once)
+        return await gradings.grade(context.scratch.name)
 
     monkeypatch.setattr(grading.grader, "grade", grade)
     said = await grading.grade(tmp_path, theatre.scratch)
     assert said.verdict.score == graded(0).verdict.score
     assert (said.verdict.facts["graded_twice"], said.verdict.cacheable) == (True, False)
-    assert turns == [processors(), 1]
+    assert slots == [processors(), 1]
     assert gradings.places == ["grading", "grading-again"]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.verdicts import Score
+from groundup.episodes.backends import Backends
 from groundup.episodes.driving import DrivenEpisode, Observation, open_episode
-from groundup.episodes.equipment import Equipment
 from groundup.episodes.loading import load_grading
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
@@ -30,7 +30,7 @@ async def _opened(tmp_path: Path, provider: SandboxProvider) -> AsyncIterator[Dr
     spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    grading = load_grading(spec, Equipment(provider, HostBuilder(tmp_path / "layers")), settings)
+    grading = load_grading(spec, Backends(provider, HostBuilder(tmp_path / "layers")), settings)
     async with open_episode(spec, grading, scratch) as episode:
         yield episode
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from groundup.domain.subjects import Subject
 from groundup.environments.requests import PythonEnvironment, PythonRequest
 from groundup.episodes.attempt import Grading
-from groundup.episodes.equipment import Equipment
+from groundup.episodes.backends import Backends
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
@@ -77,7 +77,7 @@ class Theatre:
         self.builder = Builder(root / "layers")
         self.scratch = root / "scratch"
         self.scratch.mkdir()
-        self._equipment = Equipment(provider or self.fake, self.builder)
+        self._equipment = Backends(provider or self.fake, self.builder)
 
     def grading(self, spec: EpisodeSpec) -> Grading:
         """Return how *spec* is graded."""

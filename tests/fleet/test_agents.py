@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
-from groundup.fleet.agents import Desk
+from groundup.fleet.agents import ModelRelay
 from groundup.models.protocol import BudgetSpentError
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
@@ -142,26 +142,26 @@ class Model:
         return ChatReply(message=Message(role="assistant", content="hi"), finish="stop")
 
 
-async def test_a_token_opens_the_desk_for_one_attempt_while_it_goes_on() -> None:
+async def test_a_token_opens_the_relay_for_one_attempt_while_it_goes_on() -> None:
     """Others, later ones and questions of another kind get an error, and the model is not asked."""
-    desk, model, said = Desk(""), Model(), list[JsonValue]()
+    relay, model, said = ModelRelay(""), Model(), list[JsonValue]()
     recorded: Any = SimpleNamespace(
         recorded=lambda: ({"kind": "began"},), append=lambda kind, **fields: said.append({"kind": kind, **fields})
     )
     asked = REQUEST.model_dump_json()
-    with desk.serving(model, recorded, lambda name, data: said.append(name)) as token:  # type: ignore[arg-type]
-        assert await desk.answer(token, 0, "begin", "", b"") == {"value": '[1, [{"kind": "began"}]]'}
-        assert "hi" in (await desk.answer(token, 1, "reply", asked, b""))["value"]
-        assert (await desk.answer(token, 1, "reply", asked, b""))["error"] == "BudgetSpentError"
-        assert "error" in await desk.answer("guessed", 1, "reply", asked, b"")
-        assert "error" in await desk.answer(token, 1, "key", "", b"")
-        assert "error" in await desk.answer(token, 1, "reply", "{", b"")
-        assert "error" in await desk.answer(token, 1, "step", "[1]", b"")
-        assert await desk.answer(token, 1, "step", '{"kind": "note", "n": 1}', b"") == {"value": ""}
-        await desk.answer(token, 1, "log", "agent.log", b"words")
-        taken_over = await desk.answer(token, 0, "begin", "", b"")  # by another node, after the first one died
+    with relay.serving(model, recorded, lambda name, data: said.append(name)) as token:  # type: ignore[arg-type]
+        assert await relay.answer(token, 0, "begin", "", b"") == {"value": '[1, [{"kind": "began"}]]'}
+        assert "hi" in (await relay.answer(token, 1, "reply", asked, b""))["value"]
+        assert (await relay.answer(token, 1, "reply", asked, b""))["error"] == "BudgetSpentError"
+        assert "error" in await relay.answer("guessed", 1, "reply", asked, b"")
+        assert "error" in await relay.answer(token, 1, "key", "", b"")
+        assert "error" in await relay.answer(token, 1, "reply", "{", b"")
+        assert "error" in await relay.answer(token, 1, "step", "[1]", b"")
+        assert await relay.answer(token, 1, "step", '{"kind": "note", "n": 1}', b"") == {"value": ""}
+        await relay.answer(token, 1, "log", "agent.log", b"words")
+        taken_over = await relay.answer(token, 0, "begin", "", b"")  # by another node, after the first one died
         assert taken_over == {"value": '[2, [{"kind": "began"}, {"kind": "note", "n": 1}]]'}
-        assert "elsewhere" in (await desk.answer(token, 1, "reply", asked, b""))["message"]
-    assert (await desk.answer(token, 2, "reply", asked, b""))["error"] == "InfrastructureError"
+        assert "elsewhere" in (await relay.answer(token, 1, "reply", asked, b""))["message"]
+    assert (await relay.answer(token, 2, "reply", asked, b""))["error"] == "InfrastructureError"
     assert model.asked == 2
     assert said == [{"kind": "note", "n": 1}, "agent.log"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.episodes.equipment import equipment
+from groundup.episodes.backends import backends
 from groundup.harnesses import verifier
 from groundup.harnesses.harbor_export import HarborExport, HarborOptions
 from groundup.harnesses.harbor_images import TaskImages
@@ -39,7 +39,7 @@ async def exported(root: Path, suite: str = SUITE, **options: Any) -> Path:
     def nothing(files: LayerFiles) -> None:
         files.folder("usr")
 
-    async with equipment(settings.sandbox, settings) as tools:
+    async with backends(settings.sandbox, settings) as tools:
         with ImageStore(root / "tasks" / "images") as store:
             given = HarborOptions(**options)
             images = TaskImages(suite, tools, store, None, nothing, nothing)

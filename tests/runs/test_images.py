@@ -10,7 +10,7 @@ import pytest
 from groundup.domain.errors import SandboxError, TaskError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Status
-from groundup.episodes.equipment import Images, equipment
+from groundup.episodes.backends import Images, backends
 from groundup.runs import api
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
@@ -122,7 +122,7 @@ async def test_builders_and_agents_have_no_image_of_a_task(settings: Settings) -
     """Published images hold the originals, so only graders get them."""
     listed(settings).write_text(json.dumps({"registry/task-0000:1": "sha256:a"}))
     suite = open_suite("tests.runs.toy:create_two", settings)
-    async with equipment(f"tests.runs.test_images:create@{NAMES}", settings) as tools:
+    async with backends(f"tests.runs.test_images:create@{NAMES}", settings) as tools:
         inside = await tools.of(suite.tasks()[0], None)
         assert "image" not in tools.provider.identity()
         assert inside.provider.identity()["image"] == "sha256:a"

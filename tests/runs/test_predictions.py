@@ -15,7 +15,7 @@ import pytest
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.subjects import AttemptKey, Submission
 from groundup.domain.tasks import Task
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.runs.predictions import PredictionSource, model_named_in, open_predictions
 from groundup.store.records import Predictions
 from groundup.trees.writer import TreeLimits
@@ -71,7 +71,7 @@ def take(source: PredictionSource, key: str, destination: Path) -> Submission:
     """Take one attempt in; its tree is below *destination*."""
     task, _, index = key.partition("/")
     destination.mkdir()
-    nothing = cast("Bench", None)  # predictions need no tools
+    nothing = cast("GradingContext", None)  # predictions need no tools
     return asyncio.run(
         source.take_in(
             Task(id=task, suite="s", instruction=None),

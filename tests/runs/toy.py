@@ -22,7 +22,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import Trouble
 from groundup.registries.pypi.client import PyPIClient
@@ -58,10 +58,10 @@ class Unreached(PyPIGateway):
         return (Trouble(kind="network", name="flask", message="the index answers with HTTP 503"),)
 
 
-def _passing(word: str, argument: str, bench: Bench) -> int:
+def _passing(word: str, argument: str, context: GradingContext) -> int:
     """Return how many tests pass: `slow` needs so many seconds; every second `varies`, by its file, loses one."""
     if word == "slow":
-        return 2 if (bench.timeout_s or 60) >= float(argument) else 0
+        return 2 if (context.timeout_s or 60) >= float(argument) else 0
     turns = len(Path(argument).read_text()) if Path(argument).exists() else 0
     Path(argument).write_text("x" * (turns + 1))
     return 2 - turns % 2
@@ -102,33 +102,33 @@ class ToyGrader(Grader):
         return self._graded(0, (reason,))
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Do what the submission says."""
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
-            (bench.scratch / "workspace").mkdir()
-            (bench.scratch / "workspace" / "copy").write_text(task.id)
+            (context.scratch / "workspace").mkdir()
+            (context.scratch / "workspace" / "copy").write_text(task.id)
             if self.journal:
                 self.journal.mkdir(parents=True, exist_ok=True)
                 with (self.journal / task.id).open("a") as file:
                     file.write("graded\n")
-            return await self._obey(submission, bench)
+            return await self._obey(submission, context)
         finally:
             self.running -= 1
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return a layer whose digest is the first line of a file beside the journal, if there is one."""
         file = self.journal.parent / "layer" if self.journal else None
         return {"toy": file.read_text() if file and file.exists() else "none"}
 
     @override
-    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+    async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return a plain sandbox with a variable that shows who made it."""
         return SandboxSpec(workspace=workspace, environment={"TOY": task.id})
 
-    async def _obey(self, submission: Path, bench: Bench) -> Graded:
+    async def _obey(self, submission: Path, context: GradingContext) -> Graded:
         path = submission / BEHAVIOUR
         word, _, argument = (path.read_text().strip() if path.exists() else "fail").partition(" ")
         if word in ERRORS:
@@ -141,10 +141,10 @@ class ToyGrader(Grader):
                     Path(argument).write_text("been here")
                     raise InfrastructureError("the network was down for a moment")
             case "unreached":  # its own installer met a registry that failed; so many of its tests pass
-                bench.lent.append(Unreached())
+                context.lent.append(Unreached())
                 return self._graded(int(argument))
             case "varies" | "slow":
-                return self._graded(_passing(word, argument, bench))
+                return self._graded(_passing(word, argument, context))
             case "crash":
                 raise ZeroDivisionError("a bug of the grader")
             case "full":
@@ -221,7 +221,7 @@ class ToySuite(Suite):
         return self._graders
 
     @override
-    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+    async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write a submission that passes after a moment, or nothing."""
         if subject == "oracle":
             (destination / BEHAVIOUR).write_text("sleep 0.002")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from typing_extensions import override
 
-from groundup.agents.base import Agent, AgentResult, Assignment
+from groundup.agents.base import Agent, AgentContext, AgentResult
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
@@ -49,16 +49,16 @@ class ToyAgent(Agent):
         return 16
 
     @override
-    async def attempt(self, assignment: Assignment) -> AgentResult:
+    async def attempt(self, context: AgentContext) -> AgentResult:
         """Do it."""
-        tries = len([step for step in assignment.trajectory.recorded() if step["kind"] == "began"])
-        assignment.trajectory.append("note", withheld=list(assignment.withheld), tries=tries)
-        assignment.keep("agent.log", b"words")
-        behaviour = assignment.workspace / BEHAVIOUR
+        tries = len([step for step in context.trajectory.recorded() if step["kind"] == "began"])
+        context.trajectory.append("note", withheld=list(context.withheld), tries=tries)
+        context.keep("agent.log", b"words")
+        behaviour = context.workspace / BEHAVIOUR
         if (first := self._options.get("first")) is not None:
             behaviour.write_text(str(first))
-            ended = await assignment.submit()
-            assignment.trajectory.append("told", message=ended.message, shown=ended.shown, ends=ended.ends)
+            ended = await context.submit()
+            context.trajectory.append("told", message=ended.message, shown=ended.shown, ends=ended.ends)
         match self._options.get("fault"):
             case "infrastructure" if tries == 0:
                 raise InfrastructureError("the endpoint is down")
@@ -69,7 +69,7 @@ class ToyAgent(Agent):
             case "crash":
                 raise ZeroDivisionError("a bug of the agent")
             case "hostile":
-                (assignment.workspace / "way-out").symlink_to("/etc/passwd")
+                (context.workspace / "way-out").symlink_to("/etc/passwd")
             case "sleep":
                 await asyncio.sleep(600)
         behaviour.write_text(str(self._options.get("behaviour", "pass")))

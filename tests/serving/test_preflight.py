@@ -11,7 +11,7 @@ from groundup.api import serving
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.tasks import Task
 from groundup.environments.requests import GitSource
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.serving.server import ServeJob
 from groundup.settings import Settings
 from groundup.suites.base import Needs
@@ -25,12 +25,12 @@ class UnreachableGrader(ToyGrader):
     """Its environment cannot be fetched as long as there is no file `reached` beside the journal."""
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Fetch it."""
         assert self.journal is not None
         if task.id == "task-0001" and not (self.journal.parent / "reached").exists():
             raise NetworkError("the package index does not answer")
-        return await super().layers(task, bench)
+        return await super().layers(task, context)
 
 
 class UnreachableSuite(ToySuite):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from groundup.agents.base import AgentResult, Assignment
+from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Paid, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
@@ -32,15 +32,15 @@ class Spent(Unanswerable):
 class ModelQuestions:
     """One attempt's questions."""
 
-    def __init__(self, assignment: Assignment, at_once: int = 1) -> None:
-        assert assignment.model is not None, "the run checked that there is a model"
+    def __init__(self, context: AgentContext, at_once: int = 1) -> None:
+        assert context.model is not None, "the run checked that there is a model"
         self.paid = Paid()
-        self._at = assignment
-        self._model = assignment.model
+        self._at = context
+        self._model = context.model
         self._slots = asyncio.Semaphore(at_once)
-        recorded = assignment.trajectory.recorded()
+        recorded = context.trajectory.recorded()
         self._timeout = asyncio.timeout(None)
-        self._clock = Clock(self._timeout, assignment.limits.wall_clock_s, recorded)
+        self._clock = Clock(self._timeout, context.limits.wall_clock_s, recorded)
         self._recorded = {
             step.get("question"): reply for step in recorded if (reply := reply_of(step)) is not None
         }

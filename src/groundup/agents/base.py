@@ -52,7 +52,7 @@ class Trajectory(Protocol):
 
 
 @dataclass(frozen=True)
-class Assignment:
+class AgentContext:
     """Everything that an agent may use for one attempt."""
 
     task: Task
@@ -116,7 +116,7 @@ class Agent(Extension):
         """Return everything of the agent that may change what it hands in: settings, prompts' digests."""
 
     @abstractmethod
-    async def attempt(self, assignment: Assignment) -> AgentResult:
+    async def attempt(self, context: AgentContext) -> AgentResult:
         """Work in the workspace.
 
         `InfrastructureError`, `TaskError` and `BudgetSpentError` (the run's money) are raised; all else is data.

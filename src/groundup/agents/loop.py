@@ -13,11 +13,11 @@ from typing import Literal
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
+from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.condensing import Conversation
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
-from groundup.agents.workspace import AgentSandbox, Furnishing, open_workspace, task_python
+from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
 from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
@@ -110,29 +110,29 @@ class Loop(Agent):
         return TokenUsage(input_tokens=said, output_tokens=turns * _REPLY_TOKENS)
 
     @override
-    async def attempt(self, assignment: Assignment) -> AgentResult:
+    async def attempt(self, context: AgentContext) -> AgentResult:
         """Play the episode; a limit on the time ends it wherever it is."""
-        async with open_workspace(assignment, Furnishing(python=self._options.python)) as place:
+        async with open_workspace(context, SandboxExtras(python=self._options.python)) as place:
             timeout = asyncio.timeout(None)
-            clock = Clock(timeout, assignment.limits.wall_clock_s, assignment.trajectory.recorded())
-            rollout = Rollout(self._options, assignment, place, clock)
+            clock = Clock(timeout, context.limits.wall_clock_s, context.trajectory.recorded())
+            rollout = Rollout(self._options, context, place, clock)
             try:
                 async with timeout:
                     outcome, detail = await rollout.play()
             except TimeoutError:
-                outcome, detail = Outcome.LIMIT, f"longer than {assignment.limits.wall_clock_s:g} s"
+                outcome, detail = Outcome.LIMIT, f"longer than {context.limits.wall_clock_s:g} s"
         return AgentResult(outcome=outcome, detail=detail, **dict(rollout.replay.paid))
 
 
 class Rollout:
     """One attempt's conversation."""
 
-    def __init__(self, options: LoopOptions, assignment: Assignment, place: AgentSandbox, clock: Clock) -> None:
-        assert assignment.model is not None, "the run checked that there is a model"
-        self.replay = Replay(assignment.trajectory)
+    def __init__(self, options: LoopOptions, context: AgentContext, place: AgentSandbox, clock: Clock) -> None:
+        assert context.model is not None, "the run checked that there is a model"
+        self.replay = Replay(context.trajectory)
         self._options = options
-        self._at = assignment
-        self._model = assignment.model
+        self._at = context
+        self._model = context.model
         self._place = place
         self._clock = clock
         self._calling: Calling = ByTools() if options.calling == "tools" else ByText()

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from groundup.agents.answers import FORM, fenced, put_file, read_files
 from groundup.agents.asking import ModelQuestions, Unanswerable
-from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
+from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.domain.conversations import Message, TokenUsage
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
@@ -58,10 +58,10 @@ class Oneshot(Agent):
         return TokenUsage(input_tokens=estimated_text_tokens(task.instruction or ""), output_tokens=8000)
 
     @override
-    async def attempt(self, assignment: Assignment) -> AgentResult:
+    async def attempt(self, context: AgentContext) -> AgentResult:
         """Ask once and write what comes."""
-        asking = ModelQuestions(assignment)
-        messages = (Message(role="system", content=_RULES), Message(role="user", content=_question(assignment)))
+        asking = ModelQuestions(context)
+        messages = (Message(role="system", content=_RULES), Message(role="user", content=_question(context)))
         try:
             reply = await asking.within_time(asking.ask("all", messages))
         except Unanswerable as error:
@@ -70,19 +70,19 @@ class Oneshot(Agent):
         problems = list(answer.problems)
         for path, content in answer.files.items():
             try:
-                put_file(assignment.workspace, path, content)
+                put_file(context.workspace, path, content)
             except SubmissionError as error:
                 problems.append(str(error))
         listed: list[JsonValue] = [*answer.files]
-        assignment.trajectory.append("files", written=listed, problems=[*problems])
+        context.trajectory.append("files", written=listed, problems=[*problems])
         if reply.finish == "length":
             return asking.ended(Outcome.LIMIT, f"the reply was cut off after {reply.usage.output_tokens} tokens")
         detail = "the reply holds no file" if not answer.files else "; ".join(problems[:3])
         return asking.ended(Outcome.SUBMITTED, detail)
 
 
-def _question(assignment: Assignment) -> str:
-    task = assignment.task
+def _question(context: AgentContext) -> str:
+    task = context.task
     seeds = [
         fenced(seed.path, text)
         for seed in task.seeds

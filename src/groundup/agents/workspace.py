@@ -25,7 +25,7 @@ from pydantic import Field
 
 from groundup.agents import stand_in_pip
 from groundup.agents.absence import brings_copies, hiding
-from groundup.agents.base import Assignment
+from groundup.agents.base import AgentContext
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
@@ -156,7 +156,7 @@ Attach = Callable[[Sandbox], Awaitable[Mapping[str, str]]]
 """Is called with every sandbox that is opened for the attempt; returns variables for its commands."""
 
 
-class Furnishing(Record):
+class SandboxExtras(Record):
     """What an agent wants besides what every agent's sandbox has."""
 
     python: str | None = Field(default=None, pattern=r"^3\.\d+$", description="None: the task's, else 3.12")
@@ -170,7 +170,7 @@ class AgentSandbox:
     """An open sandbox around the workspace. One that dies is opened again: what it had on disk is kept."""
 
     def __init__(
-        self, assignment: Assignment, spec: SandboxSpec, attach: Collection[Attach], tools: LanguageTools
+        self, context: AgentContext, spec: SandboxSpec, attach: Collection[Attach], tools: LanguageTools
     ) -> None:
         self.spec = spec
         self.tools = tools
@@ -178,7 +178,7 @@ class AgentSandbox:
         self._was_open = False
         self._died = 0
         self._limited = 0
-        self._provider = assignment.provider
+        self._provider = context.provider
         self._attach = attach
         self._sandbox: Sandbox | None = None
         self._variables: dict[str, str] = {}
@@ -245,39 +245,39 @@ class AgentSandbox:
 
 @asynccontextmanager
 async def open_workspace(
-    assignment: Assignment, furnishing: Furnishing | None = None, *attach: Attach
+    context: AgentContext, furnishing: SandboxExtras | None = None, *attach: Attach
 ) -> AsyncIterator[AgentSandbox]:
-    """Yield the place where *assignment* is worked on; its sandbox opens with the first command.
+    """Yield the place where *context* is worked on; its sandbox opens with the first command.
 
     *attach* are further gateways. Raises `InfrastructureError` and `TaskError` as the environment builder does.
     """
-    tools = await _language_tools(assignment)
-    spec, tools = await _spec(assignment, furnishing or Furnishing(), tools)
+    tools = await _language_tools(context)
+    spec, tools = await _spec(context, furnishing or SandboxExtras(), tools)
     async with AsyncExitStack() as stack:
         gateways = [*attach]
-        lent = assignment.builder.gateway(refused=assignment.withheld, original=assignment.original)
+        lent = context.builder.gateway(refused=context.withheld, original=context.original)
         index = await stack.enter_async_context(lent)
         if index is not None:
             gateways.append(_attaching(index))
-        further = tools.wanted(assignment.withheld, assignment.original)
+        further = tools.wanted(context.withheld, context.original)
         if further is not None:
-            gateways.append((await stack.enter_async_context(assignment.builder.registries(further))).attach)
-        sandbox = AgentSandbox(assignment, spec, gateways, tools)
+            gateways.append((await stack.enter_async_context(context.builder.registries(further))).attach)
+        sandbox = AgentSandbox(context, spec, gateways, tools)
         stack.push_async_callback(sandbox.close)
         yield sandbox
 
 
 async def _spec(
-    assignment: Assignment, wanted: Furnishing, tools: LanguageTools
+    context: AgentContext, wanted: SandboxExtras, tools: LanguageTools
 ) -> tuple[SandboxSpec, LanguageTools]:
     """Return the sandbox, with a virtual environment and a home that the agent may change, and what is in it."""
-    limits = wanted.limits or assignment.task.limits
-    names = python_names(assignment.task, assignment.withheld)
-    environment, request = await _environment(assignment, wanted, names)
-    has_pip, image = request.with_pip, assignment.environment
+    limits = wanted.limits or context.task.limits
+    names = python_names(context.task, context.withheld)
+    environment, request = await _environment(context, wanted, names)
+    has_pip, image = request.with_pip, context.environment
     if image is not None and set(image.requirements) <= set(request.requirements):
         tools = tools.but(has_requirements=True)
-    prefix, home = assignment.scratch / "venv", home_of(assignment)
+    prefix, home = context.scratch / "venv", home_of(context)
 
     def laid_out() -> tuple[Mount, ...]:
         make_prefix(environment, prefix)
@@ -285,13 +285,13 @@ async def _spec(
         uv = () if has_pip else _uv_as_pip(environment, prefix)
         shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *uv)
         own = Mount(source=prefix, target=PREFIX, writable=True), Mount(source=home, target=HOME, writable=True)
-        memory = _memory(limits, assignment) if assignment.provider.name == "bubblewrap" else ()
-        return (*shown, *own, *memory, *hiding(names, shown, assignment.scratch))
+        memory = _memory(limits, context) if context.provider.name == "bubblewrap" else ()
+        return (*shown, *own, *memory, *hiding(names, shown, context.scratch))
 
     mounts = await in_thread(laid_out)
     processors = str(max(1, math.ceil(limits.cpus)))
     spec = SandboxSpec(
-        workspace=assignment.workspace,
+        workspace=context.workspace,
         mounts=mounts,
         path=(*wanted.path, f"{PREFIX}/bin", *tools.path),
         environment={
@@ -308,16 +308,16 @@ async def _spec(
             **tools.environment,
             **wanted.environment,
         },
-        limits=limits.but(wall_clock_s=assignment.limits.wall_clock_s or _DAY_S),
+        limits=limits.but(wall_clock_s=context.limits.wall_clock_s or _DAY_S),
         system="host",
-        label=assignment.label,
+        label=context.label,
     )
     return spec, tools
 
 
-def _memory(limits: Limits, assignment: Assignment) -> tuple[Mount, ...]:
+def _memory(limits: Limits, context: AgentContext) -> tuple[Mount, ...]:
     """Return what shows the limit as the machine's memory, to `free` and to whoever reads /proc/meminfo."""
-    place, size = assignment.scratch / "meminfo", f"{limits.memory_mb * 1024} kB"
+    place, size = context.scratch / "meminfo", f"{limits.memory_mb * 1024} kB"
     told = {"MemTotal": size, "MemFree": size, "MemAvailable": size}
     nothing = dict.fromkeys(("Buffers", "Cached", "SReclaimable", "Shmem", "SwapTotal", "SwapFree"), "0 kB")
     place.write_text("".join(f"{name + ':':<16}{value:>12}\n" for name, value in {**told, **nothing}.items()))
@@ -337,9 +337,9 @@ def tools_lock(python: str, withheld: Collection[str]) -> tuple[str, ...]:
     return () if names & {canonicalize_name(name) for name in withheld} else lines
 
 
-def home_of(assignment: Assignment) -> Path:
+def home_of(context: AgentContext) -> Path:
     """Return the folder that is the home inside: on disk, where caches of build tools do not count as memory."""
-    return assignment.scratch / "home"
+    return context.scratch / "home"
 
 
 def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
@@ -365,27 +365,27 @@ def make_prefix(environment: PythonEnvironment, prefix: Path) -> None:
             place.chmod(0o755)
 
 
-async def _language_tools(assignment: Assignment) -> LanguageTools:
+async def _language_tools(context: AgentContext) -> LanguageTools:
     """Return what there is for the task's language, and record it: another machine may have something else."""
-    tools = await language_tools(assignment.task, assignment.builder)
+    tools = await language_tools(context.task, context.builder)
     if tools.versions or tools.absent:
-        assignment.trajectory.append(
+        context.trajectory.append(
             "tools", language=tools.language, versions={**tools.versions}, absent=tools.absent
         )
     return tools
 
 
 async def _environment(
-    assignment: Assignment, wanted: Furnishing, withheld: Collection[str]
+    context: AgentContext, wanted: SandboxExtras, withheld: Collection[str]
 ) -> tuple[PythonEnvironment, PythonRequest]:
     """Return as much of the image and the tools as brings no copy of what is withheld along, and what that is."""
-    python = wanted.python or task_python(assignment.task)
+    python = wanted.python or task_python(context.task)
     lock = tools_lock(python, withheld)
     few = tuple(line for line in lock if line.partition("==")[0] not in _VENDORING)
     # pip and setuptools carry copies of libraries: first all tools, then without pip, then without those two.
     variants = ((lock, True), (lock, False), (few, False))
     bare = PythonRequest(python=python)
-    image = assignment.environment
+    image = context.environment
     bases = (bare,) if image is None or image.python != python else (image, bare)
     for base, (lines, pip) in itertools.product(bases, variants):
         present = {_name(line) for line in base.requirements}
@@ -393,10 +393,10 @@ async def _environment(
         # Our tools are newer than the date at which a recipe's packages were looked up; all are pinned by hash.
         update = {"requirements": (*base.requirements, *more), "with_pip": pip, "exclude_newer": None}
         request = base.but(**update)
-        environment = await assignment.builder.python(request)
-        if not await brings_copies(environment.layer.path, withheld, assignment.original):
+        environment = await context.builder.python(request)
+        if not await brings_copies(environment.layer.path, withheld, context.original):
             return environment, request
-    return await assignment.builder.python(bare), bare
+    return await context.builder.python(bare), bare
 
 
 def _name(line: str) -> str:

@@ -27,7 +27,7 @@ from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
@@ -138,20 +138,20 @@ class _Work:
         """Write what the suite's auditor hands in for each task; return folders of predictions by name."""
         auditor = self.suite.auditor()
         places = {name: self.folder / "submissions" / name for name in auditor.controls}
-        async with equipment(self.settings.sandbox, self.settings) as tools:
+        async with backends(self.settings.sandbox, self.settings) as tools:
             for name, place in places.items():
                 for task in self.tasks:
                     await self._write(auditor, name, task, place / task.id, tools)
         return {name: place for name, place in places.items() if place.is_dir() and any(place.iterdir())}
 
-    async def _write(self, auditor: Auditor, name: str, task: Task, place: Path, tools: Equipment) -> None:
+    async def _write(self, auditor: Auditor, name: str, task: Task, place: Path, tools: Backends) -> None:
         if place.is_dir():
             return
         with scratch_folder("audit") as scratch:
             made = scratch / "made"
             made.mkdir()
             try:
-                if not await auditor.write(name, task, made, tools.bench(scratch, None)):
+                if not await auditor.write(name, task, made, tools.context(scratch, None)):
                     return
             except (TaskError, InfrastructureError) as error:
                 self.say(f"{task.id}: no {name}: {error}")
@@ -163,7 +163,7 @@ class _Work:
         """Return what can be known of each task without running it."""
         auditor = self.suite.auditor()
         found = {}
-        async with equipment(self.settings.sandbox, self.settings) as tools:
+        async with backends(self.settings.sandbox, self.settings) as tools:
             for number, task in enumerate(self.tasks, 1):
                 self.say(f"reading {task.id} ({number} of {len(self.tasks)})")
                 with scratch_folder("audit") as scratch:
@@ -191,15 +191,15 @@ class _Work:
         return found
 
 
-async def _facts(auditor: Auditor, task: Task, tools: Equipment, scratch: Path) -> TaskFacts:
+async def _facts(auditor: Auditor, task: Task, tools: Backends, scratch: Path) -> TaskFacts:
     unread = []
     readings = None
     answers: tuple[str, ...] = ()
-    bench = tools.bench(scratch, None)
+    context = tools.context(scratch, None)
     try:
-        code = await auditor.hidden(task, bench)
+        code = await auditor.hidden(task, context)
         readings = None if code is None else await asyncio.to_thread(read_hidden_tests, code)
-        answers = tuple(await auditor.answers(task, bench))
+        answers = tuple(await auditor.answers(task, context))
     except (TaskError, InfrastructureError) as error:
         unread.append(str(error))
     declared = dict(auditor.declared(task))

@@ -25,8 +25,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.tasks import Task
 from groundup.episodes import driving
+from groundup.episodes.backends import backends, check_trust
 from groundup.episodes.driving import DrivenEpisode, Observation
-from groundup.episodes.equipment import check_trust, equipment
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeResult, EpisodeSpec, MemorySink
 from groundup.settings import Settings
@@ -91,7 +91,7 @@ async def open_episode_async(
     kept = given.get("keep_in")
     if kept is not None and Path(kept).exists():
         raise UsageError(f"{kept} is there already; name a new folder")
-    async with async_scratch_folder("episode") as scratch, equipment(found.sandbox, found) as tools:
+    async with async_scratch_folder("episode") as scratch, backends(found.sandbox, found) as tools:
         grading = load_grading(spec, tools, found)
         sink = None if kept is None else MemorySink(Path(kept))
         async with driving.open_episode(spec, grading, scratch, sink) as episode:

@@ -9,7 +9,7 @@ from groundup.api.flags import AnyPath, Names, names
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.tasks import Task
-from groundup.episodes.equipment import equipment
+from groundup.episodes.backends import backends
 from groundup.harnesses.harbor_export import HarborExport, HarborOptions
 from groundup.harnesses.harbor_images import TaskImages
 from groundup.harnesses.harbor_import import of_subjects, read_trials, write_run
@@ -52,7 +52,7 @@ def export_tasks(
 
     async def write() -> list[Path]:
         written = []
-        async with equipment(found.sandbox, found) as tools:
+        async with backends(found.sandbox, found) as tools:
             with ImageStore(room / "images") as store:
                 images = TaskImages(suite, tools, store, given.base)
                 made = HarborExport(plan, images, given, target, room)

@@ -13,7 +13,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.judging.questions import OUTPUT_TOKENS, Opinions, by_matter
-from groundup.judging.work import Docketed, JudgingRequest, owed_judgements
+from groundup.judging.work import JudgingItem, JudgingRequest, owed_judgements
 from groundup.judging.work import judge as ask
 from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
@@ -130,7 +130,7 @@ def _several(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _docket(folder: Path, judges: Sequence[ChatModel], given: JudgeFlags, settings: Settings) -> Docketed:
+def _docket(folder: Path, judges: Sequence[ChatModel], given: JudgeFlags, settings: Settings) -> JudgingItem:
     """Return what is still to be asked of *judges*. Raises `UsageError`."""
     matters = names(given.get("of"), "--of") or _MATTERS
     for matter in matters:

@@ -17,7 +17,7 @@ from groundup.configuration import PREFIX, environment
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name, is_loopback
-from groundup.episodes.equipment import check_trust
+from groundup.episodes.backends import check_trust
 from groundup.runs.gradable import lacking
 from groundup.runs.plan import left_out_notice, make_plan
 from groundup.settings import Settings, load

@@ -12,7 +12,7 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.layers import LayerStore, layer_store
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.settings import Settings
 from groundup.suites.base import Suite, open_suite
 from groundup.trees.scratch import async_scratch_folder
@@ -64,7 +64,7 @@ async def warm(
     store, places = layer_store(settings), asyncio.Semaphore(jobs)
     wanted = tasks or suite.gradable()
 
-    async def one_task(task: Task, tools: Equipment, scratch: Path) -> Warmed:
+    async def one_task(task: Task, tools: Backends, scratch: Path) -> Warmed:
         async with places:
             began, size, failed = time.monotonic(), 0, None
             try:
@@ -76,7 +76,7 @@ async def warm(
             return done
 
     with used_layers() as used:
-        async with async_scratch_folder("warm") as scratch, equipment(settings.sandbox, settings) as tools:
+        async with async_scratch_folder("warm") as scratch, backends(settings.sandbox, settings) as tools:
             done = list(await asyncio.gather(*(one_task(known[task], tools, scratch) for task in wanted)))
     if bundle is not None:
         ready = [one.task for one in done if one.error is None]
@@ -86,17 +86,17 @@ async def warm(
 
 
 async def _build(
-    suite: Suite, task: Task, graders: Sequence[str], tools: Equipment, store: LayerStore, scratch: Path
+    suite: Suite, task: Task, graders: Sequence[str], tools: Backends, store: LayerStore, scratch: Path
 ) -> int:
     """Build what *task* needs and return its size in bytes."""
-    bench = tools.bench(scratch, None)
+    context = tools.context(scratch, None)
     found: set[tuple[str, str]] = set()
     for grader in graders:
-        found.update((await suite.graders()[grader].layers(task, bench)).items())
+        found.update((await suite.graders()[grader].layers(task, context)).items())
     paths = {layer.path for kind, digest in found if (layer := store.find(kind, digest)) is not None}
     source = suite.needs(task).source
     if source is not None:
-        paths.add((await bench.builder.source(source)).path)
+        paths.add((await context.builder.source(source)).path)
     return sum([await asyncio.to_thread(size_on_disk, path) for path in paths])
 
 

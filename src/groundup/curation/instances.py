@@ -25,8 +25,8 @@ from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
-from groundup.episodes.equipment import equipment
-from groundup.grading.bench import Bench
+from groundup.episodes.backends import backends
+from groundup.grading.context import GradingContext
 from groundup.languages import LANGUAGES
 from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
@@ -247,17 +247,17 @@ async def validate(
     turn = asyncio.Semaphore(settings.jobs)
     numbers = itertools.count()
 
-    async with equipment(settings.sandbox, settings) as tools:
+    async with backends(settings.sandbox, settings) as tools:
         with scratch_folder("validate") as folder:
 
-            def bench() -> Bench:
+            def context() -> GradingContext:
                 scratch = folder / str(next(numbers))
                 scratch.mkdir()
-                return tools.bench(scratch, None)
+                return tools.context(scratch, None)
 
             async def one(task: str) -> Validation:
                 async with turn:
-                    found = await validator.validate(every[task], times, bench, again=again)
+                    found = await validator.validate(every[task], times, context, again=again)
                 progress(found)
                 return found
 

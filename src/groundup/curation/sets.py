@@ -26,7 +26,7 @@ from groundup.domain.errors import GroundupError, InfrastructureError, UsageErro
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.environments.git import GitRepository
-from groundup.episodes.equipment import opened_bench
+from groundup.episodes.backends import opened_bench
 from groundup.settings import Settings
 from groundup.store.files import Journal, complete_lines
 from groundup.store.ownership import copy_made, write_made
@@ -259,9 +259,9 @@ async def _made(
 ) -> Recipe:
     """Make one entry and put its files in place."""
     library = await _found(one, work, settings)
-    async with opened_bench(settings) as bench:
-        recipe = await make_recipe(library, rules, bench, settings, lambda line: tell(one.task, line))
-        original = await original_tree(recipe, bench)
+    async with opened_bench(settings) as context:
+        recipe = await make_recipe(library, rules, context, settings, lambda line: tell(one.task, line))
+        original = await original_tree(recipe, context)
         text = await asyncio.to_thread(extracted, recipe, original, manifest.canary)
         prints = await asyncio.to_thread(fingerprint_of, recipe, original)
     with disk_errors(folder):

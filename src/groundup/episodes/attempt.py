@@ -27,9 +27,9 @@ from groundup.domain.repeats import Repeats
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
-from groundup.episodes.equipment import Equipment
-from groundup.episodes.records import EpisodeResult, EpisodeSink
-from groundup.grading.bench import Bench
+from groundup.episodes.backends import Backends
+from groundup.episodes.records import AttemptStore, EpisodeResult
+from groundup.grading.context import GradingContext
 from groundup.grading.deciding import code_digest
 from groundup.grading.last_words import speaks_of_code, speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
@@ -128,7 +128,7 @@ def _in_figures(verdict: Verdict) -> str:
 
 
 Room = Callable[[], AbstractAsyncContextManager[None]]
-"""What is entered before heavy work begins; a scheduler waits there for its turn."""
+"""What is entered before heavy work begins; a scheduler waits there for its slot."""
 
 
 class Phase(Enum):
@@ -146,15 +146,15 @@ class Grading:
     suite: Suite
     task: Task
     grader: Grader
-    equipment: Equipment
+    backends: Backends
     timeout_s: float | None = None
     """Overrides the recipe's test timeout."""
     room: Room = nullcontext
 
-    def bench(self, scratch: Path) -> Bench:
+    def context(self, scratch: Path) -> GradingContext:
         """Return a grader's tools around a new folder *scratch*."""
         scratch.mkdir()
-        return self.equipment.bench(scratch, self.timeout_s)
+        return self.backends.context(scratch, self.timeout_s)
 
     async def grade(self, tree: Path, scratch: Path) -> Graded:
         """Grade *tree* with workings in the folder *scratch*, again where a busy machine may have decided.
@@ -164,12 +164,12 @@ class Grading:
         inside = await self.inside()
 
         async def grade(place: str) -> Graded:
-            bench = inside.bench(scratch / place)
+            context = inside.context(scratch / place)
             # Alone the second time: a submission whose own runs keep each other waiting would never get a verdict.
-            async with bench.turns.alone() if place == _AGAIN else nullcontext(bench.turns) as turns:
-                bench = replace(bench, turns=turns, repeats=REPEATS)
-                graded = await self.grader.grade(self.task, tree, bench)
-            _check_reached(graded.verdict, bench)
+            async with context.slots.alone() if place == _AGAIN else nullcontext(context.slots) as slots:
+                context = replace(context, slots=slots, repeats=REPEATS)
+                graded = await self.grader.grade(self.task, tree, context)
+            _check_reached(graded.verdict, context)
             return graded
 
         return await fairly_graded(grade)
@@ -179,14 +179,14 @@ class Grading:
 
         So that no episode is played whose submission cannot be graded. Raises what a grader raises.
         """
-        bench = (await self.inside()).bench(scratch)
-        await self.grader.layers(self.task, bench)
+        context = (await self.inside()).context(scratch)
+        await self.grader.layers(self.task, context)
         if (source := self.suite.needs(self.task).source) is not None:
-            await bench.builder.source(source)
+            await context.builder.source(source)
 
     async def inside(self) -> Self:
         """Return it in the task's own image, where tasks have such."""
-        return replace(self, equipment=await self.equipment.of(self.task, self.suite.published_image(self.task)))
+        return replace(self, backends=await self.backends.of(self.task, self.suite.published_image(self.task)))
 
     async def settled(
         self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
@@ -205,8 +205,8 @@ class Grading:
     async def key(self, digest: str, index: int, scratch: Path) -> Mapping[str, object]:
         """Return everything that decides the verdict. Limits are part of the task."""
         grader = self.grader
-        bench = self.bench(scratch)
-        layers = await grader.layers(self.task, bench)
+        context = self.context(scratch)
+        layers = await grader.layers(self.task, context)
         return {
             "submission": digest,
             "task": self.task.graded_digest,
@@ -215,7 +215,7 @@ class Grading:
             "code": code_digest(type(grader).__module__),
             "layers": dict(layers),
             "timeout_s": self.timeout_s,
-            "sandbox": dict(self.equipment.provider.identity()),
+            "sandbox": dict(self.backends.provider.identity()),
             "architecture": platform.machine(),
             "repetition": index,
         }
@@ -269,9 +269,9 @@ class Grading:
         return Graded(verdict=verdict, logs={"infrastructure.log": trace})
 
 
-def _check_reached(verdict: Verdict, bench: Bench) -> None:
+def _check_reached(verdict: Verdict, context: GradingContext) -> None:
     """Raise `NetworkError` where points were lost and a registry did not give what the submission asked for."""
-    trouble = bench.unreached()
+    trouble = context.unreached()
     if trouble is not None and verdict.score is not None and verdict.score.value != 1:
         raise NetworkError(
             f"points were lost while {trouble.name or 'a package'} could not be fetched: {trouble.message}"
@@ -316,7 +316,7 @@ class AttemptTry:
 
     grading: Grading
     maker: SubmissionMaker
-    sink: EpisodeSink
+    sink: AttemptStore
     scratch: Path
     index: int = 0
     """Which of the attempts at the task it is; it is part of the verdict cache's key."""

@@ -26,7 +26,7 @@ from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import AttemptTry, Grading, Phase
 from groundup.episodes.episode import Episode
-from groundup.episodes.records import EpisodeResult, EpisodeSink, EpisodeSpec, MemorySink
+from groundup.episodes.records import AttemptStore, EpisodeResult, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import in_thread
@@ -61,7 +61,7 @@ class DrivenEpisode:
     """An open attempt that is played from outside, one call at a time."""
 
     def __init__(
-        self, episode: Episode, sandbox: AgentSandbox, trajectory: Trajectory, sink: EpisodeSink, scratch: Path
+        self, episode: Episode, sandbox: AgentSandbox, trajectory: Trajectory, sink: AttemptStore, scratch: Path
     ) -> None:
         self.spec = episode.spec
         self._episode = episode
@@ -180,7 +180,7 @@ class DrivenEpisode:
 
 @asynccontextmanager
 async def open_episode(
-    spec: EpisodeSpec, grading: Grading, scratch: Path, sink: EpisodeSink | None = None
+    spec: EpisodeSpec, grading: Grading, scratch: Path, sink: AttemptStore | None = None
 ) -> AsyncIterator[DrivenEpisode]:
     """Open the attempt that *spec* describes; `load_grading` returns its *grading*.
 
@@ -206,7 +206,7 @@ async def open_episode(
         trajectory = await in_thread(begun)
         subject = spec.subject
         trajectory.append("began", agent=subject.agent, version="", model=subject.model)
-        assignment = episode.assignment(None, trajectory, kept.keep_agent_log)
+        assignment = episode.agent_context(None, trajectory, kept.keep_agent_log)
         async with open_workspace(assignment) as sandbox:
             yield DrivenEpisode(episode, sandbox, trajectory, kept, folder)
     finally:

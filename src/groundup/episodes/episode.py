@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from groundup.agents.base import Agent, AgentResult, Assignment, SubmitResult, Trajectory
+from groundup.agents.base import Agent, AgentContext, AgentResult, SubmitResult, Trajectory
 from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Effort, Feedback
@@ -22,7 +22,7 @@ from groundup.domain.subjects import Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Phase, Room
-from groundup.episodes.records import EpisodeSink, EpisodeSpec
+from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
@@ -124,8 +124,8 @@ class Episode:
         self.spec = spec
         self.grading = grading
         self._scratch = scratch
-        self._bench = grading.equipment.bench(scratch, grading.timeout_s)
-        self._workspace = Workspace(grading.suite, grading.task, self._bench.scratch)
+        self._context = grading.backends.context(scratch, grading.timeout_s)
+        self._workspace = Workspace(grading.suite, grading.task, self._context.scratch)
         self._submits = count(1)
         self._began = time.monotonic()
 
@@ -134,17 +134,17 @@ class Episode:
         self._workspace.prepare()
         self._began = time.monotonic()
 
-    def assignment(
+    def agent_context(
         self, model: ChatModel | None, trajectory: Trajectory, keep: Callable[[str, bytes], None]
-    ) -> Assignment:
+    ) -> AgentContext:
         """Return what an agent may use."""
         task = self.grading.task
-        return Assignment(
+        return AgentContext(
             task=task,
             workspace=self._workspace.path,
-            provider=self._bench.provider,
-            builder=self._bench.builder,
-            scratch=self._bench.scratch,
+            provider=self._context.provider,
+            builder=self._context.builder,
+            scratch=self._context.scratch,
             model=model,
             trajectory=trajectory,
             limits=self.spec.limits,
@@ -223,7 +223,7 @@ class Playing:
 
     spec: EpisodeSpec
     grading: Grading
-    sink: EpisodeSink
+    sink: AttemptStore
     agent: Agent
     model: ChatModel | None = None
     room: Room = nullcontext
@@ -239,12 +239,12 @@ class Playing:
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)
                 # The agent goes on with the replies on record: a new try pays for none of them twice.
                 model = None if self.model is None else for_attempt(self.model, self.spec.index)
-                assignment = replace(
-                    episode.assignment(model, trajectory, self.sink.keep_agent_log),
+                context = replace(
+                    episode.agent_context(model, trajectory, self.sink.keep_agent_log),
                     note_turn=await episode.noting_turns(trajectory),
                 )
-                ended = await agent.attempt(assignment)
-                await assignment.note_turn(ended.turns)
+                ended = await agent.attempt(context)
+                await context.note_turn(ended.turns)
                 trajectory.append("ended", outcome=ended.outcome.value, detail=ended.detail)
             return await episode.hand_in(destination, ended, agent.name)
 

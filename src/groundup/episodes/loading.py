@@ -7,22 +7,22 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import Grading
+from groundup.episodes.backends import Backends
 from groundup.episodes.episode import withheld_from
-from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
 from groundup.suites.base import STATIC, Grader, Suite, open_suite
 
 
-def load_grading(spec: EpisodeSpec, equipment: Equipment, settings: Settings) -> Grading:
+def load_grading(spec: EpisodeSpec, backends: Backends, settings: Settings) -> Grading:
     """Return how *spec* is graded.
 
     Raises `UsageError` for names that are unknown, and naming what is not as *spec* pins it.
     """
-    return grading_of(spec, open_suite(spec.suite, settings), equipment, is_read=True)
+    return grading_of(spec, open_suite(spec.suite, settings), backends, is_read=True)
 
 
-def grading_of(spec: EpisodeSpec, suite: Suite, equipment: Equipment, *, is_read: bool) -> Grading:
+def grading_of(spec: EpisodeSpec, suite: Suite, backends: Backends, *, is_read: bool) -> Grading:
     """Return how *spec* is graded in *suite*, like `load_grading`; *is_read*: whether a subject reads its text."""
     tasks = {task.id: task for task in suite.tasks()}
     if spec.task not in tasks:
@@ -32,7 +32,7 @@ def grading_of(spec: EpisodeSpec, suite: Suite, equipment: Equipment, *, is_read
     changed = sorted(name for name in now.keys() & spec.pinned.keys() if now[name] != spec.pinned[name])
     if changed:
         raise UsageError(f"the attempt {spec.key} was pinned with other data: {', '.join(changed)}; plan it again")
-    return Grading(suite, task, grader, equipment, spec.timeout_s)
+    return Grading(suite, task, grader, backends, spec.timeout_s)
 
 
 _RETIRED = {"trace": "full"}

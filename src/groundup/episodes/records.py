@@ -69,7 +69,7 @@ class EpisodeResult(Record):
         return verdict
 
 
-class EpisodeSink(Protocol):
+class AttemptStore(Protocol):
     """Where one attempt leaves things as they arise; a later try finds there what an earlier one left."""
 
     submission: Path

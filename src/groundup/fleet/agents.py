@@ -1,6 +1,6 @@
 """Agents on nodes: their sandboxes are there, while models, keys and the record of what they did stay here.
 
-The driver has a desk that nodes reach over connections like those between them. A token lets one attempt ask the
+The driver has a relay that nodes reach over connections like those between them. A token lets one attempt ask the
 run's model and add to its own trajectory, as long as it goes on; no key and no other attempt is within reach.
 """
 
@@ -28,7 +28,7 @@ from groundup.fleet.extra import distributed
 from groundup.fleet.orders import Play, named, raised
 from groundup.models.protocol import ChatModel
 
-_OPERATION = "groundup_desk"
+_OPERATION = "groundup_relay"
 
 
 @dataclass
@@ -42,7 +42,7 @@ class _Served:
     """How many nodes have begun; only the last is answered."""
 
 
-class Desk:
+class ModelRelay:
     """What the driver does for agents on nodes."""
 
     def __init__(self, address: str) -> None:
@@ -95,19 +95,19 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk_at(address: FleetAddress) -> AsyncIterator[Desk]:
-    """Yield the driver's desk for nodes of the fleet at *address*, where they reach it."""
+async def relay_at(address: FleetAddress) -> AsyncIterator[ModelRelay]:
+    """Yield the driver's relay for nodes of the fleet at *address*, where they reach it."""
     keys = security(address)
     place = urlsplit(address.scheduler)
     host = (
         "127.0.0.1" if is_loopback(place.hostname or "") else distributed.utils.get_ip(place.hostname, place.port)
     )
-    desk = Desk("")
-    server = distributed.core.Server({_OPERATION: desk.answer})
+    relay = ModelRelay("")
+    server = distributed.core.Server({_OPERATION: relay.answer})
     try:
         await server.listen(f"{place.scheme}://{host}:0", **(keys.get_listen_args("worker") if keys else {}))
-        desk.address = server.address
-        yield desk
+        relay.address = server.address
+        yield relay
     finally:
         await server.close()
 
@@ -136,7 +136,7 @@ class DriversModel:
 
 
 class LineToDriver(MemorySink):
-    """What a node does through the driver's desk; as a sink, it leaves steps and logs there as they arise."""
+    """What a node does through the driver's relay; as a sink, it leaves steps and logs there as they arise."""
 
     def __init__(self, worker: Any, play: Play, submission: Path) -> None:
         super().__init__(submission)
@@ -151,7 +151,7 @@ class LineToDriver(MemorySink):
         self._recorded = tuple(steps)
 
     async def asked(self, what: str, text: str, data: bytes = b"") -> str:
-        """Return what the desk answers. Raises what it says; can be called from any event loop."""
+        """Return what the relay answers. Raises what it says; can be called from any event loop."""
         return await asyncio.wrap_future(self._begun(what, text, data))
 
     @override
@@ -178,9 +178,9 @@ class LineToDriver(MemorySink):
         return asyncio.run_coroutine_threadsafe(self._ask(what, text, data), self._worker.loop.asyncio_loop)
 
     async def _ask(self, what: str, text: str, data: bytes) -> str:
-        desk = self._worker.rpc(self._play.desk)
+        relay = self._worker.rpc(self._play.relay)
         try:
-            answer = await desk.groundup_desk(
+            answer = await relay.groundup_relay(
                 token=self._play.token, sitting=self._sitting, asked=what, text=text, data=data
             )
         except OSError as error:

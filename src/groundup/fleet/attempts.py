@@ -12,8 +12,8 @@ from groundup.agents.base import Agent
 from groundup.domain.subjects import Submission
 from groundup.domain.version import __version__
 from groundup.episodes.attempt import Grading, Phase, Room
-from groundup.episodes.records import EpisodeSink, EpisodeSpec
-from groundup.fleet.agents import Desk, identity_of
+from groundup.episodes.records import AttemptStore, EpisodeSpec
+from groundup.fleet.agents import ModelRelay, identity_of
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.orders import Order, Play, graded_by, made_by, pack_tree, unpack_tree
 from groundup.grading.deciding import code_digest
@@ -30,13 +30,13 @@ _GRADING_PINS = ("suite", "grader version", "architecture")
 class RunFleet(DaskFleet):
     """The connection of a run."""
 
-    desk: Desk | None = None
+    relay: ModelRelay | None = None
     """Where agents on nodes reach the run's model; None where agents are on the driver's machine."""
 
     @property
     def agents_on_nodes(self) -> bool:
         """Whether agents work there, too."""
-        return self.desk is not None
+        return self.relay is not None
 
     def graded_there(self, here: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> "RemoteGrading":
         """Return *here* as nodes do it, with these tools."""
@@ -46,7 +46,7 @@ class RunFleet(DaskFleet):
     def made_there(
         self,
         grading: Grading,
-        sink: EpisodeSink,
+        sink: AttemptStore,
         agent: Agent,
         chosen: tuple[str, dict[str, JsonValue]],
         model: ChatModel | None,
@@ -91,12 +91,12 @@ class RemoteGrading(Grading):
     async def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:
         """Return an order for *spec* that says what a node must have in common with this machine."""
         await self.inside()  # finds out which image it is, for all nodes
-        images = self.equipment.images
+        images = self.backends.images
         return Order(
             spec=spec,
             sandbox=self.sandbox,
             images={} if images is None else images.pins,
-            sandbox_identity=dict(self.equipment.provider.identity()),
+            sandbox_identity=dict(self.backends.provider.identity()),
             builder=self.builder,
             groundup=__version__,
             code=code_digest(type(self.grader).__module__),
@@ -109,7 +109,7 @@ class PlayingOnNodes:
     """An agent makes the submission on a node. A `SubmissionMaker`."""
 
     grading: RemoteGrading
-    sink: EpisodeSink
+    sink: AttemptStore
     agent: Agent
     chosen: tuple[str, dict[str, JsonValue]]
     """What the catalog calls the agent, and its options."""
@@ -121,21 +121,21 @@ class PlayingOnNodes:
         """Have it made, and write what it is into *destination*."""
         grading, (name, options) = self.grading, self.chosen
         fleet, spec = grading.fleet, grading.spec
-        desk = fleet.desk
-        assert desk is not None, "agents are on nodes only where a desk is"
+        relay = fleet.relay
+        assert relay is not None, "agents are on nodes only where a relay is"
         model = None if self.model is None else for_attempt(self.model, spec.index)
         # What the agent submits on the way is graded there, too.
         reservation_mb = max(self.agent.reservation_mb(grading.task), grading.grader.reservation_mb(grading.task))
         async with self.room():
             with (
                 self.sink.trajectory() as trajectory,
-                desk.serving(model, trajectory, self.sink.keep_agent_log) as token,
+                relay.serving(model, trajectory, self.sink.keep_agent_log) as token,
             ):
                 play = Play(
                     agent=name,
                     options=options,
                     identity=identity_of(self.agent),
-                    desk=desk.address,
+                    relay=relay.address,
                     token=token,
                     model=model and model.name,
                     context_tokens=model and model.context_tokens,

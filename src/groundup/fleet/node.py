@@ -24,8 +24,8 @@ from groundup.domain.records import Record
 from groundup.domain.version import __version__
 from groundup.environments.layers import NEIGHBOURS, LayerStore
 from groundup.episodes.attempt import Grading, full_disk_named
+from groundup.episodes.backends import Backends, backends
 from groundup.episodes.episode import Playing
-from groundup.episodes.equipment import Equipment, equipment
 from groundup.episodes.loading import grading_of
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
@@ -145,7 +145,7 @@ class _Node:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._stack = AsyncExitStack()
-        self._equipment: dict[tuple[str, str], asyncio.Task[Equipment]] = {}
+        self._equipment: dict[tuple[str, str], asyncio.Task[Backends]] = {}
         self._suites: dict[tuple[str, str], Suite] = {}
         self._settings = load()
         self._ending = ExitStack()
@@ -206,7 +206,7 @@ class _Node:
             problem=problem or (_NO_ROOM if self.is_full() else None),
         )
 
-    async def _tools(self, sandbox: str, builder: str) -> Equipment:
+    async def _tools(self, sandbox: str, builder: str) -> Backends:
         key = (sandbox, builder)
         if key not in self._equipment:
             settings = self._settings.but(builder=builder)
@@ -218,8 +218,8 @@ class _Node:
             self._equipment.pop(key, None)
             raise
 
-    async def _open(self, sandbox: str, settings: Settings) -> Equipment:
-        return await self._stack.enter_async_context(equipment(sandbox, settings))
+    async def _open(self, sandbox: str, settings: Settings) -> Backends:
+        return await self._stack.enter_async_context(backends(sandbox, settings))
 
     def _suite(self, name: str, data: tuple[str, str] | None) -> Suite:
         """Return the suite with the *data* (folder's name, digest) that the driver sent; None: the node's."""

@@ -1,4 +1,4 @@
-"""A run's way into a fleet: the connection, the suite's data for its nodes, and a desk for agents there."""
+"""A run's way into a fleet: the connection, the suite's data for its nodes, and a relay for agents there."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -8,7 +8,7 @@ from pathlib import Path
 from groundup.environments.packing import pack_folder
 from groundup.fleet import node
 from groundup.fleet.addresses import read_address
-from groundup.fleet.agents import desk_at
+from groundup.fleet.agents import relay_at
 from groundup.fleet.attempts import RunFleet
 from groundup.fleet.driver import connected
 from groundup.runs.fleets import FleetRequest
@@ -38,7 +38,7 @@ async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> Asyn
                     f"the data of {request.suite} is too large to send; nodes need it: `groundup data pull` there"
                 )
         if request.agents:
-            fleet.desk = await stack.enter_async_context(desk_at(address))
+            fleet.relay = await stack.enter_async_context(relay_at(address))
         yield fleet
 
 

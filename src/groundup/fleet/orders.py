@@ -44,8 +44,8 @@ class Play(Record):
     agent: str = Field(description="short name or dotted path")
     options: dict[str, JsonValue]
     identity: str = Field(description="digest of the agent with its settings")
-    desk: str = Field(description="address of the driver")
-    token: str = Field(description="opens the desk for this attempt, as long as it goes on")
+    relay: str = Field(description="address of the driver")
+    token: str = Field(description="opens the relay for this attempt, as long as it goes on")
     model: str | None
     context_tokens: int | None
 

@@ -152,7 +152,7 @@ class HarborExport:
     async def _write_solution(self, grading: Grading, folder: Path, room: Path) -> None:
         tree = room / "oracle"
         tree.mkdir()
-        await grading.suite.reference(grading.task, "oracle", tree, grading.bench(room / "oracle-bench"))
+        await grading.suite.reference(grading.task, "oracle", tree, grading.context(room / "oracle-bench"))
         folder.mkdir()
         (folder / "solve.sh").write_text(_SOLVE, encoding="utf-8")
         (folder / "solve.sh").chmod(0o755)

@@ -12,8 +12,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Subject
 from groundup.environments.baked import BakedLayers
 from groundup.episodes.attempt import Grading
+from groundup.episodes.backends import Backends
 from groundup.episodes.episode import Episode
-from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeSpec, MemorySink
 from groundup.harnesses.images import Image, ImageLayer, ImageStore, LayerFiles
 from groundup.harnesses.runtime import add_groundup, add_installer, add_system
@@ -44,7 +44,7 @@ class TaskImages:
 
     suite: str
     """As it is asked for: a name, or where it is defined."""
-    tools: Equipment
+    tools: Backends
     store: ImageStore
     base_archive: Path | None = None
     """Of the agents' base image, as `docker save` wrote it; None: the system that sandboxes show."""
@@ -63,7 +63,7 @@ class TaskImages:
         await in_thread(episode.prepare)
         sink = MemorySink(room / "submission")
         with sink.trajectory() as trajectory:
-            assignment = episode.assignment(None, trajectory, sink.keep_agent_log)
+            assignment = episode.agent_context(None, trajectory, sink.keep_agent_log)
             async with open_workspace(assignment) as place:
                 shown, told = place.spec, place.tools
                 image = await in_thread(lambda: self._image_of(shown, self._agents_base(), room))

@@ -7,8 +7,8 @@ from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
+from groundup.episodes.backends import backends
 from groundup.episodes.driving import DrivenEpisode, open_episode
-from groundup.episodes.equipment import equipment
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings, load
@@ -58,7 +58,7 @@ class HeldEpisode:
         try:
             async with (
                 async_scratch_folder("held") as scratch,
-                equipment(self._settings.sandbox, self._settings) as tools,
+                backends(self._settings.sandbox, self._settings) as tools,
             ):
                 grading = load_grading(self._spec, tools, self._settings)
                 await grading.prepare(scratch / "prepared")

@@ -31,7 +31,7 @@ from typing_extensions import override
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import Subject
-from groundup.episodes.equipment import equipment
+from groundup.episodes.backends import backends
 from groundup.episodes.records import EpisodeSpec
 from groundup.harnesses.holding import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
@@ -177,7 +177,7 @@ class GroundupSandbox(SandboxEnvironment):
             try:
                 async with (
                     async_scratch_folder("inspect") as folder,
-                    equipment(settings.sandbox, settings) as tools,
+                    backends(settings.sandbox, settings) as tools,
                 ):
                     spec = SandboxSpec(workspace=folder, limits=_LIMITS, system="host", label="inspect")
                     async with await tools.provider.open(spec) as box:

@@ -20,7 +20,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.environments.baked import BakedBuilder, BakedLayers, ContainerBuilder
 from groundup.episodes.attempt import Grading, Phase
-from groundup.episodes.equipment import Equipment
+from groundup.episodes.backends import Backends
 from groundup.episodes.loading import find_grader
 from groundup.grading.library.execution import REPORT_FD
 from groundup.sandbox.guest_roots import GuestRoots
@@ -98,13 +98,13 @@ def _closed(folder: Path) -> Iterator[None]:
 async def _graded(job: VerifierJob, scratch: Path) -> Graded:
     settings = Settings(cache_dir=scratch / "cache", data_dir=Path(DATA), jobs=1, registry="none")
     suite = open_suite(job.suite, settings)
-    equipment = _equipment(job, settings, scratch / "guests")
-    grading = Grading(suite, job.task, find_grader(suite, job.grader), equipment)
+    backends = _equipment(job, settings, scratch / "guests")
+    grading = Grading(suite, job.task, find_grader(suite, job.grader), backends)
     tree, workings = scratch / "submission", scratch / "grading"
     workings.mkdir()
     try:
         _take_in(Path(WORKSPACE), tree)
-        await _check(equipment, job.held, scratch / "check")
+        await _check(backends, job.held, scratch / "check")
         return await grading.grade(tree, workings)
     except SubmissionError as error:
         return grading.zero(Stage.INTAKE, error)[0]
@@ -112,14 +112,14 @@ async def _graded(job: VerifierJob, scratch: Path) -> Graded:
         return grading.failed(error, Phase.GRADING)[0]
 
 
-def _equipment(job: VerifierJob, settings: Settings, guests: Path) -> Equipment:
+def _equipment(job: VerifierJob, settings: Settings, guests: Path) -> Backends:
     if not job.packages:
-        return Equipment(InPlaceProvider(), BakedBuilder(job.held))
+        return Backends(InPlaceProvider(), BakedBuilder(job.held))
     provider = GuestRoots(guests)
-    return Equipment(provider, ContainerBuilder(settings, provider, job.held))
+    return Backends(provider, ContainerBuilder(settings, provider, job.held))
 
 
-async def _check(equipment: Equipment, held: BakedLayers, workspace: Path) -> None:
+async def _check(backends: Backends, held: BakedLayers, workspace: Path) -> None:
     """Raise `SandboxError` where commands do not run here: no submission is to blame for that."""
     program = f"import os; os.write({REPORT_FD}, b'here')"
     for environment in held.environments.values():
@@ -130,7 +130,7 @@ async def _check(equipment: Equipment, held: BakedLayers, workspace: Path) -> No
             environment=environment.environment,
             path=environment.path,
         )
-        async with await equipment.provider.open(spec) as sandbox:
+        async with await backends.provider.open(spec) as sandbox:
             argv = (environment.executable, "-I", "-c", program)
             done = await sandbox.run(Command(argv=argv, report_fd=REPORT_FD))
         if done.report != b"here":

@@ -53,7 +53,7 @@ class JudgingRequest(Record):
     """None: all of the run's."""
 
 
-class Docketed(Record):
+class JudgingItem(Record):
     """What is to be done."""
 
     owed: tuple[Owed, ...]
@@ -65,7 +65,7 @@ class Docketed(Record):
 
 def owed_judgements(
     folder: Path, wanted: JudgingRequest, judges: Sequence[ChatModel], instructions: Mapping[str, str | None]
-) -> Docketed:
+) -> JudgingItem:
     """Return what is still to be asked.
 
     Reads all submissions. Raises `UsageError` when a task is none of the run's.
@@ -96,7 +96,7 @@ def owed_judgements(
                     done += 1
                 else:
                     owed.append(Owed(attempt=key, question=question, judge=number))
-    return Docketed(owed=tuple(owed), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
+    return JudgingItem(owed=tuple(owed), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
 
 
 def _question(tree: Path, of: Matter, instruction: str | None, judge: ChatModel) -> JudgeQuestion:

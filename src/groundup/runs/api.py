@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record, plainly
-from groundup.episodes.equipment import check_trust
+from groundup.episodes.backends import check_trust
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan

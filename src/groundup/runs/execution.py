@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.subjects import AttemptKey
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.exporting import write_report
 from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
@@ -69,7 +69,7 @@ def execute(job: RunJob) -> tuple[Standing, bool]:
 
 async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, bool]:
     async with (
-        equipment(
+        backends(
             job.plan.configuration.sandbox,
             job.settings,
             image_pins(job.plan.configuration, job.path, resumed=job.resumed),
@@ -146,7 +146,7 @@ def _paid_usd(job: RunJob) -> float:
     return paid_so_far(RunFolder(job.path)) if job.resumed else 0.0
 
 
-def open_writer(plan: RunPlan, path: Path, tools: Equipment, *, resumed: bool) -> RunWriter:
+def open_writer(plan: RunPlan, path: Path, tools: Backends, *, resumed: bool) -> RunWriter:
     """Hold the run's folder at *path*: a new one, or with *resumed* one that has the same configuration."""
     identity = tools.provider.identity()
     pinned = {**plan.pinned, "sandbox": " ".join(f"{name} {identity[name]}" for name in sorted(identity))}
@@ -168,7 +168,7 @@ def open_writer(plan: RunPlan, path: Path, tools: Equipment, *, resumed: bool) -
     return _keeping_images(RunWriter.create(path, config), tools)
 
 
-def _keeping_images(writer: RunWriter, tools: Equipment) -> RunWriter:
+def _keeping_images(writer: RunWriter, tools: Backends) -> RunWriter:
     if tools.images:
         tools.images.keep = writer.pin_image
         if not tools.images.differ:
@@ -199,7 +199,7 @@ def refuse(run_id: str, keys: list[str]) -> None:
     )
 
 
-def started(options: Mapping[str, Plain], tools: Equipment) -> Start:
+def started(options: Mapping[str, Plain], tools: Backends) -> Start:
     """Return the record of this process as it begins to work on a run."""
     return Start(
         at=datetime.now(UTC),
@@ -224,7 +224,7 @@ class _Owed:
         self,
         job: RunJob,
         writer: RunWriter,
-        means: tuple[Equipment, Generation | None, Fleet | None],
+        means: tuple[Backends, Generation | None, Fleet | None],
         tally: Tally,
         start: int,
     ) -> None:
@@ -238,7 +238,7 @@ class _Owed:
         self._context = RunContext(
             plan=job.plan,
             writer=writer,
-            equipment=tools,
+            backends=tools,
             cache=cache if job.options.use_cache else None,
             options=job.options,
             start=start,

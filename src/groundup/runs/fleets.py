@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from groundup import catalog
 from groundup.agents.base import Agent
 from groundup.episodes.attempt import Grading, Room, SubmissionMaker
-from groundup.episodes.records import EpisodeSink, EpisodeSpec
+from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.models.protocol import ChatModel
 from groundup.settings import Settings
 from groundup.store.records import FleetFile
@@ -56,7 +56,7 @@ class Fleet(Protocol):
     def made_there(
         self,
         grading: Grading,
-        sink: EpisodeSink,
+        sink: AttemptStore,
         agent: Agent,
         chosen: tuple[str, dict[str, JsonValue]],
         model: ChatModel | None,

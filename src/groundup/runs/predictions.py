@@ -23,7 +23,7 @@ from groundup.domain.names import printable, unknown
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.store.records import GivenSubmissions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import DamagedArchiveError, extract_archive, refuse_damaged
@@ -110,7 +110,9 @@ class PredictionSource:
         """Whether there is a prediction, usable or not."""
         return attempt in self._found
 
-    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+    async def take_in(
+        self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
+    ) -> Submission:
         """Copy or unpack the prediction into *destination*."""
         found = self._found[attempt]
         taken = await in_thread(lambda: _take(found, destination, self._limits))

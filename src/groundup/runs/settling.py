@@ -10,8 +10,8 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMaker
+from groundup.episodes.backends import Backends
 from groundup.episodes.episode import Playing
-from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.fleets import Fleet
 from groundup.runs.generation import Generation
@@ -36,8 +36,8 @@ class TakingIn:
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
         """Write it into *destination*."""
-        bench = self.grading.bench(scratch / "intake")
-        return await self.source.take_in(self.grading.task, self.key, destination, bench)
+        context = self.grading.context(scratch / "intake")
+        return await self.source.take_in(self.grading.task, self.key, destination, context)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RunContext:
 
     plan: RunPlan
     writer: RunWriter
-    equipment: Equipment
+    backends: Backends
     cache: VerdictCache | None
     options: RunOptions
     start: int
@@ -113,7 +113,7 @@ class RunContext:
 
     def _grading(self, key: AttemptKey) -> Grading:
         plan = self.plan
-        here = Grading(plan.suite, plan.tasks[key.task], plan.grader, self.equipment, plan.configuration.timeout_s)
+        here = Grading(plan.suite, plan.tasks[key.task], plan.grader, self.backends, plan.configuration.timeout_s)
         if self.fleet is None:
             return here
         return self.fleet.graded_there(here, plan.episode(key), plan.configuration.sandbox, self.builder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
-from groundup.episodes.equipment import check_trust, equipment
+from groundup.episodes.backends import backends, check_trust
 from groundup.runs.leftovers import SHELLS
 from groundup.runs.plan import make_plan
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
@@ -49,11 +49,11 @@ async def attempt_sandbox(
         workspace = copy / "workspace"
         await in_thread(lambda: copy_tree(found.submission, workspace))
         (copy / "scratch").mkdir()
-        async with equipment(config.configuration.sandbox, settings, run.lock().images) as opened:
+        async with backends(config.configuration.sandbox, settings, run.lock().images) as opened:
             task = plan.tasks[attempt.task]
             tools = await opened.of(task, plan.suite.published_image(task))
-            bench = tools.bench(copy / "scratch", config.configuration.timeout_s)
-            yield AttemptSandbox(tools.provider, await plan.grader.sandbox_spec(task, workspace, bench))
+            context = tools.context(copy / "scratch", config.configuration.timeout_s)
+            yield AttemptSandbox(tools.provider, await plan.grader.sandbox_spec(task, workspace, context))
     finally:
         hold.close()
         remove_tree(copy)

@@ -17,7 +17,7 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, References, VerdictLine
@@ -51,7 +51,9 @@ class SubmissionOrigin(Protocol):
 class SubmissionSource(SubmissionOrigin, Protocol):
     """Hands out the submissions of a run."""
 
-    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+    async def take_in(
+        self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
+    ) -> Submission:
         """Write the submission as a plain tree into the empty folder *destination*; return its record.
 
         `SubmissionError`: it is at fault, and is graded 0 with that sentence as the reason.
@@ -83,9 +85,11 @@ class ReferenceSource:
         """Every task has its references."""
         return True
 
-    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+    async def take_in(
+        self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
+    ) -> Submission:
         """Have the suite write it."""
-        await self._suite.reference(task, self._which, destination, bench)
+        await self._suite.reference(task, self._which, destination, context)
         tree = await in_thread(lambda: tree_digest(destination))
         return Submission(digest=tree.digest, files=tree.files, bytes=tree.bytes, provenance=self._provenance())
 
@@ -121,7 +125,9 @@ class EarlierRunSource:
             return self._planned.holds(attempt)
         return line.outcome is not Outcome.NOT_ATTEMPTED
 
-    async def take_in(self, task: Task, attempt: AttemptKey, destination: Path, bench: Bench) -> Submission:
+    async def take_in(
+        self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
+    ) -> Submission:
         """Copy it."""
         earlier = self._folder.attempt(attempt)
         record = earlier.record()

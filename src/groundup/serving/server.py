@@ -1,4 +1,4 @@
-"""A server from its start to its end: equipment, run folder, protocols, and a shutdown that loses nothing."""
+"""A server from its start to its end: backends, run folder, protocols, and a shutdown that loses nothing."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from groundup.domain.errors import GroundupError
-from groundup.episodes.equipment import Equipment, equipment
+from groundup.episodes.backends import Backends, backends
 from groundup.runs.execution import fleet_wanted, image_pins, open_writer, started
 from groundup.runs.exporting import write_report
 from groundup.runs.fleets import Fleet, fleet_for
@@ -75,10 +75,10 @@ class ServeJob:
 
 @asynccontextmanager
 async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
-    """Open equipment and run folder, and yield what protocols need; afterwards all sessions are ended."""
+    """Open backends and run folder, and yield what protocols need; afterwards all sessions are ended."""
     plan = job.plan
     async with (
-        equipment(
+        backends(
             plan.configuration.sandbox,
             job.settings,
             image_pins(plan.configuration, job.path, resumed=job.resumed),
@@ -99,13 +99,13 @@ async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
 
 @asynccontextmanager
 async def _open(
-    job: ServeJob, means: tuple[Equipment, Fleet | None], writer: RunWriter, start: int
+    job: ServeJob, means: tuple[Backends, Fleet | None], writer: RunWriter, start: int
 ) -> AsyncIterator[ServedTasks]:
     (tools, fleet), settings, metrics = means, job.settings, Metrics()
     stage = EpisodeStage(
         plan=job.plan,
         writer=writer,
-        equipment=tools,
+        backends=tools,
         start=start,
         prompt=lambda episode: prompt_of(episode.task, job.rules, episode.tools),
         tools=tools_of(job.rules),

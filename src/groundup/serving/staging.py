@@ -18,8 +18,8 @@ from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.episodes.attempt import Grading, Phase, Room
+from groundup.episodes.backends import Backends
 from groundup.episodes.driving import DrivenEpisode, open_episode
-from groundup.episodes.equipment import Equipment
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.fleets import Fleet
 from groundup.runs.plan import RunPlan
@@ -39,7 +39,7 @@ class EpisodeStage:
 
     plan: RunPlan
     writer: RunWriter
-    equipment: Equipment
+    backends: Backends
     start: int
     """The number of this process among those that worked on the run."""
     prompt: Callable[[DrivenEpisode], str]
@@ -57,7 +57,7 @@ class EpisodeStage:
     def grading(self, key: AttemptKey) -> Grading:
         """Return how submissions of an attempt are graded."""
         plan, task, how = self.plan, self.plan.tasks[key.task], self.plan.configuration
-        here = Grading(plan.suite, task, plan.grader, self.equipment, how.timeout_s, self.room(task))
+        here = Grading(plan.suite, task, plan.grader, self.backends, how.timeout_s, self.room(task))
         if self.fleet is None:
             return here
         return self.fleet.graded_there(here, plan.episode(key), how.sandbox, self.builder)

@@ -24,7 +24,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
 from groundup.environments import at_hand
 from groundup.environments.requests import AnySource, PythonRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.pulling import (
@@ -77,7 +77,7 @@ class Grader(Extension):
         """Everything besides the submission that decides the verdict: oracle, recipe, settings, data version."""
 
     @abstractmethod
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Judge the tree at *submission* (read-only for the grader).
 
         A fault of the submission is a verdict. `InfrastructureError` and `TaskError` are raised.
@@ -110,11 +110,11 @@ class Grader(Extension):
         """
         return False
 
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return names and digests of the layers on which a verdict depends, built if they are absent."""
         return {}
 
-    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+    async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which *task* is graded, around *workspace*, for `groundup shell`."""
         return SandboxSpec(workspace=workspace, limits=task.limits, system="host", label=task.id)
 
@@ -234,10 +234,12 @@ class Validator(Extension):
     """Finds which tasks can be graded on this machine, for `groundup curate validate`."""
 
     @abstractmethod
-    async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
+    async def validate(
+        self, task: Task, times: int, context: Callable[[], GradingContext], *, again: bool
+    ) -> Validation:
         """Grade original and empty submission of *task* *times* each and keep what was found.
 
-        What is known is found again only with *again*. *bench* returns tools around a new folder for each try.
+        What is known is found again only with *again*. *context* returns tools around a new folder for each try.
         """
 
 
@@ -255,15 +257,15 @@ class Auditor(Extension):
     controls: tuple[str, ...] = ()
     """Worthless submissions that the suite can write, besides `nop`."""
 
-    async def write(self, control: str, task: Task, destination: Path, bench: Bench) -> bool:
+    async def write(self, control: str, task: Task, destination: Path, context: GradingContext) -> bool:
         """Write *control* for *task* into the empty folder *destination*; return False when it has none."""
         return False
 
-    async def hidden(self, task: Task, bench: Bench) -> HiddenCode | None:
+    async def hidden(self, task: Task, context: GradingContext) -> HiddenCode | None:
         """Return the text of the hidden tests."""
         return None
 
-    async def answers(self, task: Task, bench: Bench) -> Sequence[str]:
+    async def answers(self, task: Task, context: GradingContext) -> Sequence[str]:
         """Return where what is asked for lies within a submission's reach."""
         return ()
 
@@ -298,7 +300,7 @@ class Suite(Extension):
         """Return the graders by name."""
 
     @abstractmethod
-    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+    async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write what *subject*, one of `subjects`, hands in for *task* into the empty folder *destination*.
 
         `oracle` passes everything, and `nop` hands in nothing.

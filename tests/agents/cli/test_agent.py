@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.agents.base import AgentResult, Assignment
+from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.agent import create
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits
@@ -16,7 +16,7 @@ from groundup.environments.local import LocalBuilder
 from groundup.models.protocol import ModelError, RefusedError
 from groundup.sandbox.protocol import SandboxProvider
 from tests.agents.cli.programs import ASKING, NOSY, preset
-from tests.agents.fakes import FakeModel, Memory, assignment, says
+from tests.agents.fakes import FakeModel, Memory, agent_context, says
 from tests.environments.conftest import MINOR
 from tests.needs import lack
 from tests.registries.fake_index import FakeIndex, make_wheel
@@ -37,9 +37,9 @@ class Stage:
     memory: Memory = dataclasses.field(default_factory=Memory)
     kept: dict[str, bytes] = dataclasses.field(default_factory=dict)
 
-    def assignment(self, model: FakeModel, limits: EpisodeLimits | None = None) -> Assignment:
+    def context(self, model: FakeModel, limits: EpisodeLimits | None = None) -> AgentContext:
         """Return an attempt here."""
-        made = assignment(
+        made = agent_context(
             self.root, model, provider=self.provider, trajectory=self.memory, limits=limits, withheld=WITHHELD
         )
         task = made.task.but(metadata=made.task.metadata | {"python": MINOR})
@@ -50,7 +50,7 @@ class Stage:
     ) -> AgentResult:
         """Run *program* on an attempt."""
         agent = create({"preset": preset(self.root, program, *arguments, **more)})
-        return await agent.attempt(self.assignment(model, limits))
+        return await agent.attempt(self.context(model, limits))
 
 
 @pytest.fixture

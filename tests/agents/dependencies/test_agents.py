@@ -15,7 +15,7 @@ from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from tests.agents.fakes import FakeModel, Memory, a_task, assignment, says
+from tests.agents.fakes import FakeModel, Memory, a_task, agent_context, says
 
 ROOT_TOML, SUB_TOML = '[package]\nname = "root"\n', '[package]\nname = "sub"\n'
 BUILD_FILES = ("Cargo.toml", "crates/sub/Cargo.toml")
@@ -44,7 +44,7 @@ def repository(tmp_path: Path) -> Path:
 async def test_all_in_one_shows_everything_once(tmp_path: Path, repository: Path) -> None:
     """One question holds the instruction, all sources and all build files; the answer is written."""
     model = FakeModel([says(fenced("Cargo.toml", f"{ROOT_TOML}[dependencies]\nserde = '1'\n"))])
-    ended = await create_all_in_one({}).attempt(assignment(tmp_path, model, task=rust_task()))
+    ended = await create_all_in_one({}).attempt(agent_context(tmp_path, model, task=rust_task()))
     (request,) = model.requests
     question = request.messages[-1].content
     for part in ("Write it.", "secret_of_main", "secret_of_lib", ROOT_TOML, SUB_TOML):
@@ -61,7 +61,7 @@ async def test_a_repository_that_is_too_large_is_impossible_for_all_in_one(
     """It is said before anything is paid, and nothing is changed."""
     (repository / "src/large.rs").write_text("fn f() {}\n" * 5000)
     model = FakeModel([], window=8000)
-    ended = await create_all_in_one({}).attempt(assignment(tmp_path, model, task=rust_task()))
+    ended = await create_all_in_one({}).attempt(agent_context(tmp_path, model, task=rust_task()))
     assert (ended.outcome, model.requests) == (Outcome.LIMIT, [])
     assert "impossible" in ended.detail
     assert (repository / "Cargo.toml").read_text() == ROOT_TOML
@@ -70,7 +70,7 @@ async def test_a_repository_that_is_too_large_is_impossible_for_all_in_one(
 async def test_imports_only_shows_only_imports(tmp_path: Path, repository: Path) -> None:
     """The bodies of the sources are not part of the question."""
     model = FakeModel([says("nothing")])
-    await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task()))
+    await create_imports_only({}).attempt(agent_context(tmp_path, model, task=rust_task()))
     question = model.requests[0].messages[-1].content
     assert "use serde::Serialize;" in question
     assert "extern crate rand;" in question
@@ -91,7 +91,9 @@ async def test_what_is_ambiguous_changes_nothing(
     tmp_path: Path, repository: Path, reply: str, problem: str
 ) -> None:
     """A root's Cargo.toml never gets a member's content: only an exact path counts, and only once."""
-    ended = await create_all_in_one({}).attempt(assignment(tmp_path, FakeModel([says(reply)]), task=rust_task()))
+    ended = await create_all_in_one({}).attempt(
+        agent_context(tmp_path, FakeModel([says(reply)]), task=rust_task())
+    )
     assert (repository / "Cargo.toml").read_text() == ROOT_TOML
     assert (repository / "crates/sub/Cargo.toml").read_text() == SUB_TOML
     assert problem in ended.detail
@@ -100,7 +102,7 @@ async def test_what_is_ambiguous_changes_nothing(
 async def test_a_nameless_block_counts_where_only_one_file_can_be_meant(tmp_path: Path, repository: Path) -> None:
     """With a single build file there is nothing to confuse."""
     model = FakeModel([says("```toml\nnew = 1\n```")])
-    await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
+    await create_imports_only({}).attempt(agent_context(tmp_path, model, task=rust_task("Cargo.toml")))
     assert (repository / "Cargo.toml").read_text() == "new = 1\n"
 
 
@@ -117,7 +119,7 @@ async def test_commands_and_diffs_are_no_build_file(
 ) -> None:
     """They would replace all that the file holds, though it is the only one that can be meant."""
     model = FakeModel([says(reply)])
-    ended = await create_imports_only({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
+    ended = await create_imports_only({}).attempt(agent_context(tmp_path, model, task=rust_task("Cargo.toml")))
     assert (repository / "Cargo.toml").read_text() == ROOT_TOML
     assert problem in ended.detail
 
@@ -129,7 +131,7 @@ async def test_a_reply_that_was_cut_off_changes_nothing_and_is_a_limit(
     """Half a build file is none, and half a list of dependencies would be taken for all of them."""
     half = says(fenced("Cargo.toml", "half")).but(finish="length")
     model = FakeModel(say=lambda _: half)
-    ended = await create({}).attempt(assignment(tmp_path, model, task=rust_task("Cargo.toml")))
+    ended = await create({}).attempt(agent_context(tmp_path, model, task=rust_task("Cargo.toml")))
     assert (repository / "Cargo.toml").read_text() == ROOT_TOML
     assert ended.outcome is Outcome.LIMIT
     assert "cut off" in ended.detail
@@ -153,7 +155,9 @@ async def test_file_iterate_asks_for_each_file_and_merges_for_each_build_file(
 ) -> None:
     """Proposals reach exactly the build file that they name; one that names another is reported and dropped."""
     model, memory = FakeModel(say=by_file), Memory()
-    ended = await create_file_iterate({}).attempt(assignment(tmp_path, model, task=rust_task(), trajectory=memory))
+    ended = await create_file_iterate({}).attempt(
+        agent_context(tmp_path, model, task=rust_task(), trajectory=memory)
+    )
     assert len(model.requests) == 4
     assert (repository / "Cargo.toml").read_text() == "merged serde into Cargo.toml\n"
     assert (repository / "crates/sub/Cargo.toml").read_text() == "merged rand into crates/sub/Cargo.toml\n"
@@ -166,14 +170,14 @@ async def test_file_iterate_pays_for_no_answer_twice(tmp_path: Path, repository:
     """A try that was killed anywhere asks only what is not on record, and ends the same."""
     whole = Memory()
     expected = await create_file_iterate({"at_once": 1}).attempt(
-        assignment(tmp_path, FakeModel(say=by_file), task=rust_task(), trajectory=whole)
+        agent_context(tmp_path, FakeModel(say=by_file), task=rust_task(), trajectory=whole)
     )
     (repository / "Cargo.toml").write_text(ROOT_TOML)
     (repository / "crates/sub/Cargo.toml").write_text(SUB_TOML)
     rest = Memory(whole.steps[:kept])
     model = FakeModel(say=by_file)
     ended = await create_file_iterate({"at_once": 1}).attempt(
-        assignment(tmp_path, model, task=rust_task(), trajectory=rest)
+        agent_context(tmp_path, model, task=rust_task(), trajectory=rest)
     )
     assert ended == expected
     assert len(model.requests) == 4 - sum(step["kind"] == "reply" for step in rest.earlier)
@@ -183,7 +187,7 @@ async def test_a_file_that_is_too_large_is_left_out_of_file_iterate(tmp_path: Pa
     """The others are asked about, and the outcome is still a submission."""
     (repository / "src/large.rs").write_text("fn f() {}\n" * 5000)
     ended = await create_file_iterate({}).attempt(
-        assignment(tmp_path, FakeModel(say=by_file, window=8000), task=rust_task())
+        agent_context(tmp_path, FakeModel(say=by_file, window=8000), task=rust_task())
     )
     assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 4)
     assert "src/large.rs: impossible" in ended.detail
@@ -193,7 +197,7 @@ async def test_limits_keep_what_was_merged(tmp_path: Path, repository: Path) -> 
     """An attempt that reaches its limit between two merges hands in the first."""
     limits = EpisodeLimits(turns=3)
     ended = await create_file_iterate({"at_once": 1}).attempt(
-        assignment(tmp_path, FakeModel(say=by_file), task=rust_task(), limits=limits)
+        agent_context(tmp_path, FakeModel(say=by_file), task=rust_task(), limits=limits)
     )
     assert (ended.outcome, ended.detail, ended.turns) == (Outcome.LIMIT, "3 turns", 3)
     assert (repository / "Cargo.toml").read_text().startswith("merged")
@@ -205,7 +209,7 @@ async def test_other_tasks_are_refused(tmp_path: Path, create: Callable[..., obj
     """A task that asks for no dependencies is reported so, by the agent's fault and not the model's."""
     agent = create({})
     with pytest.raises(TaskError, match="use another agent"):
-        await agent.attempt(assignment(tmp_path, FakeModel([])))  # type: ignore[attr-defined]
+        await agent.attempt(agent_context(tmp_path, FakeModel([])))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("create", [create_all_in_one, create_imports_only, create_file_iterate])
@@ -251,7 +255,7 @@ async def test_published_prompts_are_asked_instead(tmp_path: Path, repository: P
     """Templates are filled with structure, sources and build files; replies in their form are read."""
     model = FakeModel([says("crates/sub/Cargo.toml\n```\nnew = 1\n```\n")])
     agent = create_imports_only({"prompts": published})
-    await agent.attempt(assignment(tmp_path, model, task=rust_task()))
+    await agent.attempt(agent_context(tmp_path, model, task=rust_task()))
     system, question = model.requests[0].messages
     assert system.content == "You are a senior expert in rust"
     assert question.content.startswith("INSTRUCTION\n./\n")
@@ -275,7 +279,7 @@ async def test_published_prompts_are_merged(tmp_path: Path, repository: Path, pu
         return says(f"Cargo.toml\n```\n[package]\n{added}\n```\n")
 
     agent = create_file_iterate({"prompts": published})
-    await agent.attempt(assignment(tmp_path, FakeModel(say=say), task=rust_task()))
+    await agent.attempt(agent_context(tmp_path, FakeModel(say=say), task=rust_task()))
     (merging,) = [text for text in seen if text.startswith("MERGING")]
     assert merging.count("added") == 1
     assert (repository / "Cargo.toml").read_text() == "merged\n"

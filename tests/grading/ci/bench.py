@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from groundup.environments.local import LocalBuilder, create
-from groundup.grading.bench import Bench
 from groundup.grading.ci.job import run_job
 from groundup.grading.ci.records import JobRequest, JobResult
+from groundup.grading.context import GradingContext
 from groundup.sandbox.bubblewrap import BubblewrapProvider
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
@@ -21,16 +21,16 @@ WORKFLOW = ".github/workflows/ci.yml"
 
 
 @asynccontextmanager
-async def bench(
+async def context(
     folder: Path, cache: Path | None = None, provider: SandboxProvider | None = None
-) -> AsyncIterator[Bench]:
+) -> AsyncIterator[GradingContext]:
     """Yield a bench below *folder*."""
     async with provider or BubblewrapProvider() as opened:
         builder: LocalBuilder = create(Settings(cache_dir=cache or folder / "cache"), opened)
         scratch = folder / "scratch"
         scratch.mkdir()
         try:
-            yield Bench(provider=opened, builder=builder, scratch=scratch)
+            yield GradingContext(provider=opened, builder=builder, scratch=scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -56,7 +56,7 @@ async def run(
     tree = repository(folder / "repository", workflow, files)
     request = JobRequest(tree=tree, repository="app", workflow=WORKFLOW, job="test", matrix=dict(matrix or {}))
     request = request.but(limits=request.limits.but(wall_clock_s=timeout_s))
-    async with bench(folder, provider=provider) as tools:
+    async with context(folder, provider=provider) as tools:
         return await run_job(request, tools)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.check import Check
 from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.false_forms import suite_of
@@ -77,10 +77,12 @@ class ScriptedLibrary:
     ) -> Integrity:
         """Run all tests, and check those that passed."""
         library = LibraryUnderTest(self.submission, self.original, HIDDEN, NO_ENVIRONMENT)
-        bench = Bench(provider=cast(Any, self.provider), builder=cast(Any, None), scratch=self.folder / "scratch")
-        true = await run_to_the_end(library, bench)
+        context = GradingContext(
+            provider=cast(Any, self.provider), builder=cast(Any, None), scratch=self.folder / "scratch"
+        )
+        true = await run_to_the_end(library, context)
         suite = suite_of(self.original, HIDDEN.protected, self.expected)
-        return await Check(library, bench, suite, record, true, self.expected).integrity(deep=deep)
+        return await Check(library, context, suite, record, true, self.expected).integrity(deep=deep)
 
     def _answered(self, spec: SandboxSpec, command: Command) -> CommandResult:
         assert command.stdin is not None

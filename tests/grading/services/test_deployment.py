@@ -1,4 +1,4 @@
-"""When a service is started, and what its clock and its turn have to do with each other."""
+"""When a service is started, and what its clock and its slot have to do with each other."""
 
 import asyncio
 import itertools
@@ -11,7 +11,7 @@ import pytest
 
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import JavaToolchain
-from groundup.grading.bench import Bench, Turns
+from groundup.grading.context import GradingContext, Slots
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.records import Lifecycle
@@ -28,20 +28,20 @@ NEEDS = JavaToolchain(java="17", maven="3", mounts=(), path=())
 
 @asynccontextmanager
 async def deployment_in(
-    folder: Path, turns: Turns, lifecycle: Lifecycle, *lent: object
+    folder: Path, slots: Slots, lifecycle: Lifecycle, *lent: object
 ) -> AsyncIterator[tuple[ServicePod, FakeProvider]]:
     """Yield a service that nothing has started yet, and the provider that says what was opened for it."""
     (folder / "submission").mkdir()
     (folder / "scratch").mkdir()
     async with FakeProvider() as provider:
-        bench = Bench(
+        context = GradingContext(
             provider=cast(SandboxProvider, provider),
             builder=cast(EnvironmentBuilder, None),  # nothing is built
             scratch=folder / "scratch",
-            turns=turns,
+            slots=slots,
             lent=[cast(RegistryGateway, gateway) for gateway in lent],
         )
-        async with deployed(folder / "submission", START, PORT, NEEDS, lifecycle, bench) as deployment:
+        async with deployed(folder / "submission", START, PORT, NEEDS, lifecycle, context) as deployment:
             yield deployment, provider
 
 
@@ -62,14 +62,14 @@ async def answering(provider: FakeProvider, after_s: float = 0, data: bytes = ht
 
 async def test_a_service_is_not_even_opened_before_its_turn(tmp_path: Path) -> None:
     """No clock of a service runs while others start: there is nothing yet that could be late."""
-    turns, free, busy = Turns(1), asyncio.Event(), asyncio.Event()
+    slots, free, busy = Slots(1), asyncio.Event(), asyncio.Event()
 
     async def others() -> None:
-        async with turns.taken():
+        async with slots.taken():
             busy.set()
             await free.wait()
 
-    async with deployment_in(tmp_path, turns, Lifecycle()) as (deployment, provider):
+    async with deployment_in(tmp_path, slots, Lifecycle()) as (deployment, provider):
         first = asyncio.create_task(others())
         await busy.wait()
         starting = asyncio.create_task(deployment.until_ready())
@@ -85,21 +85,21 @@ async def test_a_service_is_not_even_opened_before_its_turn(tmp_path: Path) -> N
 
 
 async def test_others_start_when_it_is_ready(tmp_path: Path) -> None:
-    """A service that runs keeps no turn."""
-    turns = Turns(1)
+    """A service that runs keeps no slot."""
+    slots = Slots(1)
     async with (
-        deployment_in(tmp_path, turns, Lifecycle()) as (deployment, provider),
+        deployment_in(tmp_path, slots, Lifecycle()) as (deployment, provider),
         answering(provider),
     ):
         assert (await deployment.until_ready()).in_time
         async with asyncio.timeout(patient(30)), asyncio.TaskGroup() as group:
-            group.create_task(_take(turns))
+            group.create_task(_take(slots))
 
 
 async def test_a_first_page_that_takes_long_is_an_answer(tmp_path: Path) -> None:
     """Who asks anew each time that an answer takes longer than usual never gets one."""
     async with (
-        deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
+        deployment_in(tmp_path, Slots(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
         answering(provider, after_s=2.5),
         asyncio.timeout(patient(60)),
     ):
@@ -110,7 +110,7 @@ async def test_headers_without_an_end_are_not_waited_for(tmp_path: Path) -> None
     """What answers so never becomes HTTP, and would be asked until patience ran out."""
     endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10_000
     async with (
-        deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
+        deployment_in(tmp_path, Slots(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
         answering(provider, data=endless),
         asyncio.timeout(patient(60)),
     ):
@@ -120,7 +120,7 @@ async def test_headers_without_an_end_are_not_waited_for(tmp_path: Path) -> None
 
 async def test_others_start_when_it_is_late(tmp_path: Path) -> None:
     """A service that cannot be in time any more keeps no one waiting, and is still found when it answers."""
-    turns = Turns(1)
+    slots = Slots(1)
     lifecycle = Lifecycle(ready_s=0.01, late_s=60)
     started = asyncio.Event()
 
@@ -128,11 +128,11 @@ async def test_others_start_when_it_is_late(tmp_path: Path) -> None:
         started.set()
         return answer()
 
-    async with deployment_in(tmp_path, turns, lifecycle) as (deployment, provider):
+    async with deployment_in(tmp_path, slots, lifecycle) as (deployment, provider):
         provider.script = script
         starting = asyncio.create_task(deployment.until_ready())
-        await started.wait()  # it has got its turn
-        await _take(turns)
+        await started.wait()  # it has got its slot
+        await _take(slots)
         async with answering(provider):
             readiness = await starting
     assert readiness.answered_s is not None
@@ -140,27 +140,27 @@ async def test_others_start_when_it_is_late(tmp_path: Path) -> None:
 
 
 async def test_others_start_when_it_merely_waits(tmp_path: Path) -> None:
-    """A service that sleeps before it listens gives its turn away, and is in time when it answers."""
-    turns = Turns(1)
+    """A service that sleeps before it listens gives its slot away, and is in time when it answers."""
+    slots = Slots(1)
     started, moments = asyncio.Event(), itertools.count(0.0, 0.7)
 
     def script(spec: SandboxSpec, command: Command) -> CommandResult:
         started.set()
         return answer()
 
-    async with deployment_in(tmp_path, turns, Lifecycle(ready_s=10_000, answer_s=1000)) as (deployment, provider):
+    async with deployment_in(tmp_path, slots, Lifecycle(ready_s=10_000, answer_s=1000)) as (deployment, provider):
         provider.script = script
         provider.read = lambda: Reading(next(moments), idle_s=0.0, own_s=0.0)
         starting = asyncio.create_task(deployment.until_ready())
-        await started.wait()  # it has got its turn
-        await _take(turns)
+        await started.wait()  # it has got its slot
+        await _take(slots)
         async with answering(provider):
             readiness = await starting
     assert readiness.in_time
 
 
-async def _take(turns: Turns) -> None:
-    async with turns.taken():
+async def _take(slots: Slots) -> None:
+    async with slots.taken():
         pass
 
 
@@ -193,7 +193,7 @@ async def test_a_script_that_installs_has_the_time_of_installing_for_it(
     def script(spec: SandboxSpec, command: Command) -> CommandResult:
         return answer()
 
-    async with deployment_in(tmp_path, Turns(1), lifecycle, index) as (deployment, provider):
+    async with deployment_in(tmp_path, Slots(1), lifecycle, index) as (deployment, provider):
         provider.script = script
         provider.read = lambda: Reading(index.now_s)
         starting = asyncio.create_task(deployment.until_ready())
@@ -220,7 +220,7 @@ async def test_a_service_is_not_late_for_answers_that_it_is_owed(tmp_path: Path)
             long_after.set()
         return Reading(now_s)
 
-    async with deployment_in(tmp_path, Turns(1), Lifecycle(ready_s=15, late_s=0)) as (deployment, provider):
+    async with deployment_in(tmp_path, Slots(1), Lifecycle(ready_s=15, late_s=0)) as (deployment, provider):
         provider.script, provider.read = script, read
         starting = asyncio.create_task(deployment.until_ready())
         await long_after.wait()
@@ -235,7 +235,7 @@ async def test_a_service_that_died_is_no_matter_of_time(tmp_path: Path) -> None:
     def script(spec: SandboxSpec, command: Command) -> CommandResult:
         return answer(stdout=b"2") if command.argv[0] == "sh" else answer(1)
 
-    async with deployment_in(tmp_path, Turns(1), Lifecycle()) as (deployment, provider):
+    async with deployment_in(tmp_path, Slots(1), Lifecycle()) as (deployment, provider):
         provider.script = script
         readiness = await deployment.until_ready()
     assert (readiness.died, readiness.ended) == (True, 1)

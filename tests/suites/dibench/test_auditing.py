@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import cast
 
 from groundup.domain.tasks import Task
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.suites.dibench.auditing import DependencyAuditor
 from groundup.suites.dibench.dataset import read_dataset
 from tests.suites.dibench.executed import PYTHON, write_tiny
@@ -20,7 +20,7 @@ async def test_lines_that_name_what_was_masked_are_answers_within_reach(tmp_path
 
     found = [
         await auditor.answers(
-            Task(id=name, suite="dibench", instruction=None, data_version="own"), cast(Bench, None)
+            Task(id=name, suite="dibench", instruction=None, data_version="own"), cast(GradingContext, None)
         )
         for name in ("a", "b")
     ]

@@ -22,7 +22,7 @@ from groundup.environments.requests import (
     PythonEnvironment,
     PythonRequest,
 )
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.suites.base import Graded
@@ -166,13 +166,13 @@ class Laboratory:
     ) -> Graded:
         """Grade as published; pip fetches nothing unless the test says so."""
         grader = NL2RepoOfficialGrader({"calc": published.recipe}, {}, installs)
-        return await grader.grade(published.task, submission, self.bench(published, timeout_s))
+        return await grader.grade(published.task, submission, self.context(published, timeout_s))
 
     async def strict(self, published: Published, submission: Path, *, deep: bool = False) -> Graded:
         """Grade strictly. *deep*: check all tests that pass."""
         kind = NL2RepoFullGrader if deep else NL2RepoStrictGrader
         grader = kind({"calc": published.recipe})
-        return await grader.grade(published.task, submission, self.bench(published))
+        return await grader.grade(published.task, submission, self.context(published))
 
     def submission(self, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:
         """Write a submission of *files* and symbolic *links*."""
@@ -181,7 +181,7 @@ class Laboratory:
             (root / name).symlink_to(target)
         return root
 
-    def bench(self, published: Published, timeout_s: float | None = None) -> Bench:
+    def context(self, published: Published, timeout_s: float | None = None) -> GradingContext:
         """Return tools around a new folder, with the original of *published*."""
         original = self.folder / "original"
         if not original.exists():
@@ -190,7 +190,7 @@ class Laboratory:
         remove_tree(scratch)
         scratch.mkdir()
         builder = ImageBuilder(self.environment, original)
-        return Bench(provider=self.provider, builder=builder, scratch=scratch, timeout_s=timeout_s)
+        return GradingContext(provider=self.provider, builder=builder, scratch=scratch, timeout_s=timeout_s)
 
 
 def rate(graded: Graded) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import FalseRecord
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.suites.nl2repobench.freezing import count_lines, freeze, quiet_s
@@ -32,11 +32,11 @@ def test_now_and_then():
 """
 
 
-def _bench(trial: Trial, files: dict[str, str]) -> Bench:
+def _context(trial: Trial, files: dict[str, str]) -> GradingContext:
     write_tree(trial.folder / "original", files)
     scratch = trial.folder / "scratch"
     scratch.mkdir()
-    return Bench(provider=trial.provider, builder=HostBuilder(trial.folder), scratch=scratch)
+    return GradingContext(provider=trial.provider, builder=HostBuilder(trial.folder), scratch=scratch)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_neighbours_do_not_lengthen_the_limits_of_a_recipe(
 
 async def test_what_passes_every_time_is_expected(trial: Trial) -> None:
     """A draft of the tiny library freezes to the ids of all its tests, with what was measured beside them."""
-    frozen = await freeze(DRAFT, _bench(trial, ORIGINAL), runs=2)
+    frozen = await freeze(DRAFT, _context(trial, ORIGINAL), runs=2)
 
     assert frozen.expected == EXPECTED
     assert frozen.excluded == ()
@@ -70,7 +70,7 @@ async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> Non
     """Skips and expected failures explain themselves; other failures need a reason that a person gave."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
     draft = DRAFT.but(reasons={"*::test_online": Why.NETWORK, "*now_and_then": Why.FLAKY})
-    frozen = await freeze(draft, _bench(trial, odd), runs=1)
+    frozen = await freeze(draft, _context(trial, odd), runs=1)
 
     assert {excluded.id.partition("::")[2]: excluded.why for excluded in frozen.excluded} == {
         "test_skipped": Why.SKIPPED,
@@ -85,7 +85,7 @@ async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) ->
     """A person saw it fail; that it passes three times on this machine proves nothing."""
     flaky = min(EXPECTED)
     draft = DRAFT.but(reasons={str(flaky): Why.FLAKY})
-    frozen = await freeze(draft, _bench(trial, ORIGINAL), runs=1)
+    frozen = await freeze(draft, _context(trial, ORIGINAL), runs=1)
 
     assert frozen.expected == EXPECTED - {flaky}
     assert [(one.id, one.why) for one in frozen.excluded] == [(str(flaky), Why.FLAKY)]
@@ -104,7 +104,7 @@ class Rude:
     def __add__(self, other): raise KeyboardInterrupt
 """
     files = {**ORIGINAL, "tests/test_a.py": interrupts}
-    frozen = await freeze(DRAFT, _bench(trial, files), runs=1)
+    frozen = await freeze(DRAFT, _context(trial, files), runs=1)
 
     assert frozen.expected > EXPECTED
     assert frozen.twin == FalseRecord(runs=3)
@@ -115,7 +115,7 @@ async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> No
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
 
     with pytest.raises(TaskError, match=r"does not pass with the original itself.*\[reasons\]"):
-        await freeze(DRAFT, _bench(trial, odd), runs=1)
+        await freeze(DRAFT, _context(trial, odd), runs=1)
 
 
 async def test_an_original_that_cannot_be_imported_stops_the_freezing(trial: Trial) -> None:
@@ -123,7 +123,7 @@ async def test_an_original_that_cannot_be_imported_stops_the_freezing(trial: Tri
     broken = {**ORIGINAL, "calc/__init__.py": "import missing_dependency\n"}
 
     with pytest.raises(TaskError, match="missing_dependency"):
-        await freeze(DRAFT, _bench(trial, broken), runs=1)
+        await freeze(DRAFT, _context(trial, broken), runs=1)
 
 
 async def test_an_environment_that_holds_the_library_stops_the_freezing(trial: Trial) -> None:
@@ -131,7 +131,7 @@ async def test_an_environment_that_holds_the_library_stops_the_freezing(trial: T
     generous = {**ORIGINAL, "tests/test_free.py": "def test_free(): pass\n"}
 
     with pytest.raises(TaskError, match="an empty submission passes 1 test"):
-        await freeze(DRAFT, _bench(trial, generous), runs=1)
+        await freeze(DRAFT, _context(trial, generous), runs=1)
 
 
 async def test_a_few_tests_that_need_no_library_are_left_out(trial: Trial) -> None:
@@ -139,7 +139,7 @@ async def test_a_few_tests_that_need_no_library_are_left_out(trial: Trial) -> No
     many = "from calc import add\nimport pytest\n"
     many += "@pytest.mark.parametrize('n', range(20))\ndef test_many(n): add(n, 1)\n"
     mixed = {**ORIGINAL, "tests/test_many.py": many, "tests/test_free.py": "def test_free(): pass\n"}
-    frozen = await freeze(DRAFT, _bench(trial, mixed), runs=1)
+    frozen = await freeze(DRAFT, _context(trial, mixed), runs=1)
 
     assert {(one.id, one.why) for one in frozen.excluded} == {
         ("tests/test_free.py::test_free", Why.WITHOUT_LIBRARY)
@@ -151,7 +151,7 @@ async def test_a_reason_for_all_others_is_asked_last(trial: Trial) -> None:
     """`*` explains what fails and shows no reason, and never a skip, nor what another pattern names."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
     reasons = {"*": Why.VERSIONS, "*::test_online": Why.NETWORK}
-    frozen = await freeze(DRAFT.but(reasons=reasons), _bench(trial, odd), runs=1)
+    frozen = await freeze(DRAFT.but(reasons=reasons), _context(trial, odd), runs=1)
 
     assert {excluded.id.partition("::")[2]: excluded.why for excluded in frozen.excluded} == {
         "test_skipped": Why.SKIPPED,

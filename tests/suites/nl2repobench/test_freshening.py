@@ -33,7 +33,7 @@ PUBLISHED = Published(
 @pytest.mark.end_to_end
 async def test_one_who_knows_the_suite_by_heart_is_noted(laboratory: Laboratory, tmp_path: Path) -> None:
     """Both pass everything as published; with other inputs a table of answers passes nothing."""
-    made = await made_fresh(PUBLISHED.recipe, laboratory.bench(PUBLISHED), "7")
+    made = await made_fresh(PUBLISHED.recipe, laboratory.context(PUBLISHED), "7")
     assert len(made.tests) >= 8
 
     (tmp_path / "calc.fresh.json").write_text(fresh_text(made))
@@ -42,7 +42,7 @@ async def test_one_who_knows_the_suite_by_heart_is_noted(laboratory: Laboratory,
     found = {}
     for name, text in (("honest", HONEST), ("wrong", WRONG), ("by heart", BY_HEART)):
         submission = laboratory.submission({"calc/__init__.py": text})
-        found[name] = (await grader.grade(PUBLISHED.task, submission, laboratory.bench(PUBLISHED))).verdict
+        found[name] = (await grader.grade(PUBLISHED.task, submission, laboratory.context(PUBLISHED))).verdict
         remove_tree(submission)
     shares = {name: (one.score, one.scores["on_fresh_inputs"].value) for name, one in found.items()}
 

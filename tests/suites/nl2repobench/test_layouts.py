@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groundup.environments.requests import PythonRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, Extensions, HiddenTests, LibraryUnderTest
@@ -181,8 +181,8 @@ async def passed(trial: Trial, files: Mapping[str, str], original: Path, tests: 
     scratch.mkdir(exist_ok=True)
     builder = HostBuilder(trial.folder)
     environment = await builder.python(PythonRequest(python="3.11"))
-    bench = Bench(provider=trial.provider, builder=builder, scratch=scratch)
-    done: Execution = await run_hidden_tests(LibraryUnderTest(submission, original, tests, environment), bench)
+    context = GradingContext(provider=trial.provider, builder=builder, scratch=scratch)
+    done: Execution = await run_hidden_tests(LibraryUnderTest(submission, original, tests, environment), context)
     decision = decide(frozenset(done.report.results), tests, done.report, done.result)
     names = {
         key.id.rpartition("::")[2].partition("[")[0]

@@ -217,9 +217,9 @@ async def test_grading_changes_neither_the_submission_nor_the_layer(laboratory: 
 async def test_the_environment_is_not_copied_where_guests_cannot_write_it(laboratory: Laboratory) -> None:
     """A submit does not wait until thousands of files are copied, only until they have a second name."""
     published = _published(Shelled(commands=(PIP, PYTEST), exit_codes="", passed=0, said={}))
-    bench = laboratory.bench(published)
-    environment = await bench.builder.python(environment_request(published.recipe))
-    spec = published_spec(bench.scratch, published.recipe, 2, environment, bench)
+    context = laboratory.context(published)
+    environment = await context.builder.python(environment_request(published.recipe))
+    spec = published_spec(context.scratch, published.recipe, 2, environment, context)
 
     (writable,) = (mount.source for mount in spec.mounts if mount.writable)
     shared = (writable / "bin/pip").samefile(laboratory.environment / "bin/pip")

@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.local import LocalBuilder
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.suite import create
@@ -32,10 +32,10 @@ async def _grade(name: str, kind: Literal["oracle", "nop"], trial: Trial, builde
     scratch, submission = trial.folder / "scratch", trial.folder / kind
     scratch.mkdir(exist_ok=True)
     submission.mkdir()
-    bench = Bench(provider=trial.provider, builder=builder, scratch=scratch)
+    context = GradingContext(provider=trial.provider, builder=builder, scratch=scratch)
     try:
-        await suite.reference(task, kind, submission, bench)
-        return await suite.graders()["strict"].grade(task, submission, bench)
+        await suite.reference(task, kind, submission, context)
+        return await suite.graders()["strict"].grade(task, submission, context)
     except InfrastructureError as error:
         lack("environments of recipes", f"none for {name}: {error}")
 

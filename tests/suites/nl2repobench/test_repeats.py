@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.repeats import Repeats
-from groundup.episodes.equipment import Equipment
+from groundup.episodes.backends import Backends
 from groundup.suites.nl2repobench.fresh import FreshInputs
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from tests.episodes.theatre import Theatre, an_episode
@@ -53,7 +53,7 @@ async def _processes(story: Story, folder: Path, *, timed: bool = False) -> tupl
         theatre.grading(an_episode()),
         task=TASK,
         grader=NL2RepoStrictGrader({"calc": recipe}, lambda task: fresh),
-        equipment=Equipment(library.provider, HostBuilder(library.folder)),
+        backends=Backends(library.provider, HostBuilder(library.folder)),
     )
     graded = await grading.grade(library.submission, theatre.scratch)
     return len(library.runs), bool(graded.verdict.facts.get("graded_twice"))

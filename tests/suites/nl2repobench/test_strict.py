@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, SandboxError, TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
 from groundup.suites.nl2repobench.maker.stubs import stubbed
@@ -180,10 +180,10 @@ async def test_an_infrastructure_failure_is_raised(tmp_path: Path) -> None:
     """When the machine is at fault there is no verdict, and so no zero; what was laid out is removed."""
     submission = write_tree(tmp_path / "submission", ORIGINAL)
     scratch = tmp_path / "scratch"
-    bench = Bench(provider=BrokenProvider(), builder=HostBuilder(tmp_path), scratch=scratch)  # type: ignore[arg-type]  # no more of the protocol is reached
+    context = GradingContext(provider=BrokenProvider(), builder=HostBuilder(tmp_path), scratch=scratch)  # type: ignore[arg-type]  # no more of the protocol is reached
 
     with pytest.raises(InfrastructureError):
-        await NL2RepoStrictGrader({"calc": RECIPE}).grade(TASK, submission, bench)
+        await NL2RepoStrictGrader({"calc": RECIPE}).grade(TASK, submission, context)
     assert not list(scratch.iterdir())
 
 

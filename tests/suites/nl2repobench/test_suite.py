@@ -11,7 +11,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.environments.at_hand import python_at_hand
 from groundup.episodes.loading import find_grader
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.listing import categories
@@ -68,14 +68,14 @@ async def test_a_task_without_a_recipe_says_how_to_get_one(tmp_path: Path, grade
     suite = Nl2RepoBench({}, SPECIFIED)
     task = suite.tasks()[0]
     judge = suite.graders()[grader]
-    bench = Bench(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
+    context = GradingContext(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
 
     assert judge.identity(task)["recipe"] is None
     assert judge.reservation_mb(task) == 2048
     with pytest.raises(TaskError, match="groundup recipe build calc"):
-        await judge.grade(task, tmp_path, bench)
+        await judge.grade(task, tmp_path, context)
     with pytest.raises(TaskError, match="groundup recipe build calc"):
-        await suite.reference(task, "oracle", tmp_path, bench)
+        await suite.reference(task, "oracle", tmp_path, context)
 
 
 def test_a_task_holds_nothing_of_its_oracle() -> None:
@@ -121,8 +121,8 @@ async def test_references_are_the_original_and_nothing(tmp_path: Path, kind: str
     suite = Nl2RepoBench({"calc": RECIPE})
     destination = write_tree(tmp_path / "submission", {})
     # Writing a reference opens no sandbox.
-    bench = Bench(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
-    await suite.reference(suite.tasks()[0], "oracle" if kind == "oracle" else "nop", destination, bench)
+    context = GradingContext(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
+    await suite.reference(suite.tasks()[0], "oracle" if kind == "oracle" else "nop", destination, context)
 
     assert tree_digest(destination).files == files
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundup.domain.tasks import Task
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import Distribution, FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
@@ -77,11 +77,11 @@ class Trial:
             (submission / name).symlink_to(target)
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
-        bench = Bench(
+        context = GradingContext(
             provider=self.provider, builder=HostBuilder(self.folder), scratch=scratch, timeout_s=timeout_s
         )
         grader = (NL2RepoFullGrader if deep else NL2RepoStrictGrader)({"calc": self.recipe})
-        graded = await grader.grade(TASK, submission, bench)
+        graded = await grader.grade(TASK, submission, context)
         assert not list(scratch.iterdir()), "what was laid out for grading is removed"
         return graded
 

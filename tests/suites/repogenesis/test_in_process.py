@@ -6,7 +6,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.in_process import imported_packages, named_tests
@@ -53,9 +53,9 @@ def in_process(folder: Path, record: str = RECORD) -> ServiceProblem:
 async def _verdict(trial: Trial, submission: Path, problem: ServiceProblem) -> Graded:
     scratch = trial.folder / "scratch"
     scratch.mkdir()
-    bench = Bench(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
+    context = GradingContext(provider=trial.provider, builder=ServiceBuilder(trial.folder), scratch=scratch)
     try:
-        return await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, bench)
+        return await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, context)
     finally:
         remove_tree(scratch)
 

@@ -10,7 +10,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Status
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import find_jdk, find_maven
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache
 from groundup.registries.maven.client import MavenClient, maven_settings
@@ -30,7 +30,7 @@ JUNIT = "org/junit/jupiter/junit-jupiter-api/5.10.1/junit-jupiter-api-5.10.1.jar
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def context(tmp_path: Path) -> AsyncIterator[GradingContext]:
     """A place to grade; skips where there is no JDK, no Maven, no repository or no sandbox."""
     variables = environment()
     try:
@@ -48,17 +48,19 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     settings = Settings(cache_dir=tmp_path / "cache")
     async with real_sandboxes(settings, tmp_path / "try") as provider:
         (tmp_path / "scratch").mkdir()
-        yield Bench(provider=provider, builder=LocalBuilder(settings, provider), scratch=tmp_path / "scratch")
+        yield GradingContext(
+            provider=provider, builder=LocalBuilder(settings, provider), scratch=tmp_path / "scratch"
+        )
 
 
-async def graded(files: dict[str, str], bench: Bench, tmp_path: Path) -> Graded:
+async def graded(files: dict[str, str], context: GradingContext, tmp_path: Path) -> Graded:
     """Return what strict grading says of a submission of *files*."""
-    number = len(list(bench.scratch.iterdir()))
-    scratch = bench.scratch / str(number)
+    number = len(list(context.scratch.iterdir()))
+    scratch = context.scratch / str(number)
     scratch.mkdir()
     submission = write_tree(tmp_path / f"submission-{number}", files)
     grader = RepoGenesisStrictGrader({"notes": java_problem(tmp_path / "data")}, LIFECYCLE)
-    own = Bench(provider=bench.provider, builder=bench.builder, scratch=scratch)
+    own = GradingContext(provider=context.provider, builder=context.builder, scratch=scratch)
     return await grader.grade(TASK, submission, own)
 
 
@@ -70,30 +72,32 @@ def shares(result: Graded) -> dict[str, float | None]:
 
 
 @pytest.mark.timeout(900)  # what Maven needs is fetched over the network, file by file
-async def test_an_honest_service_gets_all_and_others_what_they_deserve(bench: Bench, tmp_path: Path) -> None:
+async def test_an_honest_service_gets_all_and_others_what_they_deserve(
+    context: GradingContext, tmp_path: Path
+) -> None:
     """The score is what passed; one that does not compile gets 0 with the reason, and who forges is tampered."""
-    honest = await graded(SOLUTION, bench, tmp_path)
+    honest = await graded(SOLUTION, context, tmp_path)
     assert set(shares(honest).values()) == {1.0}, honest.verdict.reasons
     assert {test.outcome for test in honest.tests} == {"passed"}
     assert (honest.verdict.facts["integrity"], honest.verdict.facts["signs"]) == ("clean", "none")
 
-    forgetful = await graded(FORGETFUL, bench, tmp_path)
+    forgetful = await graded(FORGETFUL, context, tmp_path)
     assert shares(forgetful)["score"] == 0.5
     assert forgetful.verdict.facts["integrity"] == "clean"
     assert "expected: <hi> but was: <no such note>" in {test.id: test.message for test in forgetful.tests}[LOST]
 
-    broken = await graded(BROKEN, bench, tmp_path)
+    broken = await graded(BROKEN, context, tmp_path)
     assert (shares(broken)["score"], shares(broken)["installed"]) == (0.0, 0.0)
     assert "App.java" in broken.verdict.reasons[0].message
     assert "integrity" not in broken.verdict.facts
 
     hiding = {**FORGER, "src/main/java/tests/java.java": "package tests;\npublic class java { }\n"}
     for files in (FORGER, hiding):
-        forged = await graded(files, bench, tmp_path)
+        forged = await graded(files, context, tmp_path)
         assert (forged.verdict.status, forged.verdict.score) == (Status.TAMPERED, None)
         assert forged.verdict.facts["integrity"] == "tampered"
         assert "results are being forged" in str(forged.verdict.facts["integrity_why"])
         assert {test.outcome for test in forged.tests} == {"error"}
 
-    empty = await graded({"README.md": "nothing"}, bench, tmp_path)
+    empty = await graded({"README.md": "nothing"}, context, tmp_path)
     assert set(shares(empty).values()) == {0.0}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Stage
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sandbox.fake import FakeProvider
 from groundup.suites.repogenesis.data import java_lifecycle, lifecycle
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
@@ -25,8 +25,8 @@ class OwnTest {
 def scripts(tmp_path: Path, files: dict[str, str]) -> JavaScripts:
     """Return the scripts over a submission of *files*."""
     submission = write_tree(tmp_path / "submission", files)
-    bench = Bench(provider=FakeProvider(), builder=HostBuilder(tmp_path), scratch=tmp_path)
-    return JavaScripts(submission, java_problem(tmp_path / "data"), b"", java_lifecycle(), bench)
+    context = GradingContext(provider=FakeProvider(), builder=HostBuilder(tmp_path), scratch=tmp_path)
+    return JavaScripts(submission, java_problem(tmp_path / "data"), b"", java_lifecycle(), context)
 
 
 def test_own_tests_count_beside_hidden_ones(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.environments.local import create as create_builder
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.runs.plan import make_plan
 from groundup.sandbox.fake import create as create_sandbox
 from groundup.settings import Settings
@@ -41,9 +41,9 @@ async def test_sources_are_compared_with_the_specification(suite: RepoGenesis, t
     )
     settings = Settings(cache_dir=tmp_path / "cache")
     provider = create_sandbox(settings)
-    bench = Bench(provider, create_builder(settings, provider), tmp_path / "scratch")
+    context = GradingContext(provider, create_builder(settings, provider), tmp_path / "scratch")
     task = next(task for task in suite.tasks() if task.id == "greeter")
-    graded = await suite.graders()["static"].grade(task, submission, bench)
+    graded = await suite.graders()["static"].grade(task, submission, context)
     score = graded.verdict.score
     assert score is not None
     assert (score.numerator, score.denominator) == (1, 2)

@@ -8,7 +8,7 @@ from typing_extensions import override
 from groundup.domain.errors import SubmissionError
 from groundup.domain.tasks import Task
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded, Grader
@@ -238,8 +238,8 @@ class Trial:
         submission = write_tree(self.folder / f"submission-{number}", files)
         scratch = self.folder / f"scratch-{number}"
         scratch.mkdir()
-        bench = Bench(provider=self.provider, builder=ServiceBuilder(self.folder), scratch=scratch)
-        return await grader.grade(TASK, submission, bench)
+        context = GradingContext(provider=self.provider, builder=ServiceBuilder(self.folder), scratch=scratch)
+        return await grader.grade(TASK, submission, context)
 
 
 TASK = Task(id="notes", suite="repogenesis", instruction=README, data_version="own")

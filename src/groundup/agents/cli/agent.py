@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, ValidationError
 from typing_extensions import override
 
 from groundup.agents.absence import brought_along
-from groundup.agents.base import Agent, AgentResult, Assignment
+from groundup.agents.base import Agent, AgentContext, AgentResult
 from groundup.agents.cli.preset import Chosen, choose, fill
 from groundup.agents.cli.results import (
     Exchanges,
@@ -24,7 +24,7 @@ from groundup.agents.cli.results import (
     with_paid,
 )
 from groundup.agents.resuming import Clock
-from groundup.agents.workspace import HOME, Furnishing, LanguageTools, home_of, open_workspace
+from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_of, open_workspace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
@@ -102,25 +102,23 @@ class CliAgent(Agent):
         return min(self._limits(task).memory_mb, max(_LEAST_MEMORY_MB, self.preset.min_memory_mb or 0))
 
     @override
-    async def attempt(self, assignment: Assignment) -> AgentResult:
+    async def attempt(self, context: AgentContext) -> AgentResult:
         """Run the program to its end or its limits."""
-        exchanges = Exchanges(assignment)
-        paid, limit = exchanges.paid, assignment.limits.cost_usd
+        exchanges = Exchanges(context)
+        paid, limit = exchanges.paid, context.limits.cost_usd
         if limit is not None and (paid.cost_usd or 0.0) >= limit:  # by tries that were interrupted
             return with_paid(
                 paid, AgentResult(outcome=Outcome.BUDGET, detail=f"the attempt's budget of ${limit:g} is spent")
             )
         left_s = exchanges.clock.left_s
         if left_s is not None and left_s <= 0:
-            detail = (
-                f"the attempt's {assignment.limits.wall_clock_s:g} s were used up by tries that were interrupted"
-            )
+            detail = f"the attempt's {context.limits.wall_clock_s:g} s were used up by tries that were interrupted"
             return with_paid(paid, AgentResult(outcome=Outcome.LIMIT, detail=detail))
-        program = await self._program(assignment.builder)
-        async with open_gateway(assignment, exchanges) as gateway:
-            result = await self._run(assignment, program, gateway, exchanges.clock)
-        for name, content in kept_files(home_of(assignment), self.preset.trajectory):
-            assignment.keep(name, content)
+        program = await self._program(context.builder)
+        async with open_gateway(context, exchanges) as gateway:
+            result = await self._run(context, program, gateway, exchanges.clock)
+        for name, content in kept_files(home_of(context), self.preset.trajectory):
+            context.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
         finished = Finished(result=result, stop=stop, last=exchanges.last)
         return with_paid(exchanges.paid, outcome_of(self.preset, finished, account))
@@ -135,12 +133,12 @@ class CliAgent(Agent):
             raise UsageError(f"{self.name} cannot be installed: {error}") from error
 
     async def _run(
-        self, assignment: Assignment, program: InstalledProgram | None, gateway: ModelGateway | None, clock: Clock
+        self, context: AgentContext, program: InstalledProgram | None, gateway: ModelGateway | None, clock: Clock
     ) -> CommandResult:
-        furnishing = Furnishing(
+        furnishing = SandboxExtras(
             mounts=program.mounts if program else (),
             path=program.path if program else (),
-            limits=self._limits(assignment.task),
+            limits=self._limits(context.task),
         )
         addresses: list[ModelAddress] = []
 
@@ -150,16 +148,16 @@ class CliAgent(Agent):
             return {}
 
         mounts = program.mounts if program else ()
-        copies = await asyncio.to_thread(brought_along, mounts, assignment.withheld)
-        async with open_workspace(assignment, furnishing, attach) as place:
+        copies = await asyncio.to_thread(brought_along, mounts, context.withheld)
+        async with open_workspace(context, furnishing, attach) as place:
             sandbox = await place.sandbox()
-            values = _values(assignment.task, place.tools, addresses[-1] if addresses else None)
+            values = _values(context.task, place.tools, addresses[-1] if addresses else None)
             values["bin"] = program.bin if program else ""
             await sandbox.write_file(_PROMPT_FILE, values["instruction"].encode())
             for name, text in self.preset.files.items():
                 await sandbox.write_file(f"{HOME}/{name}", fill(text, values).encode(), mode=0o600)
             command = self._command(values, program, clock.left_s)
-            assignment.trajectory.append(
+            context.trajectory.append(
                 "program",
                 preset=self.preset.name,
                 version=self._pinned,
@@ -169,8 +167,8 @@ class CliAgent(Agent):
             )
             clock.start()
             result = await watched(place, command, gateway)
-        assignment.keep("stdout.log", result.stdout)
-        assignment.keep("stderr.log", result.stderr)
+        context.keep("stdout.log", result.stdout)
+        context.keep("stderr.log", result.stderr)
         return result
 
     def _command(

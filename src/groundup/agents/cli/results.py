@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.agents.base import AgentResult, Assignment
+from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.preset import Preset
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import Paid, paid_for, reply_fields
@@ -33,12 +33,12 @@ _GRACE_S = 30.0
 class Exchanges:
     """Appends what goes between program and model to the trajectory, and sums up what all tries paid."""
 
-    def __init__(self, assignment: Assignment) -> None:
-        recorded = assignment.trajectory.recorded()
+    def __init__(self, context: AgentContext) -> None:
+        recorded = context.trajectory.recorded()
         self.paid = paid_for(recorded)
-        self.clock = Clock(None, assignment.limits.wall_clock_s, recorded)
+        self.clock = Clock(None, context.limits.wall_clock_s, recorded)
         self.last: Exchange | None = None
-        self._trajectory = assignment.trajectory
+        self._trajectory = context.trajectory
         self.turn = 0
 
     def record(self, exchange: Exchange) -> None:
@@ -70,20 +70,20 @@ def with_paid(paid: Paid, ended: AgentResult) -> AgentResult:
 
 
 @asynccontextmanager
-async def open_gateway(assignment: Assignment, exchanges: Exchanges) -> AsyncIterator[ModelGateway | None]:
+async def open_gateway(context: AgentContext, exchanges: Exchanges) -> AsyncIterator[ModelGateway | None]:
     """Yield the attempt's way to its model, with what earlier tries left of its money; None without a model."""
-    if assignment.model is None:
+    if context.model is None:
         yield None
         return
-    limits = assignment.limits
+    limits = context.limits
     if limits.cost_usd is not None:
         left = limits.cost_usd - (exchanges.paid.cost_usd or 0.0)
         limits = limits.but(cost_usd=left)
 
     async def before() -> None:  # when the program asks again, its last turn has done all that it does
-        await assignment.note_turn(exchanges.turn)
+        await context.note_turn(exchanges.turn)
 
-    async with ModelGateway(assignment.model, limits=limits, record=exchanges.record, before=before) as gateway:
+    async with ModelGateway(context.model, limits=limits, record=exchanges.record, before=before) as gateway:
         yield gateway
 
 

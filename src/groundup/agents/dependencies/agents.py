@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from groundup.agents.answers import put_file
 from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
-from groundup.agents.base import Agent, AgentResult, Assignment, EpisodeLimits, Seeded, read_options
+from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.dependencies.repository import MaskedRepository, read_repository, whole_files
 from groundup.agents.dependencies.wording import Messages, OwnWording, PublishedWording, read_prompts
 from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
@@ -67,19 +67,19 @@ class DependencyAgent(Agent):
         """Yield about what would be asked, each with the tokens of a usual reply."""
 
     @override
-    async def attempt(self, assignment: Assignment) -> AgentResult:
+    async def attempt(self, context: AgentContext) -> AgentResult:
         """Ask, and write the build files that come."""
-        asking = ModelQuestions(assignment, self.options.at_once)
-        repository = await asyncio.to_thread(read_repository, assignment.task, assignment.workspace)
+        asking = ModelQuestions(context, self.options.at_once)
+        repository = await asyncio.to_thread(read_repository, context.task, context.workspace)
         outcome, detail = Outcome.SUBMITTED, ""
-        answer = _Answer(assignment.workspace)
+        answer = _Answer(context.workspace)
         try:
-            await asking.within_time(self.ask(asking, repository, assignment.task, answer))
+            await asking.within_time(self.ask(asking, repository, context.task, answer))
         except Unanswerable as error:
             outcome, detail = error.outcome, str(error)
         if answer.cut_off and outcome is Outcome.SUBMITTED:
             outcome = Outcome.LIMIT
-        assignment.trajectory.append("files", written=[*answer.written], problems=[*answer.problems])
+        context.trajectory.append("files", written=[*answer.written], problems=[*answer.problems])
         return asking.ended(outcome, detail or "; ".join(answer.problems[:3]))
 
     @abstractmethod

@@ -23,12 +23,12 @@ from pydantic import JsonValue
 
 from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
-from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import only_uploads, write_stubs
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import ACT_CACHE, FOLDER_VARIABLE
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.shim import PORT
+from groundup.grading.context import GradingContext
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
 from groundup.workflows.expressions import Contexts
@@ -160,10 +160,10 @@ def act_program() -> Path:
 class ActSandbox:
     """Used as a context, for one run of act."""
 
-    def __init__(self, planned: PlannedJob, bench: Bench) -> None:
+    def __init__(self, planned: PlannedJob, context: GradingContext) -> None:
         self._planned = planned
-        self._bench = bench
-        self._folder = bench.scratch / "act"
+        self._context = context
+        self._folder = context.scratch / "act"
         self._sandbox: Sandbox | None = None
 
     async def __aenter__(self) -> Self:
@@ -191,7 +191,7 @@ class ActSandbox:
             ),
             label="act",
         )  # fmt: skip
-        self._sandbox = await self._bench.provider.open(spec)
+        self._sandbox = await self._context.provider.open(spec)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

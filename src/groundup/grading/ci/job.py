@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
-from groundup.grading.bench import Bench
 from groundup.grading.ci.act_sandbox import ActSandbox
 from groundup.grading.ci.plan import PlannedJob, Tool
 from groundup.grading.ci.records import (
@@ -25,7 +24,8 @@ from groundup.grading.ci.records import (
     UnsupportedJobError,
 )
 from groundup.grading.ci.relay import Relay
-from groundup.grading.ci.step_sandboxes import StepEquipment, StepSandboxes, prepare
+from groundup.grading.ci.step_sandboxes import StepSandboxes, StepTools, prepare
+from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import CommandResult
 from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job
@@ -189,25 +189,25 @@ def _told(results: set[str]) -> str:
     return ", ".join(sorted(results)) or "nothing of it"
 
 
-async def run_job(request: JobRequest, bench: Bench, languages: Iterable[Tool] = ()) -> JobResult:
+async def run_job(request: JobRequest, context: GradingContext, languages: Iterable[Tool] = ()) -> JobResult:
     """Run the job and return how it ended, with its evidence.
 
     *languages* are needed in any case, whatever the workflow says. Raises `UnsupportedJobError` before anything is
     run, and `InfrastructureError`.
     """
-    if bench.provider.name not in _SANDBOXES or "image" in bench.provider.identity():
+    if context.provider.name not in _SANDBOXES or "image" in context.provider.identity():
         what = f"CI jobs need this machine's programs in a sandbox: {', '.join(_SANDBOXES)}, without an image"
         raise UnsupportedJobError((Obstacle(kind="sandbox", what=what),))
     started = time.monotonic()
     planned = await asyncio.to_thread(PlannedJob, request, languages)
-    timeout_s = bench.timeout_s or request.limits.wall_clock_s
-    bench.scratch.mkdir(parents=True, exist_ok=True)
-    async with prepare(planned.tools, planned.tree, request, bench) as prepared:
-        sandboxes = StepSandboxes(request, prepared, bench, timeout_s)
+    timeout_s = context.timeout_s or request.limits.wall_clock_s
+    context.scratch.mkdir(parents=True, exist_ok=True)
+    async with prepare(planned.tools, planned.tree, request, context) as prepared:
+        sandboxes = StepSandboxes(request, prepared, context, timeout_s)
         relay = Relay(request.repository, sandboxes.open, planned.tree.hash_files)
         ready = time.monotonic()
         try:
-            async with ActSandbox(planned, bench) as act:
+            async with ActSandbox(planned, context) as act:
                 ended = await act.run(relay, timeout_s)
             ran = time.monotonic()
         finally:
@@ -231,7 +231,7 @@ def _without_lock(log: bytes) -> tuple[str, ...]:
 
 def _result(
     planned: PlannedJob,
-    prepared: StepEquipment,
+    prepared: StepTools,
     relay: Relay,
     ended: CommandResult,
     peak_memory_mb: float | None,

@@ -20,7 +20,6 @@ from groundup.environments.requests import (
     PythonRequest,
 )
 from groundup.environments.toolchains import Toolchain
-from groundup.grading.bench import Bench
 from groundup.grading.ci.actions import write_programs
 from groundup.grading.ci.plan import DEFAULT_PYTHON, MINORS, Tools, python_asked_by_file, python_minors, substitute
 from groundup.grading.ci.records import (
@@ -34,6 +33,7 @@ from groundup.grading.ci.records import (
     checkout,
 )
 from groundup.grading.ci.relay import StepPlace
+from groundup.grading.context import GradingContext
 from groundup.languages import TOOLCHAINS, RegistryKind
 from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet
@@ -193,7 +193,7 @@ _GIT = (
 
 
 @dataclass(frozen=True)
-class StepEquipment:
+class StepTools:
     """What every step's sandbox of one job gets."""
 
     builder: EnvironmentBuilder
@@ -218,14 +218,14 @@ class StepEquipment:
 
 @asynccontextmanager
 async def prepare(
-    tools: Tools, tree: RepositoryTree, request: JobRequest, bench: Bench
-) -> AsyncIterator[StepEquipment]:
+    tools: Tools, tree: RepositoryTree, request: JobRequest, context: GradingContext
+) -> AsyncIterator[StepTools]:
     """Yield what the steps need. Raises `UnsupportedJobError` for what is not on this machine."""
-    builder = bench.builder
-    pythons = await _pythons(tools, tree, bench)
+    builder = context.builder
+    pythons = await _pythons(tools, tree, context)
     toolchains = await _toolchains(tools, builder)
-    programs = bench.scratch / "programs"
-    artifacts = bench.scratch / "artifacts"
+    programs = context.scratch / "programs"
+    artifacts = context.scratch / "artifacts"
     for folder in (programs, artifacts):
         folder.mkdir()
     write_programs(programs)
@@ -235,7 +235,7 @@ async def prepare(
         reported.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
     kinds: list[RegistryKind] = ["pypi" if kind == "python" else TOOLCHAINS[kind].registry for kind in tools.kinds]
     wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
-    yield StepEquipment(
+    yield StepTools(
         builder=builder,
         pythons=pythons,
         toolchains=toolchains,
@@ -247,7 +247,7 @@ async def prepare(
     )
 
 
-async def _pythons(tools: Tools, tree: RepositoryTree, bench: Bench) -> tuple[StepPython, ...]:
+async def _pythons(tools: Tools, tree: RepositoryTree, context: GradingContext) -> tuple[StepPython, ...]:
     if "python" not in tools.kinds:
         return ()
     asked = [(one, one) for one in tools.asked.get("python", ())]
@@ -257,7 +257,7 @@ async def _pythons(tools: Tools, tree: RepositoryTree, bench: Bench) -> tuple[St
         minors = python_minors(text)
         if isinstance(minors, Obstacle):
             raise UnsupportedJobError((minors,))
-        found.append(await step_python(name, minors, bench.builder, bench.scratch))
+        found.append(await step_python(name, minors, context.builder, context.scratch))
     return tuple(found)
 
 
@@ -276,11 +276,13 @@ async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolch
 class StepSandboxes:
     """Opens a sandbox for each of act's jobs, each with a copy of the repository of its own."""
 
-    def __init__(self, request: JobRequest, prepared: StepEquipment, bench: Bench, timeout_s: float) -> None:
+    def __init__(
+        self, request: JobRequest, prepared: StepTools, context: GradingContext, timeout_s: float
+    ) -> None:
         self.peak_memory_mb: float | None = None
         self._request = request
         self._prepared = prepared
-        self._bench = bench
+        self._context = context
         self._timeout_s = timeout_s
         self._opened: list[Sandbox] = []
         self._count = 0
@@ -299,11 +301,11 @@ class StepSandboxes:
     async def _open(self) -> StepPlace:
         first = self._count == 0
         self._count += 1
-        folder = self._bench.scratch / f"steps-{self._count}"
+        folder = self._context.scratch / f"steps-{self._count}"
         await asyncio.to_thread(self._fill, folder)
         prepared = self._prepared
         spec = self._spec(folder, prepared if first else await self._another(prepared, folder))
-        sandbox = await self._stack.enter_async_context(await self._bench.provider.open(spec))
+        sandbox = await self._stack.enter_async_context(await self._context.provider.open(spec))
         self._opened.append(sandbox)
         variables = await self._attach(sandbox)
         where = checkout(self._request.repository)
@@ -319,7 +321,7 @@ class StepSandboxes:
         prepared.lent.append(lent)
         return await lent.attach(sandbox)
 
-    async def _another(self, prepared: StepEquipment, folder: Path) -> StepEquipment:
+    async def _another(self, prepared: StepTools, folder: Path) -> StepTools:
         """Interpreters that one job changed must not be another's."""
         scratch = folder / "pythons"
         scratch.mkdir()
@@ -328,7 +330,7 @@ class StepSandboxes:
             await step_python(python.asked, (minor,), prepared.builder, scratch)
             for python, minor in zip(prepared.pythons, minors, strict=True)
         ]
-        return StepEquipment(**{**prepared.__dict__, "pythons": tuple(pythons)})
+        return StepTools(**{**prepared.__dict__, "pythons": tuple(pythons)})
 
     def _fill(self, folder: Path) -> None:
         workspace = folder / "workspace"
@@ -341,7 +343,7 @@ class StepSandboxes:
         (folder / "home" / ".nvm").mkdir()
         (folder / "home" / ".nvm" / "nvm.sh").write_text("# nvm is a program here\n", encoding="utf-8")
 
-    def _spec(self, folder: Path, prepared: StepEquipment) -> SandboxSpec:
+    def _spec(self, folder: Path, prepared: StepTools) -> SandboxSpec:
         mounts = {mount.target: mount for python in prepared.pythons for mount in python.mounts}
         mounts |= {mount.target: mount for chain in prepared.toolchains for mount in chain.mounts}
         return SandboxSpec(

@@ -26,7 +26,7 @@ from groundup.environments.failures import (
 from groundup.environments.java_builder import JavaBuilder
 from groundup.environments.maven_layers import MavenSandbox, memory_options
 from groundup.environments.requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
@@ -53,17 +53,17 @@ class JavaInstalled(Record):
 
 
 async def install_java(
-    submission: Path, lifecycle: Lifecycle, bench: Bench, *, major: int = JAVA
+    submission: Path, lifecycle: Lifecycle, context: GradingContext, *, major: int = JAVA
 ) -> JavaInstalled:
-    """Resolve and compile a copy of *submission*, in a turn of the bench. Raises `InfrastructureError`."""
-    async with bench.turns.taken():
-        return await _installed(submission, lifecycle, bench, major)
+    """Resolve and compile a copy of *submission*, in a slot of the machine. Raises `InfrastructureError`."""
+    async with context.slots.taken():
+        return await _installed(submission, lifecycle, context, major)
 
 
-async def _installed(submission: Path, lifecycle: Lifecycle, bench: Bench, major: int) -> JavaInstalled:
+async def _installed(submission: Path, lifecycle: Lifecycle, context: GradingContext, major: int) -> JavaInstalled:
     began = time.monotonic()
-    builder = java_builder(bench)
-    tree = bench.scratch / "installed"
+    builder = java_builder(context)
+    tree = context.scratch / "installed"
     await asyncio.to_thread(copy_tree, submission, tree)
     files = await asyncio.to_thread(project_files, tree)
     installed = JavaInstalled(
@@ -71,7 +71,7 @@ async def _installed(submission: Path, lifecycle: Lifecycle, bench: Bench, major
     )
     if POM in files:
         try:
-            installed = await _install(installed, MavenRequest(files=files, java=major), lifecycle, bench)
+            installed = await _install(installed, MavenRequest(files=files, java=major), lifecycle, context)
         except OutOfTimeError:
             update = {
                 "outcome": InstallOutcome.TIMEOUT,
@@ -82,9 +82,9 @@ async def _installed(submission: Path, lifecycle: Lifecycle, bench: Bench, major
 
 
 async def _install(
-    installed: JavaInstalled, request: MavenRequest, lifecycle: Lifecycle, bench: Bench
+    installed: JavaInstalled, request: MavenRequest, lifecycle: Lifecycle, context: GradingContext
 ) -> JavaInstalled:
-    builder = java_builder(bench)
+    builder = java_builder(context)
     work = WorkTime(lifecycle.install_s, "installing")
     try:
         repository = await builder.repository(request, work)
@@ -94,17 +94,17 @@ async def _install(
         update = {"outcome": InstallOutcome.FAILED, "message": printable(str(error))[:300]}
         return installed.but(**update)
     await asyncio.to_thread(_without_tests, installed.tree)
-    room = bench.scratch / "install-repository"
+    room = context.scratch / "install-repository"
     limits = build_limits(lifecycle.service, lifecycle.install_s + 10)  # the clock of the work ends it before
     try:
         async with builder.maven(installed.tree, room, installed.toolchain, repository, limits) as build:
-            failure = await _compile(build, work, bench)
+            failure = await _compile(build, work, context)
             repository = await builder.extended(repository, build.gateway.files)
             log = build.log()
     finally:
         await asyncio.to_thread(remove_tree, room)
     if failure is not None and failure.kind in _INFRASTRUCTURE:
-        raise as_error(failure, "submission", "compiling the submission", bench.scratch)
+        raise as_error(failure, "submission", "compiling the submission", context.scratch)
     complaint = "" if failure is None else f"it does not compile: {printable(failure.message)}"
     return installed.but(
         outcome=InstallOutcome.SUCCEEDED if failure is None else InstallOutcome.FAILED,
@@ -114,7 +114,7 @@ async def _install(
     )
 
 
-async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> BuildFailure | None:
+async def _compile(build: MavenSandbox, work: WorkTime, context: GradingContext) -> BuildFailure | None:
     """Return why the project does not compile; tried again where the machine failed it."""
     failure = None
     for _ in range(TRIES):
@@ -123,7 +123,7 @@ async def _compile(build: MavenSandbox, work: WorkTime, bench: Bench) -> BuildFa
                 result = await build.maven("-DskipTests", "compile")
         except OutOfTimeError as error:
             raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
-        failure = None if result.ok else build.failure(result, bench.scratch)
+        failure = None if result.ok else build.failure(result, context.scratch)
         if failure is None or failure.kind not in (BuildFailureKind.LOST, BuildFailureKind.STARVED):
             break
         work.restart()
@@ -135,16 +135,16 @@ def build_limits(limits: Limits, seconds: float) -> Limits:
     return limits.but(command_s=seconds, wall_clock_s=seconds + 30, disk_mb=max(limits.disk_mb, 8192))
 
 
-def java_builder(bench: Bench) -> JavaBuilder:
+def java_builder(context: GradingContext) -> JavaBuilder:
     """Return the run's builder as one that does Java. Raises `UsageError`."""
-    if bench.builder.java is None:
+    if context.builder.java is None:
         raise UsageError("this environment builder does no Java; use the builder 'local'")
-    return bench.builder.java
+    return context.builder.java
 
 
-def java_tools(bench: Bench, major: int = JAVA) -> dict[str, str]:
+def java_tools(context: GradingContext, major: int = JAVA) -> dict[str, str]:
     """Return the versions of what builds and runs Java here. Raises `InfrastructureError`."""
-    toolchain = java_builder(bench).toolchain(major)
+    toolchain = java_builder(context).toolchain(major)
     return {"jdk": toolchain.java, "maven": toolchain.maven}
 
 

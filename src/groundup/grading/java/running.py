@@ -16,7 +16,7 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.hidden import outer_classes
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
@@ -73,12 +73,12 @@ class JavaReport(Record):
     complete: bool = False
 
 
-async def compile_tests(texts: Mapping[str, bytes], tested: Tested, bench: Bench) -> Compiled:
+async def compile_tests(texts: Mapping[str, bytes], tested: Tested, context: GradingContext) -> Compiled:
     """Compile hidden tests and the runner against the submission's classes.
 
     No code of the submission runs there: the compiler reads its classes, and annotation processors are off.
     """
-    room = bench.scratch / f"compiling-{secrets.token_hex(4)}"
+    room = context.scratch / f"compiling-{secrets.token_hex(4)}"
     await asyncio.to_thread(_write_sources, texts, room)
     repository = tested.repository
     spec = SandboxSpec(
@@ -95,7 +95,7 @@ async def compile_tests(texts: Mapping[str, bytes], tested: Tested, bench: Bench
         label="compiling hidden tests",
     )
     names = [*(f"tests/{name}" for name in sorted(texts)), _RUNNER_SOURCE]
-    async with await bench.provider.open(spec) as sandbox:
+    async with await context.provider.open(spec) as sandbox:
         result = await sandbox.run(Command(argv=_javac(names, tested.classpath)))
     log = b"$ javac\n" + result.stdout + result.stderr
     if not result.ok:
@@ -112,18 +112,18 @@ async def run_compiled(
     named: Collection[str],
     tested: Tested,
     lifecycle: Lifecycle,
-    bench: Bench,
+    context: GradingContext,
 ) -> tuple[JavaReport, CommandResult]:
     """Run the classes of the tests *named* over a copy of the project. Raises `SandboxError`."""
     token = secrets.token_hex(16)
-    room = bench.scratch / f"running-{secrets.token_hex(4)}"
+    room = context.scratch / f"running-{secrets.token_hex(4)}"
     settings = room / "settings.xml"
     try:
         await asyncio.to_thread(shutil.copytree, tested.project, room / "project", symlinks=True)
         settings.write_text(settings_file(_NOWHERE, offline=True))
         (room / "project/target/test-classes").mkdir()
-        spec = _spec(compiled, tested, room, lifecycle, bench.timeout_s or lifecycle.tests_s)
-        async with await bench.provider.open(spec) as sandbox:
+        spec = _spec(compiled, tested, room, lifecycle, context.timeout_s or lifecycle.tests_s)
+        async with await context.provider.open(spec) as sandbox:
             result = await sandbox.run(_command(tested.classpath, token, named, lifecycle))
     finally:
         await asyncio.to_thread(remove_tree, room)

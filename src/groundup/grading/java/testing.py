@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.checking import TAMPERED, Belief, Run, checked
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
@@ -82,18 +82,18 @@ def java_runner_digest() -> str:
 
 
 async def run_java_tests(
-    folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, bench: Bench
+    folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, context: GradingContext
 ) -> TestRun:
-    """Run the hidden tests in *folder* (`src/test`), all in one turn of the bench.
+    """Run the hidden tests in *folder* (`src/test`), all in one slot of the machine.
 
     Raises `TaskError` where they are not *expected* many.
     """
-    async with bench.turns.taken():
-        return await _run(folder, expected, installed, lifecycle, bench)
+    async with context.slots.taken():
+        return await _run(folder, expected, installed, lifecycle, context)
 
 
 async def _run(
-    folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, bench: Bench
+    folder: Path, expected: int, installed: JavaInstalled, lifecycle: Lifecycle, context: GradingContext
 ) -> TestRun:
     began = time.monotonic()
     texts = await asyncio.to_thread(sources, folder)
@@ -103,31 +103,31 @@ async def _run(
     repository = installed.repository
     if repository is None:
         return _nothing(named, installed.message or "nothing could be installed", began)
-    project = bench.scratch / "tested"
+    project = context.scratch / "tested"
     left_out = await asyncio.to_thread(_lay_out, installed.tree, repository, project)
     tested = Tested(project=project, repository=repository, resources=folder / "resources")
-    compiled = await compile_tests(texts, tested, bench)
+    compiled = await compile_tests(texts, tested, context)
     log = "".join(f"not shown to the tests: {place}\n" for place in left_out[:100]).encode() + compiled.log
     if compiled.tests is None:
         run = _nothing(named, compiled.message, began)
     else:
-        report, result = await run_compiled(compiled, named, tested, lifecycle, bench)
+        report, result = await run_compiled(compiled, named, tested, lifecycle, context)
         log += result.stdout + result.stderr
         run = decided(named, report, result)
         passed = [test for test in named if run.results[NumberedTest.of(test)].outcome == "passed"]
         if passed:
-            run = believed(run, await checked(passed, texts, _running(tested, lifecycle, bench)))
+            run = believed(run, await checked(passed, texts, _running(tested, lifecycle, context)))
     return run.but(seconds=time.monotonic() - began, log=middle_cut(log, lifecycle.log_bytes))
 
 
-def _running(tested: Tested, lifecycle: Lifecycle, bench: Bench) -> Run:
+def _running(tested: Tested, lifecycle: Lifecycle, context: GradingContext) -> Run:
     """Return what compiles and runs tests of a check; what they print goes nowhere."""
 
     async def run(texts: Mapping[str, bytes], looked_at: Collection[str]) -> Collection[str]:
-        compiled = await compile_tests(texts, tested, bench)
+        compiled = await compile_tests(texts, tested, context)
         if compiled.tests is None:
             return ()
-        report, _ = await run_compiled(compiled, looked_at, tested, lifecycle, bench)
+        report, _ = await run_compiled(compiled, looked_at, tested, lifecycle, context)
         return [test for test, words in report.outcomes.items() if words[0] == "passed"]
 
     return run

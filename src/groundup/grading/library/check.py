@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from groundup.domain.errors import SandboxError
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import FatalTest, why_unfinished
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.false_forms import FalseForms, HiddenSuite, function_of
@@ -46,7 +46,7 @@ class Check:
     """The checks of one submission. *true*: the run that counts; *expected*: the tests that it was about."""
 
     library: LibraryUnderTest
-    bench: Bench
+    context: GradingContext
     suite: HiddenSuite
     record: FalseRecord
     true: Rounds
@@ -163,7 +163,7 @@ class Check:
         one_test_s = self.library.hidden.one_test_s
         limit_s = min(limit_s, one_test_s) if one_test_s else limit_s
         overlay = overlay.but(one_test_s=limit_s, collects_all=collects_all)
-        rounds = with_true_names(await run_to_the_end(self.library, self.bench, overlay), overlay)
+        rounds = with_true_names(await run_to_the_end(self.library, self.context, overlay), overlay)
         last = rounds.last
         if last.result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")

@@ -22,7 +22,7 @@ from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
@@ -39,7 +39,11 @@ _MOST = 64
 
 
 async def compiled(
-    submission: Path, extensions: Extensions, environment: PythonEnvironment, bench: Bench, scratch: Path
+    submission: Path,
+    extensions: Extensions,
+    environment: PythonEnvironment,
+    context: GradingContext,
+    scratch: Path,
 ) -> tuple[Path, CommandResult]:
     """Return a copy of *submission* with its compiled extensions, and how the build went."""
     room = scratch / f"build-{secrets.token_hex(4)}"
@@ -55,7 +59,7 @@ async def compiled(
         system="host",
         label="extensions",
     )
-    async with await bench.provider.open(spec) as sandbox:
+    async with await context.provider.open(spec) as sandbox:
         result = await sandbox.run(Command(argv=(environment.executable, *extensions.command)))
     # The build ran code of the submission's, which may have changed anything in its folder. So its outputs go into
     # a fresh copy of what was handed in.
@@ -65,12 +69,12 @@ async def compiled(
     return copy, result
 
 
-async def with_extensions(library: LibraryUnderTest, bench: Bench, scratch: Path) -> LibraryUnderTest:
+async def with_extensions(library: LibraryUnderTest, context: GradingContext, scratch: Path) -> LibraryUnderTest:
     """Return *library* with its extensions compiled, below *scratch*, so that nothing is left to compile."""
     hidden = library.hidden
     if hidden.extensions is None:
         return library
-    submission, _ = await compiled(library.submission, hidden.extensions, library.environment, bench, scratch)
+    submission, _ = await compiled(library.submission, hidden.extensions, library.environment, context, scratch)
     return replace(library, submission=submission, hidden=hidden.but(extensions=None))
 
 
@@ -155,24 +159,24 @@ class Overlay(Record):
 
 async def run_hidden_tests(
     library: LibraryUnderTest,
-    bench: Bench,
+    context: GradingContext,
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
     overlay: Overlay = Overlay(),  # noqa: B008 - the same
 ) -> Execution:
     """Compose *library*'s submission with the original's tests and run them; what was laid out is removed."""
     hidden, environment = library.hidden, library.environment
-    scratch = bench.scratch / f"tests-{secrets.token_hex(4)}"
+    scratch = context.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
     try:
-        library = await with_extensions(library, bench, scratch)
+        library = await with_extensions(library, context, scratch)
         staged = await asyncio.to_thread(stage, library, scratch, overlay.changed)
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
         token = secrets.token_hex(16)
-        spec, variables = without_python_variables(sandbox_spec(staged, hidden, environment, bench.timeout_s))
-        async with await bench.provider.open(spec) as sandbox:
+        spec, variables = without_python_variables(sandbox_spec(staged, hidden, environment, context.timeout_s))
+        async with await context.provider.open(spec) as sandbox:
             command = _command(hidden, environment, overlay, token, left_out, variables)
-            silence_s = test_timeout_s(hidden, bench)
+            silence_s = test_timeout_s(hidden, context)
             result = await sandbox.run(command.but(silence_s=silence_s))
             peak = sandbox.usage().peak_memory_mb
     finally:
@@ -181,9 +185,9 @@ async def run_hidden_tests(
     return Execution(staged=staged, report=report, result=result, peak_memory_mb=peak)
 
 
-def test_timeout_s(hidden: HiddenTests, bench: Bench) -> float:
+def test_timeout_s(hidden: HiddenTests, context: GradingContext) -> float:
     """Return how long one test may take: a third of what all may, so that time is left when it hangs."""
-    return (bench.timeout_s or hidden.timeout_s) / 3
+    return (context.timeout_s or hidden.timeout_s) / 3
 
 
 def sandbox_spec(
@@ -317,17 +321,17 @@ class Rounds(Record):
 
 async def run_to_the_end(
     library: LibraryUnderTest,
-    bench: Bench,
+    context: GradingContext,
     overlay: Overlay = Overlay(),  # noqa: B008 - a frozen record
     left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
 ) -> Rounds:
     """Run the hidden tests, leaving out one more that ends the process each time."""
-    most = bench.repeats.rounds if overlay.chosen is None else bench.repeats.check_rounds
+    most = context.repeats.rounds if overlay.chosen is None else context.repeats.check_rounds
     spent_s = 0.0
-    allowed_s = TIME_FACTOR * (bench.timeout_s or library.hidden.timeout_s)
+    allowed_s = TIME_FACTOR * (context.timeout_s or library.hidden.timeout_s)
     ended: list[FatalTest] = []
     while True:
-        last = await run_hidden_tests(library, bench, left_out, overlay)
+        last = await run_hidden_tests(library, context, left_out, overlay)
         culprit = _culprit(last, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
         if culprit is None or len(ended) + 1 >= most or spent_s > allowed_s:

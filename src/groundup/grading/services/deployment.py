@@ -15,7 +15,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
 from groundup.grading.services.asking import Caller, HttpReply
 from groundup.grading.services.install import StartCommand
@@ -49,7 +49,7 @@ class ServicePod:
         pod: Pod,
         observer: Awaitable[Connecting],
         launch: Launch | None,
-        bench: Bench,
+        context: GradingContext,
         lifecycle: Lifecycle,
         port: int,
     ) -> None:
@@ -57,7 +57,7 @@ class ServicePod:
         self._observer = observer
         self._port = port
         self._launch = launch
-        self._bench = bench
+        self._context = context
         self._sandbox: Sandbox | None = None
         self._service: Service | None = None
         self._lifecycle = lifecycle
@@ -70,16 +70,16 @@ class ServicePod:
         self._answer_s = _FIRST_ANSWER_S
 
     async def until_ready(self, beside: Callable[[], None] = lambda: None) -> Readiness:
-        """Start it when its turn has come, and wait until the port answers HTTP or nothing is left that could.
+        """Start it when its slot has come, and wait until the port answers HTTP or nothing is left that could.
 
         The clock runs from the start, or from the last package that a script which installs asked for, and stands
-        while the machine is kept busy by others or owes an answer. The turn ends when it cannot be in time any
+        while the machine is kept busy by others or owes an answer. The slot ends when it cannot be in time any
         more, and when it merely waits: others can start meanwhile. *beside* is called when it has been started.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=_NOTHING)
         ready_s = self._lifecycle.ready_s
-        async with self._bench.turns.taken():
+        async with self._context.slots.taken():
             self._sandbox, self._service = await self._launch()
             beside()
             self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
@@ -117,7 +117,7 @@ class ServicePod:
 
     def _left_s(self, allowed_s: float) -> float:
         """Return how long *allowed_s* lasts; what a script installs itself has the time of installing for it."""
-        asked = sum(gateway.questions for gateway in self._bench.lent)
+        asked = sum(gateway.questions for gateway in self._context.lent)
         if asked != self._asked:
             self._asked = asked
             self._installed_s = min(self._clock.passed_s(), self._lifecycle.install_s)
@@ -176,7 +176,7 @@ class ServicePod:
     @property
     def _has_own_processes(self) -> bool:
         """Whether what runs in its sandbox can be told from the rest of the machine."""
-        return self._bench.provider.name != "none"
+        return self._context.provider.name != "none"
 
     async def _is_elsewhere(self) -> bool:
         """Whether it waits on other ports or addresses, and nothing is left to open the right one. Saves time."""
@@ -212,33 +212,33 @@ async def deployed(
     port: int,
     environment: PythonEnvironment | JavaToolchain,
     lifecycle: Lifecycle,
-    bench: Bench,
+    context: GradingContext,
 ) -> AsyncIterator[ServicePod]:
     """Yield a copy of *submission*, ready to be started; everything ends with the context."""
-    workspace, nothing = bench.scratch / "service", bench.scratch / "observer"
+    workspace, nothing = context.scratch / "service", context.scratch / "observer"
     await asyncio.to_thread(copy_tree, submission, workspace)
     nothing.mkdir()
     async with AsyncExitStack() as stack:
-        pod = await stack.enter_async_context(await bench.provider.pod())
+        pod = await stack.enter_async_context(await context.provider.pod())
         # An engine takes its time, and nothing needs this one until the service has started.
         observer = asyncio.ensure_future(
             pod.observer(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
         )
         stack.push_async_callback(asyncio.wait, {observer})
         if start is None:
-            yield ServicePod(pod, observer, None, bench, lifecycle, port)
+            yield ServicePod(pod, observer, None, context, lifecycle, port)
             return
-        spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, bench)
+        spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, context)
 
         async def launch() -> tuple[Sandbox, Service]:  # opened no sooner, for its wall clock runs from then on
             sandbox = await stack.enter_async_context(await pod.open(spec))
             variables: dict[str, str] = {}
             if start.installs and lifecycle.start_installs:
                 lend = lend_maven if isinstance(environment, JavaToolchain) else lend_index
-                variables = await lend(stack, sandbox, bench)
+                variables = await lend(stack, sandbox, context)
             return sandbox, await sandbox.start(Command(argv=start.argv, environment=variables))
 
-        yield ServicePod(pod, observer, launch, bench, lifecycle, port)
+        yield ServicePod(pod, observer, launch, context, lifecycle, port)
 
 
 def service_spec(
@@ -247,11 +247,11 @@ def service_spec(
     port: int,
     environment: PythonEnvironment | JavaToolchain,
     lifecycle: Lifecycle,
-    bench: Bench,
+    context: GradingContext,
 ) -> SandboxSpec:
     """Return the sandbox around *workspace*; where a start script installs, its environment is a copy."""
     installs = start.installs and lifecycle.start_installs
-    mounts = writable_environment(environment, bench) if installs else environment.mounts
+    mounts = writable_environment(environment, context) if installs else environment.mounts
     return SandboxSpec(
         workspace=workspace,
         mounts=mounts,
@@ -265,13 +265,15 @@ def service_spec(
     )
 
 
-def writable_environment(environment: PythonEnvironment | JavaToolchain, bench: Bench) -> tuple[Mount, ...]:
+def writable_environment(
+    environment: PythonEnvironment | JavaToolchain, context: GradingContext
+) -> tuple[Mount, ...]:
     """Return the mounts of *environment*, its packages in folders into which an installer can write.
 
     Python's become the interpreter's own, as in the published container: `pip install --user`, `uv pip install
     --system` and Poetry without environments of its own do something else in a virtual environment, or nothing.
     """
-    mounts = tuple(_writable(mount, bench) for mount in environment.mounts)
+    mounts = tuple(_writable(mount, context) for mount in environment.mounts)
     if isinstance(environment, JavaToolchain) or environment.own_packages is None:
         return mounts
     place = next(mount.source for mount in mounts if mount.target == ENVIRONMENT_TARGET)
@@ -281,21 +283,21 @@ def writable_environment(environment: PythonEnvironment | JavaToolchain, bench: 
     return (*others, Mount(source=packages, target=environment.own_packages, writable=True))
 
 
-def _writable(mount: Mount, bench: Bench) -> Mount:
+def _writable(mount: Mount, context: GradingContext) -> Mount:
     if mount.target not in (ENVIRONMENT_TARGET, REPOSITORY_TARGET):
         return mount
-    writable = bench.writable(mount)
+    writable = context.writable(mount)
     for packages in writable.source.glob("lib/python3*/site-packages"):
         lay_poetry_plugin(packages)
     return writable
 
 
-async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
+async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, context: GradingContext) -> dict[str, str]:
     """Attach the package index to *sandbox* and return the variables that tell installers of it."""
-    gateway = await stack.enter_async_context(bench.builder.gateway())
+    gateway = await stack.enter_async_context(context.builder.gateway())
     if gateway is None:
         return {}
-    bench.lent.append(gateway)
+    context.lent.append(gateway)
     supplies = gateway.supplies(await gateway.attach(sandbox))
     # For a Poetry in an environment that the script makes: what is laid beside packages is not seen there.
     for name, text in POETRY_PLUGIN.items():
@@ -306,12 +308,12 @@ async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> d
     return {**supplies.environment, **mine, "PYTHONPATH": path, "PIP_NO_INPUT": "1"}
 
 
-async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, bench: Bench) -> dict[str, str]:
+async def lend_maven(stack: AsyncExitStack, sandbox: Sandbox, context: GradingContext) -> dict[str, str]:
     """Attach the Maven repositories to *sandbox*, write Maven's settings and return the variables that help it."""
-    if bench.builder.java is None:
+    if context.builder.java is None:
         return {}
-    gateway = await stack.enter_async_context(bench.builder.java.gateway())
-    bench.lent.append(gateway)
+    gateway = await stack.enter_async_context(context.builder.java.gateway())
+    context.lent.append(gateway)
     supplies = gateway.supplies(await gateway.attach(sandbox))
     for place, text in supplies.files.items():
         await sandbox.write_file(place, text.encode())

@@ -21,7 +21,7 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.manifests.formats import format_of
 from groundup.manifests.python.requirement import render_requirement
@@ -294,7 +294,7 @@ class InstalledService(Record):
 
 
 async def install_declared(
-    tree: Path, lifecycle: Lifecycle, bench: Bench, *, with_pip: bool, extra: tuple[str, ...] = ()
+    tree: Path, lifecycle: Lifecycle, context: GradingContext, *, with_pip: bool, extra: tuple[str, ...] = ()
 ) -> InstalledService:
     """Install the requirements.txt of *tree*, and *extra* with it.
 
@@ -311,9 +311,9 @@ async def install_declared(
             names=await asyncio.to_thread(words_of, tree),
             work_s=lifecycle.install_s,
         )
-        outcome, message, environment = await _try(declared, request, bench)
+        outcome, message, environment = await _try(declared, request, context)
     if environment is None:
-        environment = await _fallback(lifecycle, bench, with_pip=with_pip, extra=extra)
+        environment = await _fallback(lifecycle, context, with_pip=with_pip, extra=extra)
     return InstalledService(
         outcome=outcome,
         environment=importing(environment, declared, WORKSPACE),
@@ -332,12 +332,12 @@ def importing(environment: PythonEnvironment, declared: Declared | None, root: s
 
 
 async def _try(
-    declared: Declared, request: ResolvedRequest, bench: Bench
+    declared: Declared, request: ResolvedRequest, context: GradingContext
 ) -> tuple[InstallOutcome, str, PythonEnvironment | None]:
     if declared.problem is not None:
         return InstallOutcome.FAILED, declared.problem, None
     try:
-        return InstallOutcome.SUCCEEDED, "", await bench.builder.submission_environment(request)
+        return InstallOutcome.SUCCEEDED, "", await context.builder.submission_environment(request)
     except OutOfTimeError:
         return InstallOutcome.TIMEOUT, f"not installed within {request.work_s:.0f} s", None
     except SubmissionError as error:
@@ -345,14 +345,14 @@ async def _try(
 
 
 async def _fallback(
-    lifecycle: Lifecycle, bench: Bench, *, with_pip: bool, extra: tuple[str, ...]
+    lifecycle: Lifecycle, context: GradingContext, *, with_pip: bool, extra: tuple[str, ...]
 ) -> PythonEnvironment:
     if extra:
         pins = tuple(line.partition(" ")[0] for line in lifecycle.fallback)
         request = ResolvedRequest(
             python=lifecycle.python, requirements=(*pins, *extra), with_pip=with_pip, on_behalf_of="recipe"
         )
-        return await bench.builder.submission_environment(request)
-    return await bench.builder.python(
+        return await context.builder.submission_environment(request)
+    return await context.builder.python(
         PythonRequest(python=lifecycle.python, requirements=lifecycle.fallback, with_pip=with_pip)
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing_extensions import override
 
 from groundup.domain.tasks import Task
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.manifests.leaks import leaks_beside
 from groundup.suites.base import Auditor
 from groundup.suites.dibench.answers import answer
@@ -20,7 +20,7 @@ class DependencyAuditor(Auditor):
         self._problems = problems
 
     @override
-    async def answers(self, task: Task, bench: Bench) -> Sequence[str]:
+    async def answers(self, task: Task, context: GradingContext) -> Sequence[str]:
         """Return the lines that install or list a masked dependency. Raises `TaskError`."""
         problem = self._problems[task.id]
         files = problem.instance.build_files

@@ -15,9 +15,9 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of, with_hidden
 from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
+from groundup.grading.context import GradingContext
 from groundup.languages import LANGUAGES
 from groundup.registries.names import Names
 from groundup.suites.base import Graded, Grader
@@ -97,11 +97,11 @@ class ExecutionGrader(Grader):
         return None if self._exclude_newer == "none" else self._exclude_newer
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Run the job over the masked repository with the submission's declarations."""
         started = time.monotonic()
         problem = self._problems[task.id]
-        tree = bench.scratch / "repository"
+        tree = context.scratch / "repository"
         with reading_submission("the submission"):
             edited = await asyncio.to_thread(submitted, problem, submission)
             taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
@@ -110,7 +110,7 @@ class ExecutionGrader(Grader):
         missed = {"tests": tuple(one.but(expected=False) for one in score.results)}
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
-            result = await self._run(problem, tree, bench)
+            result = await self._run(problem, tree, context)
         except (UnsupportedJobError, WorkflowError) as error:
             return self._not_executed(task, score, str(error)).but(**missed)
         # A job that fails while a registry cannot be reached proves nothing. One that still passes counts.
@@ -128,14 +128,14 @@ class ExecutionGrader(Grader):
         score = nothing_declared(self._problems[task.id])
         return self._verdict(task, score, Score(numerator=0, denominator=1), {EXECUTED: False}, (reason,), {})
 
-    async def _run(self, problem: InstanceProblem, tree: Path, bench: Bench) -> JobResult:
+    async def _run(self, problem: InstanceProblem, tree: Path, context: GradingContext) -> JobResult:
         from groundup.grading.ci.job import run_job
 
         instance = problem.instance
         command = job_command(instance)
         if command.job is None:
             raise WorkflowError(f"{problem.id}: act_command names no job")
-        timeout_s = bench.timeout_s or self._timeout_s
+        timeout_s = context.timeout_s or self._timeout_s
         request = JobRequest(
             tree=tree,
             repository=(instance.metadata.full_name or problem.id).rpartition("/")[2],
@@ -145,7 +145,7 @@ class ExecutionGrader(Grader):
             exclude_newer=self.cutoff(instance),
             limits=JOB_LIMITS.for_command(timeout_s, spare_s=0),
         )
-        place = Bench(provider=bench.provider, builder=bench.builder, scratch=bench.scratch / "ci")
+        place = GradingContext(provider=context.provider, builder=context.builder, scratch=context.scratch / "ci")
         return await run_job(request, place, (LANGUAGES[instance.language].toolchain or "python",))
 
     def _executed(

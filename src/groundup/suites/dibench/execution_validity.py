@@ -17,8 +17,8 @@ from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.grading.bench import Bench
 from groundup.grading.ci.failure_kinds import HIDES, FailureKind
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_time
 from groundup.sandbox.deadlines import Starvation, starvation_noted
 from groundup.settings import Settings
@@ -39,7 +39,7 @@ _HEAVY = 2 / 3
 """The same for a job that failed at something that does not speak of time."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[\d.]+")
 """Addresses and durations, which differ from try to try."""
-Reference = Callable[[Task, str, Path, Bench], Awaitable[None]]
+Reference = Callable[[Task, str, Path, GradingContext], Awaitable[None]]
 """Writes a subject's submission, as `Suite.reference` does."""
 TryOnce = Callable[[Which, int], Awaitable[Verdict]]
 """Grades the original's or the empty submission once; the number tells tries apart."""
@@ -87,14 +87,16 @@ class ExecutionValidator(Validator):
         self._reference = reference
 
     @override
-    async def validate(self, task: Task, times: int, bench: Callable[[], Bench], *, again: bool) -> Validation:
+    async def validate(
+        self, task: Task, times: int, context: Callable[[], GradingContext], *, again: bool
+    ) -> Validation:
         """Execute the original and the masked repository, unless it is known how that ends."""
         problem = self._problems[task.id]
         if not again and (found := known_validity(self._path, problem)) is not None:
             return found.as_validation(known=True)
 
         async def try_once(which: Which, number: int) -> Verdict:
-            tools = bench()
+            tools = context()
             submission = tools.scratch / "submission"
             submission.mkdir(parents=True)
             await self._reference(task, which, submission, tools)

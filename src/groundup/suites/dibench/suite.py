@@ -10,7 +10,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.base import (
@@ -124,7 +124,7 @@ class DiBench(Suite):
         return found
 
     @override
-    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+    async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write the published patch, nothing, or the build files as inference without a model makes them."""
         problem = self._problems[task.id]
         if subject == "oracle":

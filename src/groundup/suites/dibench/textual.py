@@ -21,7 +21,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.registries.names import NameLookup, Names, ecosystem_of
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import USUAL, Edited, Read, answer, new_dependencies, original, submitted
@@ -99,7 +99,7 @@ class DIBenchStrictGrader(TextualGrader):
     version = "1"
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compare and look up."""
         started = time.monotonic()
         problem = self._problems[task.id]
@@ -185,7 +185,7 @@ class DIBenchOfficialGrader(TextualGrader):
     version = "1"
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compare and look up."""
         problem = self._problems[task.id]
         try:

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from groundup.domain.tasks import Task
 from groundup.environments.requests import ENVIRONMENT_TARGET
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.suites.base import Auditor, HiddenCode
 from groundup.suites.nl2repobench.maker.stubs import stub_of
@@ -45,16 +45,18 @@ def carriers() -> tuple[str, ...]:
     return tuple(tomllib.loads(text)["distributions"])
 
 
-async def write_best_copy(recipe: Recipe, destination: Path, bench: Bench, *, guarded: bool = True) -> bool:
+async def write_best_copy(
+    recipe: Recipe, destination: Path, context: GradingContext, *, guarded: bool = True
+) -> bool:
     """Write the best copy of an original that the carriers hold into *destination*; return False for none.
 
     *guarded*: by the rules of the task's registry; otherwise as if nothing were refused.
     """
-    fingerprint = await asyncio.to_thread(fingerprint_of, recipe, await original_tree(recipe, bench))
+    fingerprint = await asyncio.to_thread(fingerprint_of, recipe, await original_tree(recipe, context))
     names = withheld_names(recipe.task, recipe) if guarded else ()
     best: dict[str, bytes] = {}
     most = 0
-    async with bench.builder.gateway(refused=names, original=fingerprint if guarded else None) as index:
+    async with context.builder.gateway(refused=names, original=fingerprint if guarded else None) as index:
         for pin in carriers() if index is not None else ():
             assert index is not None  # there is no pin otherwise
             path = await _fetched(index, pin)
@@ -140,12 +142,12 @@ class LibraryAuditor(Auditor):
         self._recipes = recipes
 
     @override
-    async def write(self, control: str, task: Task, destination: Path, bench: Bench) -> bool:
+    async def write(self, control: str, task: Task, destination: Path, context: GradingContext) -> bool:
         """Write every name without behaviour, or the best copy that the index would still hand out."""
         recipe = self._recipes[task.id]
         if control == PACKAGE:
-            return await write_best_copy(recipe, destination, bench)
-        original = await original_tree(recipe, bench)
+            return await write_best_copy(recipe, destination, context)
+        original = await original_tree(recipe, context)
         for name, text in stub_of(original, recipe).items():
             place = destination / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -153,10 +155,10 @@ class LibraryAuditor(Auditor):
         return True
 
     @override
-    async def hidden(self, task: Task, bench: Bench) -> HiddenCode:
+    async def hidden(self, task: Task, context: GradingContext) -> HiddenCode:
         """Return the Python files that pytest is given."""
         recipe = self._recipes[task.id]
-        original = await original_tree(recipe, bench)
+        original = await original_tree(recipe, context)
         files = {
             str(path.relative_to(original)): read_regular(path).decode(errors="replace")
             for argument in recipe.tests.arguments
@@ -165,11 +167,11 @@ class LibraryAuditor(Auditor):
         return HiddenCode(files=files, packages=recipe.tests.packages, specification=task.instruction)
 
     @override
-    async def answers(self, task: Task, bench: Bench) -> Sequence[str]:
+    async def answers(self, task: Task, context: GradingContext) -> Sequence[str]:
         """Return files of the environment, and protected ones, that hold one of the original's, by content."""
         recipe = self._recipes[task.id]
-        original = await original_tree(recipe, bench)
-        environment = await bench.builder.python(recipe.environment.request())
+        original = await original_tree(recipe, context)
+        environment = await context.builder.python(recipe.environment.request())
         fingerprint = await asyncio.to_thread(fingerprint_of, recipe, original)
         places = [mount.source for mount in environment.mounts if mount.target == ENVIRONMENT_TARGET]
         found = []

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
 from groundup.environments.locking import lock_requirements
-from groundup.grading.bench import Bench, processors
+from groundup.grading.context import GradingContext, processors
 from groundup.grading.library.check import false_overlay, with_true_names
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests, run_to_the_end
@@ -36,23 +36,23 @@ _SLOWNESS = 10
 """How much slower than the oracle a submission, or the machine on which it is graded, may be."""
 
 
-async def freeze(draft: Recipe, bench: Bench, *, runs: int = RUNS, relock: bool = False) -> Recipe:
+async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, relock: bool = False) -> Recipe:
     """Return *draft* with its lock, its expected ids and what was measured.
 
     Raises `TaskError` when the oracle does not work, when a test fails for no reason that the draft gives, or when
     an empty submission passes anything.
     """
     recipe = draft if draft.environment.lock and not relock else await locked(draft)
-    environment = await bench.builder.python(recipe.environment.request())
-    original = await original_tree(recipe, bench)
+    environment = await context.builder.python(recipe.environment.request())
+    original = await original_tree(recipe, context)
     whole = LibraryUnderTest(original, original, recipe.tests, environment)
-    executions = [await run_hidden_tests(whole, bench) for _ in range(runs)]
+    executions = [await run_hidden_tests(whole, context) for _ in range(runs)]
     for execution in executions:
         _require_sound(execution, recipe)
     expected = frozenset(key for key in _passing(executions) if given_reason(recipe, key) is not Why.FLAKY)
-    free = await _free(recipe, expected, whole, bench)
+    free = await _free(recipe, expected, whole, context)
     expected -= free
-    twin = await false_record(whole, expected, bench)
+    twin = await false_record(whole, expected, context)
     duration_s = max(quiet_s(execution.result, processors()) for execution in executions)
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
     return recipe.but(
@@ -174,12 +174,12 @@ def given_reason(recipe: Recipe, key: NumberedTest) -> Why | None:
 
 
 async def _free(
-    recipe: Recipe, expected: frozenset[NumberedTest], whole: LibraryUnderTest, bench: Bench
+    recipe: Recipe, expected: frozenset[NumberedTest], whole: LibraryUnderTest, context: GradingContext
 ) -> frozenset[NumberedTest]:
     """Return the tests that an empty submission passes. Raises `TaskError` when they are more than a few."""
-    empty = bench.scratch / "nop"
+    empty = context.scratch / "nop"
     empty.mkdir(exist_ok=True)
-    execution = await run_hidden_tests(replace(whole, submission=empty), bench)
+    execution = await run_hidden_tests(replace(whole, submission=empty), context)
     decision = decide(expected, recipe.tests, execution.report, execution.result)
     free = {key for key in expected if (said := execution.report.results.get(key)) and said.outcome == "passed"}
     if max(decision.passed_before_end, len(free)) > len(expected) * _MOST_FREE:
@@ -213,7 +213,9 @@ SEEDS = 3
 """Of the false forms that the original is tried with."""
 
 
-async def false_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest], bench: Bench) -> FalseRecord:
+async def false_record(
+    whole: LibraryUnderTest, expected: frozenset[NumberedTest], context: GradingContext
+) -> FalseRecord:
     """Return what the original *whole* does with false expectations, over several seeds, and in reverse order.
 
     A test that passes has an expectation that is not always reached; it is made to fail at its end. What still
@@ -225,8 +227,8 @@ async def false_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest
         forms = FalseForms(suite, f"oracle {number}", tailed)
         false = frozenset(key for key in expected if forms.can_be_false(key))
         overlay = await asyncio.to_thread(false_overlay, forms, Draw(false=false), sorted(false))
-        async with bench.turns.taken():
-            rounds = with_true_names(await run_to_the_end(whole, bench, overlay), overlay)
+        async with context.slots.taken():
+            rounds = with_true_names(await run_to_the_end(whole, context, overlay), overlay)
         return contradiction(Draw(false=false), rounds, "").passed_false
 
     async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
@@ -236,16 +238,16 @@ async def false_record(whole: LibraryUnderTest, expected: frozenset[NumberedTest
     tailed = frozenset(map(function_of, free))
     free = await over_seeds(tailed) if tailed else free
     return FalseRecord(
-        runs=SEEDS, tailed=tuple(sorted(tailed)), free=free, leaning=await leaning_tests(whole, expected, bench)
+        runs=SEEDS, tailed=tuple(sorted(tailed)), free=free, leaning=await leaning_tests(whole, expected, context)
     )
 
 
 async def leaning_tests(
-    whole: LibraryUnderTest, expected: frozenset[NumberedTest], bench: Bench
+    whole: LibraryUnderTest, expected: frozenset[NumberedTest], context: GradingContext
 ) -> frozenset[NumberedTest]:
     """Return the tests that the original *whole* passes in the suite's order and not in the reverse one."""
-    async with bench.turns.taken():
-        ordered = (await run_to_the_end(whole, bench)).last.report.results
+    async with context.slots.taken():
+        ordered = (await run_to_the_end(whole, context)).last.report.results
         order = tuple(key for key in reversed(ordered) if key in expected)
-        rounds = await run_to_the_end(whole, bench, Overlay(chosen=order))
+        rounds = await run_to_the_end(whole, context, Overlay(chosen=order))
     return contradiction(Draw(true=frozenset(order)), rounds, "").failed_true

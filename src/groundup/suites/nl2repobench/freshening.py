@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import FACT, NONE, Decision, as_fact, passing_tests
 from groundup.grading.library.execution import Overlay, run_to_the_end
 from groundup.grading.library.false_forms import HiddenSuite, applied, suite_of
@@ -39,16 +39,16 @@ PROBES = 3
 RUNS = 3
 
 
-async def made_fresh(recipe: Recipe, bench: Bench, seed: str) -> FreshInputs:
+async def made_fresh(recipe: Recipe, context: GradingContext, seed: str) -> FreshInputs:
     """Return variants of *recipe*'s tests that its original passes `RUNS` times. Raises as the builder does.
 
     Raises `TaskError` where no test can be varied.
     """
-    original = await original_tree(recipe, bench)
-    environment = await bench.builder.python(recipe.environment.request())
+    original = await original_tree(recipe, context)
+    environment = await context.builder.python(recipe.environment.request())
     suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
     whole = LibraryUnderTest(original, original, recipe.tests, environment)
-    run = _OriginalRuns(recipe, whole, suite, bench)
+    run = _OriginalRuns(recipe, whole, suite, context)
     settled: dict[Place, tuple[Variant, str]] = {}
     for number in range(PROBES):
         drawn = await asyncio.to_thread(variants, suite, f"{seed}:{number}")
@@ -74,10 +74,12 @@ async def made_fresh(recipe: Recipe, bench: Bench, seed: str) -> FreshInputs:
 class _OriginalRuns:
     """Runs changed tests over their original."""
 
-    def __init__(self, recipe: Recipe, whole: LibraryUnderTest, suite: HiddenSuite, bench: Bench) -> None:
+    def __init__(
+        self, recipe: Recipe, whole: LibraryUnderTest, suite: HiddenSuite, context: GradingContext
+    ) -> None:
         self._whole = whole
         self._suite = suite
-        self._bench = bench
+        self._context = context
         self._ids = ids_by_place(suite, recipe.expected)
 
     def ids(self, variant: Variant) -> frozenset[NumberedTest]:
@@ -96,7 +98,7 @@ class _OriginalRuns:
         wanted = frozenset(test for one in concerned for test in self.ids(one))
         rounds = await run_to_the_end(
             self._whole,
-            self._bench,
+            self._context,
             Overlay(changed=changed, chosen=tuple(sorted(wanted))),
         )
         return rounds.last.report.results
@@ -128,9 +130,9 @@ async def with_fresh_inputs(
     decision: Decision,
     library: LibraryUnderTest,
     suite: HiddenSuite,
-    bench: Bench,
+    context: GradingContext,
 ) -> FreshOutcome:
-    """Run *library* with fresh inputs, in a turn of the bench. *decision*: on the tests as published.
+    """Run *library* with fresh inputs, in a slot of the machine. *decision*: on the tests as published.
 
     Nothing is run where none of them has a variant.
     """
@@ -140,8 +142,8 @@ async def with_fresh_inputs(
         return judged(fresh, known, ())
     changed = await asyncio.to_thread(fresh.changed, suite)
     overlay = Overlay(changed=changed, chosen=tuple(sorted(concerned)))
-    async with bench.turns.taken():
-        rounds = await run_to_the_end(library, bench, overlay)
+    async with context.slots.taken():
+        rounds = await run_to_the_end(library, context, overlay)
     passed = {key for key, said in rounds.last.report.results.items() if said.outcome == "passed"}
     return judged(fresh, known, passed)
 

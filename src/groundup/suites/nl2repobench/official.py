@@ -17,7 +17,7 @@ from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.sandbox.protocol import Ending, SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -77,27 +77,27 @@ class NL2RepoOfficialGrader(Grader):
         }
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return the layer of the environment with pip."""
-        environment = await bench.builder.python(environment_request(self._recipe(task)))
+        environment = await context.builder.python(environment_request(self._recipe(task)))
         return {environment.layer.kind: environment.layer.digest}
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Delete, lay over, run, count."""
         recipe, run, declared = self._recipe(task), self._commands(task), _declared(task)
         began = time.monotonic()
-        environment = await bench.builder.python(environment_request(recipe))
-        original = await bench.builder.source(recipe.source_request())
+        environment = await context.builder.python(environment_request(recipe))
+        original = await context.builder.source(recipe.source_request())
         prepared = time.monotonic()
         with reading_submission("the submission"):
-            laid = await asyncio.to_thread(lay_out, submission, original.path, recipe.tests, run, bench.scratch)
+            laid = await asyncio.to_thread(lay_out, submission, original.path, recipe.tests, run, context.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
             spec = await asyncio.to_thread(
-                published_spec, laid.workspace, recipe, len(run.commands), environment, bench
+                published_spec, laid.workspace, recipe, len(run.commands), environment, context
             )
-            ran = await run_published(spec, recipe, run.commands, self._installs, bench)
+            ran = await run_published(spec, recipe, run.commands, self._installs, context)
         verdict = _verdict(task, declared, laid, ran, environment)
         timings = {
             "environment": round(prepared - began, 3),
@@ -121,13 +121,13 @@ class NL2RepoOfficialGrader(Grader):
         )
 
     @override
-    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+    async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the commands ran, laid out anew; without a way to the package index."""
         recipe, run = self._recipe(task), self._commands(task)
-        environment = await bench.builder.python(environment_request(recipe))
-        original = await bench.builder.source(recipe.source_request())
-        laid = lay_out(workspace, original.path, recipe.tests, run, bench.scratch)
-        spec = published_spec(laid.workspace, recipe, len(run.commands), environment, bench)
+        environment = await context.builder.python(environment_request(recipe))
+        original = await context.builder.source(recipe.source_request())
+        laid = lay_out(workspace, original.path, recipe.tests, run, context.scratch)
+        spec = published_spec(laid.workspace, recipe, len(run.commands), environment, context)
         limits = spec.limits.but(command_s=24 * 3600.0, wall_clock_s=24 * 3600.0)
         return spec.but(limits=limits)
 

@@ -18,7 +18,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.suites.nl2repobench.official_rules import (
@@ -51,21 +51,22 @@ def environment_request(recipe: Recipe) -> PythonRequest:
     return request.but(with_pip=True, requirements=(*request.requirements, *more))
 
 
-def command_seconds(recipe: Recipe, bench: Bench) -> float:
+def command_seconds(recipe: Recipe, context: GradingContext) -> float:
     """Return how long one command may take; the published evaluator waits for ever."""
-    return bench.timeout_s or max(_LEAST_COMMAND_S, recipe.tests.timeout_s * _PATIENCE)
+    return context.timeout_s or max(_LEAST_COMMAND_S, recipe.tests.timeout_s * _PATIENCE)
 
 
 def published_spec(
-    workspace: Path, recipe: Recipe, commands: int, environment: PythonEnvironment, bench: Bench
+    workspace: Path, recipe: Recipe, commands: int, environment: PythonEnvironment, context: GradingContext
 ) -> SandboxSpec:
     """Return the sandbox around *workspace*; its environment is one of its own, for pip writes into it."""
-    allowed_s = command_seconds(recipe, bench)
+    allowed_s = command_seconds(recipe, context)
     hidden = recipe.tests
     return SandboxSpec(
         workspace=workspace,
         mounts=tuple(
-            bench.writable(mount) if mount.target == ENVIRONMENT_TARGET else mount for mount in environment.mounts
+            context.writable(mount) if mount.target == ENVIRONMENT_TARGET else mount
+            for mount in environment.mounts
         ),
         environment={
             "LANG": hidden.locale,
@@ -89,17 +90,17 @@ def published_spec(
 
 
 async def run_published(
-    spec: SandboxSpec, recipe: Recipe, commands: tuple[str, ...], installs: Installs, bench: Bench
+    spec: SandboxSpec, recipe: Recipe, commands: tuple[str, ...], installs: Installs, context: GradingContext
 ) -> tuple[Ran, ...]:
     """Run *commands* in a sandbox of their own.
 
     Raises `NetworkError` when a command failed and the package index could not be reached meanwhile.
     """
-    timeout_s = command_seconds(recipe, bench)
-    async with _index(recipe, installs, bench) as gateway, await bench.provider.open(spec) as sandbox:
+    timeout_s = command_seconds(recipe, context)
+    async with _index(recipe, installs, context) as gateway, await context.provider.open(spec) as sandbox:
         if gateway is None:
             return await run_commands(sandbox, commands, _pip_settings(None), timeout_s)
-        bench.lent.append(gateway)
+        context.lent.append(gateway)
         variables = _pip_settings(await gateway.attach(sandbox))
         ran = await run_commands(sandbox, commands, variables, timeout_s)
         troubles = [trouble for trouble in gateway.troubles if trouble.kind == "network"]
@@ -112,12 +113,14 @@ async def run_published(
 
 
 @asynccontextmanager
-async def _index(recipe: Recipe, installs: Installs, bench: Bench) -> "AsyncIterator[PyPIGateway | None]":
+async def _index(
+    recipe: Recipe, installs: Installs, context: GradingContext
+) -> "AsyncIterator[PyPIGateway | None]":
     if installs == "none":
         yield None
         return
     refused = own_names(recipe) if installs == "no-original" else ()
-    async with bench.builder.gateway(refused=refused, exclude_newer=recipe.environment.exclude_newer) as gateway:
+    async with context.builder.gateway(refused=refused, exclude_newer=recipe.environment.exclude_newer) as gateway:
         if gateway is None:
             raise InfrastructureError(
                 "this environment builder lends no package index to graders; set official_installs to none"

@@ -20,7 +20,7 @@ from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import DataSource
 from groundup.suites.nl2repobench import listing
@@ -150,14 +150,14 @@ def _release_of(tasks: tuple[PublishedTask, ...]) -> str:
     return RELEASES.get(digest, f"sha256-{short(digest)}")
 
 
-async def original_tree(recipe: Recipe, bench: Bench) -> Path:
+async def original_tree(recipe: Recipe, context: GradingContext) -> Path:
     """Return the original of *recipe*, to read."""
-    return (await bench.builder.source(recipe.source_request())).path
+    return (await context.builder.source(recipe.source_request())).path
 
 
-async def write_original(recipe: Recipe, destination: Path, bench: Bench) -> None:
+async def write_original(recipe: Recipe, destination: Path, context: GradingContext) -> None:
     """Write the original of *recipe* into the empty folder *destination*. Raises as the environment builder."""
-    await asyncio.to_thread(copy_tree, await original_tree(recipe, bench), destination)
+    await asyncio.to_thread(copy_tree, await original_tree(recipe, context), destination)
 
 
 def withheld_names(task: str, recipe: Recipe | None) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from functools import cache, partial
 from pathlib import Path
 
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
@@ -23,9 +23,9 @@ def fingerprint_of(recipe: Recipe, original: Path) -> Fingerprint:
     return Fingerprint.of(recipe.task, {name: path.read_bytes() for name, path in own.items()})
 
 
-async def made_fingerprint(recipe: Recipe, bench: Bench) -> Fingerprint:
+async def made_fingerprint(recipe: Recipe, context: GradingContext) -> Fingerprint:
     """Fetch the original of *recipe* and return its fingerprint. Raises as the environment builder does."""
-    return await in_thread(partial(fingerprint_of, recipe, await original_tree(recipe, bench)))
+    return await in_thread(partial(fingerprint_of, recipe, await original_tree(recipe, context)))
 
 
 def fingerprint_text(fingerprint: Fingerprint) -> str:

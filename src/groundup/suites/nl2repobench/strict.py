@@ -16,7 +16,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library import failing_source, runner_source
 from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.false_forms import suite_of_layer
@@ -75,28 +75,28 @@ class NL2RepoStrictGrader(Grader):
         }
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return the layer of the recipe's environment; its digest covers the interpreter's micro version."""
-        environment = await bench.builder.python(self._recipe(task).environment.request())
+        environment = await context.builder.python(self._recipe(task).environment.request())
         return {environment.layer.kind: environment.layer.digest}
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compose, run, decide."""
         recipe = await asyncio.to_thread(_for_layout_of, submission, self._recipe(task))
         began = time.monotonic()
-        environment = await bench.builder.python(recipe.environment.request())
-        original = await bench.builder.source(recipe.source_request())
+        environment = await context.builder.python(recipe.environment.request())
+        original = await context.builder.source(recipe.source_request())
         prepared = time.monotonic()
         kept = original.path, recipe.tests.protected, recipe.expected
         suite = await asyncio.to_thread(suite_of_layer, *kept)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-        judged = await judge(library, recipe, bench, suite=suite, deep=self.deep)
+        judged = await judge(library, recipe, context, suite=suite, deep=self.deep)
         verdict = self._verdict(task, recipe, judged, environment)
         fresh = self._fresh(task.id)
         # Beside the verdict, never part of it: what is tampered with already needs no further sign.
         if fresh is not None and verdict.status is Status.GRADED:
-            seen = await with_fresh_inputs(fresh, judged.decision, library, suite, bench)
+            seen = await with_fresh_inputs(fresh, judged.decision, library, suite, context)
             verdict = beside(verdict, seen)
         timings = {
             "environment": round(prepared - began, 3),
@@ -127,13 +127,13 @@ class NL2RepoStrictGrader(Grader):
         return Graded(verdict=verdict, tests=tuple(missing))
 
     @override
-    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+    async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the tests ran, composed anew."""
         recipe = await asyncio.to_thread(_for_layout_of, workspace, self._recipe(task))
-        environment = await bench.builder.python(recipe.environment.request())
-        original = await bench.builder.source(recipe.source_request())
+        environment = await context.builder.python(recipe.environment.request())
+        original = await context.builder.source(recipe.source_request())
         return sandbox_to_look_around(
-            LibraryUnderTest(workspace, original.path, recipe.tests, environment), bench.scratch
+            LibraryUnderTest(workspace, original.path, recipe.tests, environment), context.scratch
         )
 
     def _verdict(

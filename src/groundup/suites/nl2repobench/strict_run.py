@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.check import Check
 from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.decision import (
@@ -56,17 +56,17 @@ class Judged:
 
 
 async def judge(
-    library: LibraryUnderTest, recipe: Recipe, bench: Bench, *, suite: HiddenSuite, deep: bool
+    library: LibraryUnderTest, recipe: Recipe, context: GradingContext, *, suite: HiddenSuite, deep: bool
 ) -> Judged:
     """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`."""
-    async with bench.turns.taken():
-        library = await with_extensions(library, bench, bench.scratch)
-        rounds = await run_to_the_end(library, bench)
+    async with context.slots.taken():
+        library = await with_extensions(library, context, context.scratch)
+        rounds = await run_to_the_end(library, context)
         last = rounds.last
         decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
         integrity = Integrity()
         if decision.passed:
-            check = Check(library, bench, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
+            check = Check(library, context, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
             integrity = await check.integrity(deep=deep)
     return Judged(rounds, decision, integrity)
 

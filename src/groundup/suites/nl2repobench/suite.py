@@ -13,7 +13,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.environments.requests import PythonRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
 from groundup.suites.nl2repobench.listing import (
@@ -128,7 +128,7 @@ class Nl2RepoBench(Suite):
         return Nl2RepoBenchData()
 
     @override
-    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+    async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write the original's whole source tree, or nothing."""
         if subject == "oracle":
             recipe = self._recipes.get(task.id)
@@ -137,7 +137,7 @@ class Nl2RepoBench(Suite):
                     f"{task.id} has no recipe, which names its original; make one with "
                     f"`groundup recipe build {task.id}`"
                 )
-            await write_original(recipe, destination, bench)
+            await write_original(recipe, destination, context)
 
     @override
     def agent_environment(self, task: Task) -> PythonRequest | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.check import Check
@@ -31,18 +31,22 @@ async def run_beside_no_service(
     submission: Path,
     installed: InstalledService | JavaInstalled,
     lifecycle: Lifecycle,
-    bench: Bench,
+    context: GradingContext,
 ) -> TestRun:
     """Run hidden tests that ask no service, as the task's language does."""
     if isinstance(installed, JavaInstalled):
-        return await run_java_tests(problem.hidden_tests(), problem.task.tests.count, installed, lifecycle, bench)
-    return await run_in_process(problem, submission, lifecycle, bench)
+        return await run_java_tests(
+            problem.hidden_tests(), problem.task.tests.count, installed, lifecycle, context
+        )
+    return await run_in_process(problem, submission, lifecycle, context)
 
 
-async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> TestRun:
+async def run_in_process(
+    problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, context: GradingContext
+) -> TestRun:
     """Run the hidden tests over *submission*; without its packages, or with forged results, nothing passes."""
     extra = (*_RUNNERS, *problem.task.tests.requirements)
-    installed = await install_declared(submission, lifecycle, bench, with_pip=False, extra=extra)
+    installed = await install_declared(submission, lifecycle, context, with_pip=False, extra=extra)
     folder = problem.hidden_tests()
     place = problem.task.means.tests
     expected = await asyncio.to_thread(named_tests, folder, place)
@@ -62,7 +66,7 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         memory_mb=lifecycle.tests.memory_mb,
     )
     library = LibraryUnderTest(submission, folder.parent, hidden, installed.environment)
-    rounds = await run_to_the_end(library, bench)
+    rounds = await run_to_the_end(library, context)
     execution = rounds.last
     decision = decide(expected, hidden, execution.report, execution.result, rounds.ended)
     integrity = Integrity()
@@ -70,7 +74,7 @@ async def run_in_process(problem: ServiceProblem, submission: Path, lifecycle: L
         suite = await asyncio.to_thread(suite_of, folder.parent, hidden.protected, expected)
         # There is no original that could show which false forms fail, so each fails at its end, too.
         record = FalseRecord(tailed=tuple(sorted(set(map(function_of, expected)))))
-        integrity = await Check(library, bench, suite, record, rounds, expected).integrity(deep=False)
+        integrity = await Check(library, context, suite, record, rounds, expected).integrity(deep=False)
     is_tampered = integrity.answer == "tampered"
     return TestRun(
         results=_results(decision, counts=not is_tampered),

@@ -22,7 +22,7 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.install import find_start
@@ -104,19 +104,19 @@ class LegacyGrader(ServiceGrader):
         }
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Deploy, test, and read the sources."""
         problem = self._problem(task)
         if problem.task.means.by_maven:
-            return await self._grade_java(task, problem, submission, bench)
+            return await self._grade_java(task, problem, submission, context)
         began = time.monotonic()
-        repository, counted = bench.scratch / "repo", bench.scratch / "counted"
+        repository, counted = context.scratch / "repo", context.scratch / "counted"
         await asyncio.to_thread(copy_tree, submission, repository)
-        installed = await install(repository, problem.hidden_tests(), self._lifecycle, bench)
+        installed = await install(repository, problem.hidden_tests(), self._lifecycle, context)
         built = time.monotonic()
-        started = await self._deploy(repository, installed, problem, bench)
+        started = await self._deploy(repository, installed, problem, context)
         deployed = time.monotonic()
-        outcome = await self._test(repository, installed, problem, bench)
+        outcome = await self._test(repository, installed, problem, context)
         tests = read_output(outcome.output)
         tested = time.monotonic()
         with reading_submission("the source code"):
@@ -136,16 +136,18 @@ class LegacyGrader(ServiceGrader):
             logs["resolved.txt"] = resolution.as_text()
         return Graded(verdict=verdict.but(**update), logs=logs)
 
-    async def _grade_java(self, task: Task, problem: ServiceProblem, submission: Path, bench: Bench) -> Graded:
+    async def _grade_java(
+        self, task: Task, problem: ServiceProblem, submission: Path, context: GradingContext
+    ) -> Graded:
         began = time.monotonic()
         lifecycle = self._lifecycle_of(problem)
-        scripts = JavaScripts(submission, problem, _driver(), lifecycle, bench)
+        scripts = JavaScripts(submission, problem, _driver(), lifecycle, context)
         started, printed = await scripts.deploy(_PORT["deployment"])
         deployed = time.monotonic()
         tests, output, ended = await scripts.test(self._waits["java"])
         tested = time.monotonic()
         with reading_submission("the source code"):
-            parsed, metrics = await asyncio.to_thread(scripts.count, bench.scratch / "counted")
+            parsed, metrics = await asyncio.to_thread(scripts.count, context.scratch / "counted")
             coverage = await asyncio.to_thread(_coverage, submission, problem)
         verdict = _verdict(task, started, tests, parsed, coverage, metrics)
         timings = {"deployment": deployed - began, "tests": tested - deployed, "total": time.monotonic() - began}
@@ -167,7 +169,7 @@ class LegacyGrader(ServiceGrader):
         return Graded(verdict=verdict.but(reasons=(reason,)))
 
     async def _deploy(
-        self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, bench: Bench
+        self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, context: GradingContext
     ) -> Started:
         """Look whether the service is alive after a while; without a declaration that installs it is not asked."""
         if installed.outcome in ("undeclared", "failed", "timeout"):
@@ -187,7 +189,7 @@ class LegacyGrader(ServiceGrader):
         }
         if installed.outcome == "package" and installed.configuration is not None:
             settings["install"] = _inside(repository, installed.configuration.parent)
-        outcome = await self._drive("deployment", repository, installed, problem, settings, bench)
+        outcome = await self._drive("deployment", repository, installed, problem, settings, context)
         if outcome.install is not None:
             late = INSTALL_TIMEOUT.format(self._lifecycle.install_s)
             return Started(success=False, message=late if outcome.install == "timeout" else NOT_INSTALLED)
@@ -196,7 +198,7 @@ class LegacyGrader(ServiceGrader):
         return read_start(outcome.exit_code, outcome.output)
 
     async def _test(
-        self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, bench: Bench
+        self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, context: GradingContext
     ) -> _Outcome:
         scripts = files_named(repository, "start.sh")
         settings: dict[str, object] = {
@@ -205,9 +207,9 @@ class LegacyGrader(ServiceGrader):
             "wait_s": self._waits["python"],
             "repository": _REPOSITORY,
             "tests": _TESTS,
-            "tests_s": round(bench.timeout_s or self._lifecycle.tests_s),
+            "tests_s": round(context.timeout_s or self._lifecycle.tests_s),
         }
-        return await self._drive("tests", repository, installed, problem, settings, bench)
+        return await self._drive("tests", repository, installed, problem, settings, context)
 
     async def _drive(
         self,
@@ -216,10 +218,10 @@ class LegacyGrader(ServiceGrader):
         installed: LegacyInstallation,
         problem: ServiceProblem,
         settings: Mapping[str, object],
-        bench: Bench,
+        context: GradingContext,
     ) -> _Outcome:
         """Run the driver on a fresh copy of *repository* and return what it printed last."""
-        place = bench.scratch / phase
+        place = context.scratch / phase
         for folder in ("workspace", "driver"):
             (place / folder).mkdir(parents=True)
         await asyncio.to_thread(copy_tree, repository, place / "repo")
@@ -229,7 +231,7 @@ class LegacyGrader(ServiceGrader):
         installs = bool(settings.get("install")) or await asyncio.to_thread(_speaks_of_installers, repository)
         mounts = environment.mounts
         if installs:
-            own = replace(bench, scratch=place)
+            own = replace(context, scratch=place)
             mounts = await asyncio.to_thread(writable_environment, environment, own)
         spec = SandboxSpec(
             workspace=place / "workspace",
@@ -244,8 +246,8 @@ class LegacyGrader(ServiceGrader):
             label=f"older scripts, {phase}",
         )
         async with AsyncExitStack() as stack:
-            sandbox = await stack.enter_async_context(await bench.provider.open(spec))
-            index = await lend_index(stack, sandbox, bench) if installs else {}
+            sandbox = await stack.enter_async_context(await context.provider.open(spec))
+            index = await lend_index(stack, sandbox, context) if installs else {}
             stdin = json.dumps(settings).encode()
             argv = ("python", "-I", _DRIVER)
             result = await sandbox.run(Command(argv=argv, environment={**index, **_PORT[phase]}, stdin=stdin))

@@ -23,7 +23,7 @@ from groundup.domain.records import Record
 from groundup.environments.failures import OutOfTimeError
 from groundup.environments.maven_layers import memory_options
 from groundup.environments.requests import REPOSITORY_TARGET, PythonEnvironment, ResolvedRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import read_declared
@@ -65,24 +65,26 @@ class LegacyInstallation(Record):
     """`package`: to be installed by pip in the sandbox."""
 
 
-async def install(repository: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> LegacyInstallation:
+async def install(
+    repository: Path, hidden_tests: Path, lifecycle: Lifecycle, context: GradingContext
+) -> LegacyInstallation:
     """Return what the scripts would have in the end. Raises `InfrastructureError`."""
     configuration = await asyncio.to_thread(_configuration, repository)
     own = await asyncio.to_thread(_required, repository)
     tests = await asyncio.to_thread(_required, hidden_tests)
     installed: tuple[str, ...] = ()
     for installed in dict.fromkeys(((*own, *tests), own, tests, ())):
-        environment = await _try((*installed, *GLOBAL), lifecycle, bench)
+        environment = await _try((*installed, *GLOBAL), lifecycle, context)
         if not isinstance(environment, str):
             break
     else:
         raise SubmissionError("not even pytest can be installed for the older scripts; see the log of the build")
-    outcome = await _outcome(repository, configuration, lifecycle, bench, is_whole=set(own) <= set(installed))
+    outcome = await _outcome(repository, configuration, lifecycle, context, is_whole=set(own) <= set(installed))
     return LegacyInstallation(environment=environment, configuration=configuration, outcome=outcome)
 
 
 async def _outcome(
-    repository: Path, configuration: Path | None, lifecycle: Lifecycle, bench: Bench, *, is_whole: bool
+    repository: Path, configuration: Path | None, lifecycle: Lifecycle, context: GradingContext, *, is_whole: bool
 ) -> Literal["installed", "failed", "timeout", "package", "undeclared"]:
     """Return what `pip install` of the first declaration alone would have come to."""
     if configuration is None:
@@ -94,18 +96,18 @@ async def _outcome(
         return "failed"
     if is_whole:
         return "installed"
-    tried = await _try(declared.requirements, lifecycle, bench)
+    tried = await _try(declared.requirements, lifecycle, context)
     return tried if isinstance(tried, str) else "installed"
 
 
 async def _try(
-    requirements: tuple[str, ...], lifecycle: Lifecycle, bench: Bench
+    requirements: tuple[str, ...], lifecycle: Lifecycle, context: GradingContext
 ) -> PythonEnvironment | Literal["failed", "timeout"]:
     request = ResolvedRequest(
         python=lifecycle.python, requirements=requirements, with_pip=True, work_s=lifecycle.install_s
     )
     try:
-        return await bench.builder.submission_environment(request)
+        return await context.builder.submission_environment(request)
     except OutOfTimeError:
         return "timeout"
     except SubmissionError:
@@ -152,13 +154,18 @@ class JavaScripts:
     """The older scripts' two programs for Java, over one submission."""
 
     def __init__(
-        self, submission: Path, problem: ServiceProblem, driver: bytes, lifecycle: Lifecycle, bench: Bench
+        self,
+        submission: Path,
+        problem: ServiceProblem,
+        driver: bytes,
+        lifecycle: Lifecycle,
+        context: GradingContext,
     ) -> None:
         self._submission = submission
         self._tests = problem.hidden_tests()
         self._driver = driver
         self._lifecycle = lifecycle
-        self._bench = bench
+        self._context = context
 
     async def deploy(self, variables: Mapping[str, str]) -> tuple[Started, str]:
         """Build, start, look whether the service lives; return that, and what was printed when it failed."""
@@ -195,7 +202,7 @@ class JavaScripts:
             "wait_s": wait_s,
             "repository": _REPOSITORY,
             "tests": f"{_TRUSTED}/tests",
-            "tests_s": round(self._bench.timeout_s or self._lifecycle.tests_s),
+            "tests_s": round(self._context.timeout_s or self._lifecycle.tests_s),
         }
         outcome = await self._drive("tests", settings, {})
         ended = outcome.is_readable and not outcome.late
@@ -211,7 +218,7 @@ class JavaScripts:
     async def _drive(
         self, phase: str, settings: Mapping[str, object], variables: Mapping[str, str]
     ) -> JavaOutcome:
-        place, bench = self._bench.scratch / phase, self._bench
+        place, context = self._context.scratch / phase, self._context
         for folder in ("workspace", "driver"):
             (place / folder).mkdir(parents=True)
         await asyncio.to_thread(copy_tree, self._submission, place / "repo")
@@ -219,12 +226,12 @@ class JavaScripts:
         await asyncio.to_thread(shutil.copytree, self._tests, place / "driver/tests", symlinks=True)
         configuration = find_file(self._submission, POM)
         project = self._submission if configuration is None else configuration.parent
-        await seed_repository(project, place / "packages", bench)
-        python = await bench.builder.python(test_environment(None))
+        await seed_repository(project, place / "packages", context)
+        python = await context.builder.python(test_environment(None))
         spec = self._spec(phase, place, python.mounts, python.environment)
         async with AsyncExitStack() as stack:
-            sandbox = await stack.enter_async_context(await bench.provider.open(spec))
-            lent = await lend_maven(stack, sandbox, bench)
+            sandbox = await stack.enter_async_context(await context.provider.open(spec))
+            lent = await lend_maven(stack, sandbox, context)
             argv = (python.executable, "-I", f"{_TRUSTED}/legacy_driver.py")
             stdin = json.dumps(settings).encode()
             result = await sandbox.run(Command(argv=argv, environment={**lent, **variables}, stdin=stdin))
@@ -235,7 +242,7 @@ class JavaScripts:
     def _spec(
         self, phase: str, place: Path, mounts: tuple[Mount, ...], environment: Mapping[str, str]
     ) -> SandboxSpec:
-        toolchain, lifecycle = java_builder(self._bench).toolchain(JAVA), self._lifecycle
+        toolchain, lifecycle = java_builder(self._context).toolchain(JAVA), self._lifecycle
         limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES)
         return SandboxSpec(
             workspace=place / "workspace",

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from groundup.domain.records import Record
 from groundup.environments.requests import JavaToolchain, PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import ServicePod, deployed
@@ -190,29 +190,31 @@ class Observed(Record):
         return logs
 
 
-async def observe(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> Observed:
+async def observe(
+    problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, context: GradingContext
+) -> Observed:
     """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
     port = problem.task.port
-    tree, start, outcome, environment = await installed(problem, submission, lifecycle, bench)
+    tree, start, outcome, environment = await installed(problem, submission, lifecycle, context)
     async with AsyncExitStack() as stack:
-        deployment = await stack.enter_async_context(deployed(tree, start, port, environment, lifecycle, bench))
+        deployment = await stack.enter_async_context(deployed(tree, start, port, environment, lifecycle, context))
         testing = None
         if start is not None and speaks_to_service(problem):
             testing = await stack.enter_async_context(
-                await _testing(problem, submission, deployment, lifecycle, bench)
+                await _testing(problem, submission, deployment, lifecycle, context)
             )
         readiness = await deployment.until_ready(testing.prepare if testing else lambda: None)
         seen = Observed(installed=outcome, start=start, readiness=readiness)
         if readiness.answered_s is not None:
             # Waiting for turns and packages is free, so an install that was in time took no more than it might.
             spent_s = min(outcome.seconds, lifecycle.install_s) + readiness.answered_s
-            tests_s = min(bench.timeout_s or lifecycle.tests_s, lifecycle.overall_s - spent_s)
+            tests_s = min(context.timeout_s or lifecycle.tests_s, lifecycle.overall_s - spent_s)
             seen = await _examined(seen, deployment, problem, lifecycle, testing, max(1.0, tests_s))
         update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
         seen = seen.but(**update)
     if not seen.died:
         return seen
-    again = replace(bench, scratch=bench.scratch / "again")
+    again = replace(context, scratch=context.scratch / "again")
     again.scratch.mkdir()
     async with deployed(tree, start, port, environment, lifecycle, again) as deployment:
         await deployment.until_ready()
@@ -229,16 +231,18 @@ class ReadyService(NamedTuple):
     environment: PythonEnvironment | JavaToolchain
 
 
-async def installed(problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, bench: Bench) -> ReadyService:
+async def installed(
+    problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, context: GradingContext
+) -> ReadyService:
     """Install what *submission* declares, or build it, and find what starts it."""
     if problem.task.means.by_maven:
         start = await asyncio.to_thread(find_java_start, submission)
-        java = await install_java(submission, lifecycle, bench)
+        java = await install_java(submission, lifecycle, context)
         return ReadyService(java.tree, start, java, service_environment(java, lifecycle))
     start = await asyncio.to_thread(find_start, submission, problem.task.port)
     with_pip = start is not None and start.installs and lifecycle.start_installs
-    python = await install_declared(submission, lifecycle, bench, with_pip=with_pip)
-    await bench.builder.python(test_environment(problem))  # built before the clock of the start runs
+    python = await install_declared(submission, lifecycle, context, with_pip=with_pip)
+    await context.builder.python(test_environment(problem))  # built before the clock of the start runs
     return ReadyService(submission, start, python, python.environment)
 
 
@@ -272,11 +276,15 @@ async def _examined(
 
 
 async def _testing(
-    problem: ServiceProblem, submission: Path, deployment: ServicePod, lifecycle: Lifecycle, bench: Bench
+    problem: ServiceProblem,
+    submission: Path,
+    deployment: ServicePod,
+    lifecycle: Lifecycle,
+    context: GradingContext,
 ) -> ServiceTesting:
-    environment = await bench.builder.python(test_environment(problem))
+    environment = await context.builder.python(test_environment(problem))
     tests = await asyncio.to_thread(_service_tests, problem, submission)
-    return ServiceTesting(tests, environment, deployment.pod, lifecycle, bench.scratch)
+    return ServiceTesting(tests, environment, deployment.pod, lifecycle, context.scratch)
 
 
 def speaks_to_service(problem: ServiceProblem) -> bool:

@@ -19,7 +19,7 @@ from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words, middle_cut
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.install import find_start
@@ -71,18 +71,18 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         }
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Build, run, read the log."""
         problem = self._problem(task)
         began = time.monotonic()
         lifecycle = self._lifecycle_of(problem)
         is_by_maven = problem.task.means.by_maven
         build = build_java_image if is_by_maven else build_image
-        image = await build(submission, problem.hidden_tests(), lifecycle, bench)
+        image = await build(submission, problem.hidden_tests(), lifecycle, context)
         built = time.monotonic()
         exit_code, log, cut = _BUILD_FAILED, "", False
         if image.refused is None:
-            exit_code, log, cut = _container_log(await self._run(problem, image, lifecycle, bench), lifecycle)
+            exit_code, log, cut = _container_log(await self._run(problem, image, lifecycle, context), lifecycle)
         with reading_submission("the source code"):
             coverage = await asyncio.to_thread(official_coverage, problem.readme or "", submission)
         read = read_surefire_counts if is_by_maven else read_counts
@@ -104,23 +104,23 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         )
 
     async def _run(
-        self, problem: ServiceProblem, image: RebuiltImage, lifecycle: Lifecycle, bench: Bench
+        self, problem: ServiceProblem, image: RebuiltImage, lifecycle: Lifecycle, context: GradingContext
     ) -> CommandResult:
         settings: dict[str, object] = {
             "language": problem.task.language,
             "port": problem.task.port,
             "ready_s": round(lifecycle.ready_s),
-            "tests_s": round(bench.timeout_s or lifecycle.tests_s),
+            "tests_s": round(context.timeout_s or lifecycle.tests_s),
         }
         if problem.task.means.by_maven:
-            return await run_java_image(problem.task, _driver(), settings, lifecycle, _OUTPUT_BYTES, bench)
+            return await run_java_image(problem.task, _driver(), settings, lifecycle, _OUTPUT_BYTES, context)
         start = find_start(image.repository, problem.task.port)
         installs = start is not None and start.installs and lifecycle.start_installs
-        spec = await asyncio.to_thread(self._spec, problem, image, lifecycle, bench, installs=installs)
+        spec = await asyncio.to_thread(self._spec, problem, image, lifecycle, context, installs=installs)
         async with AsyncExitStack() as stack:
-            sandbox = await stack.enter_async_context(await bench.provider.open(spec))
-            variables = await lend_index(stack, sandbox, bench) if installs else {}
-            settings["owed_at"] = bench.lent[-1].owed_at if bench.lent else ""
+            sandbox = await stack.enter_async_context(await context.provider.open(spec))
+            variables = await lend_index(stack, sandbox, context) if installs else {}
+            settings["owed_at"] = context.lent[-1].owed_at if context.lent else ""
             return await sandbox.run(
                 Command(
                     argv=("python", "-I", _DRIVER),
@@ -131,16 +131,22 @@ class RepoGenesisOfficialGrader(ServiceGrader):
             )
 
     def _spec(
-        self, problem: ServiceProblem, image: RebuiltImage, lifecycle: Lifecycle, bench: Bench, *, installs: bool
+        self,
+        problem: ServiceProblem,
+        image: RebuiltImage,
+        lifecycle: Lifecycle,
+        context: GradingContext,
+        *,
+        installs: bool,
     ) -> SandboxSpec:
         if image.environment is None:
             raise TaskError(f"{problem.task.id}: nothing was built")
-        workspace, trusted = bench.scratch / "workspace", bench.scratch / "driver"
+        workspace, trusted = context.scratch / "workspace", context.scratch / "driver"
         workspace.mkdir()
         trusted.mkdir()
         (trusted / "official_driver.py").write_bytes(_driver())
         environment = image.environment
-        mounts = writable_environment(environment, bench) if installs else environment.mounts
+        mounts = writable_environment(environment, context) if installs else environment.mounts
         return SandboxSpec(
             workspace=workspace,
             mounts=(

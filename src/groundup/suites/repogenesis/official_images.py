@@ -20,7 +20,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.maven_layers import memory_options
 from groundup.environments.requests import REPOSITORY_TARGET, MavenRequest, PythonEnvironment, ResolvedRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder, project_files
 from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import importing, read_declared, words_of
@@ -47,15 +47,17 @@ class RebuiltImage(Record):
     """Whether it was refused for taking too long."""
 
 
-async def build_image(submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench) -> RebuiltImage:
+async def build_image(
+    submission: Path, hidden_tests: Path, lifecycle: Lifecycle, context: GradingContext
+) -> RebuiltImage:
     """Copy, lay the hidden tests over, install. Raises `InfrastructureError`."""
-    repository = bench.scratch / "repo"
+    repository = context.scratch / "repo"
     refused = await asyncio.to_thread(_lay_out, submission, hidden_tests, repository)
     if refused is not None:
         return RebuiltImage(repository=repository, refused=refused)
     # Of the submission alone: what builds its requirements sees them.
     names = await asyncio.to_thread(words_of, submission)
-    environment, installed = await _install(repository, names, lifecycle, bench)
+    environment, installed = await _install(repository, names, lifecycle, context)
     return RebuiltImage(repository=repository, environment=environment, installed=installed)
 
 
@@ -87,7 +89,7 @@ def _remove(root: Path, patterns: Iterable[str]) -> None:
 
 
 async def _install(
-    repository: Path, names: tuple[str, ...], lifecycle: Lifecycle, bench: Bench
+    repository: Path, names: tuple[str, ...], lifecycle: Lifecycle, context: GradingContext
 ) -> tuple[PythonEnvironment, str]:
     """Install what pip would have in the end: every failing step is skipped, as published."""
     declared = await asyncio.to_thread(read_declared, repository)
@@ -114,7 +116,7 @@ async def _install(
             names=names,
         )
         try:
-            environment = await bench.builder.submission_environment(request)
+            environment = await context.builder.submission_environment(request)
             return importing(environment, declared, REPOSITORY), tried
         except SubmissionError:
             continue
@@ -149,20 +151,20 @@ _SAID = 200
 
 
 async def build_java_image(
-    submission: Path, hidden_tests: Path, lifecycle: Lifecycle, bench: Bench
+    submission: Path, hidden_tests: Path, lifecycle: Lifecycle, context: GradingContext
 ) -> RebuiltImage:
     """Copy, fetch, raise Java 11 to 17, lay the hidden tests over, compile. Raises `InfrastructureError`."""
-    repository, packages = bench.scratch / "repo", _packages(bench)
+    repository, packages = context.scratch / "repo", _packages(context)
     await asyncio.to_thread(copy_tree, submission, repository)
     await asyncio.to_thread(left_out, repository)
-    await seed_repository(repository, packages, bench)
+    await seed_repository(repository, packages, context)
     limits = lifecycle.service.for_command(_BUILD_S)
-    (bench.scratch / "building").mkdir()
+    (context.scratch / "building").mkdir()
     golden = Mount(source=hidden_tests, target=_GOLDEN)
-    spec = _spec(bench.scratch / "building", (golden,), {}, limits, bench)
+    spec = _spec(context.scratch / "building", (golden,), {}, limits, context)
     async with AsyncExitStack() as stack:
-        sandbox = await stack.enter_async_context(await bench.provider.open(spec))
-        variables = await lend_maven(stack, sandbox, bench)
+        sandbox = await stack.enter_async_context(await context.provider.open(spec))
+        variables = await lend_maven(stack, sandbox, context)
         command = Command(argv=("bash", "-c", _BUILD), cwd=REPOSITORY, environment=variables)
         result = await sandbox.run(command)
     late = result.ending.is_out_of_time
@@ -175,22 +177,22 @@ async def run_java_image(
     settings: dict[str, object],
     lifecycle: Lifecycle,
     output_bytes: int,
-    bench: Bench,
+    context: GradingContext,
 ) -> CommandResult:
     """Start the service and the tests in one sandbox that stands for the container."""
-    workspace, trusted = bench.scratch / "workspace", bench.scratch / "driver"
+    workspace, trusted = context.scratch / "workspace", context.scratch / "driver"
     workspace.mkdir()
     trusted.mkdir()
     (trusted / "official_driver.py").write_bytes(driver)
-    python = await bench.builder.python(test_environment(None))
+    python = await context.builder.python(test_environment(None))
     limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=output_bytes)
     variables = {**python.environment, **published_variables(task, lifecycle)}
     mounts = (*python.mounts, Mount(source=trusted, target=_TRUSTED))
-    spec = _spec(workspace, mounts, variables, limits, bench)
+    spec = _spec(workspace, mounts, variables, limits, context)
     async with AsyncExitStack() as stack:
-        sandbox = await stack.enter_async_context(await bench.provider.open(spec))
-        lent = await lend_maven(stack, sandbox, bench)
-        settings["owed_at"] = bench.lent[-1].owed_at if bench.lent else ""
+        sandbox = await stack.enter_async_context(await context.provider.open(spec))
+        lent = await lend_maven(stack, sandbox, context)
+        settings["owed_at"] = context.lent[-1].owed_at if context.lent else ""
         return await sandbox.run(
             Command(
                 argv=(python.executable, "-I", f"{_TRUSTED}/official_driver.py"),
@@ -212,12 +214,12 @@ def published_variables(task: ServiceTask, lifecycle: Lifecycle) -> dict[str, st
     }
 
 
-async def seed_repository(repository: Path, packages: Path, bench: Bench) -> None:
+async def seed_repository(repository: Path, packages: Path, context: GradingContext) -> None:
     """Fill the local repository with what the build files name, where that can be resolved."""
     files = await asyncio.to_thread(project_files, repository)
     if POM in files:
         try:
-            found = await java_builder(bench).repository(MavenRequest(files=files, java=JAVA))
+            found = await java_builder(context).repository(MavenRequest(files=files, java=JAVA))
         except SubmissionError:
             pass
         else:
@@ -227,16 +229,16 @@ async def seed_repository(repository: Path, packages: Path, bench: Bench) -> Non
 
 
 def _spec(
-    workspace: Path, mounts: tuple[Mount, ...], variables: dict[str, str], limits: Limits, bench: Bench
+    workspace: Path, mounts: tuple[Mount, ...], variables: dict[str, str], limits: Limits, context: GradingContext
 ) -> SandboxSpec:
-    toolchain = java_builder(bench).toolchain(JAVA)
+    toolchain = java_builder(context).toolchain(JAVA)
     return SandboxSpec(
         workspace=workspace,
         mounts=(
             *toolchain.mounts,
             *mounts,
-            Mount(source=bench.scratch / "repo", target=REPOSITORY, writable=True),
-            Mount(source=_packages(bench), target=REPOSITORY_TARGET, writable=True),
+            Mount(source=context.scratch / "repo", target=REPOSITORY, writable=True),
+            Mount(source=_packages(context), target=REPOSITORY_TARGET, writable=True),
         ),
         environment={**toolchain.environment, **memory_options(limits.memory_mb), **variables},
         path=toolchain.path,
@@ -248,8 +250,8 @@ def _spec(
     )
 
 
-def _packages(bench: Bench) -> Path:
-    return bench.scratch / "maven-repository"
+def _packages(context: GradingContext) -> Path:
+    return context.scratch / "maven-repository"
 
 
 def _refused(result: CommandResult) -> str | None:

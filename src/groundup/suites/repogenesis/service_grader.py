@@ -8,7 +8,7 @@ from typing_extensions import override
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
@@ -64,9 +64,9 @@ class ServiceGrader(Grader):
         return True
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return the tools of tasks in Java; other layers are the submissions' own."""
-        return java_tools(bench) if self._is_by_maven(task) else {}
+        return java_tools(context) if self._is_by_maven(task) else {}
 
     @override
     def check(self, task: Task) -> None:

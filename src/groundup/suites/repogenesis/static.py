@@ -14,7 +14,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.sources.routes.extraction import read_routes
 from groundup.sources.routes.paths import Route
 from groundup.suites.base import Graded, Grader
@@ -51,7 +51,7 @@ class StaticGrader(Grader):
         return {"task": digest_of(problem.task), "readme": digest_of(problem.readme)}
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compare the sources with the specification."""
         with reading_submission("the source code"):
             return await asyncio.to_thread(self._grade, task, submission)

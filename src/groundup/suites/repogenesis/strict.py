@@ -15,7 +15,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.java.testing import java_runner_digest
 from groundup.grading.last_words import last_words, middle_cut, speaks_of_time
 from groundup.grading.library.decision import reason
@@ -195,22 +195,22 @@ class RepoGenesisStrictGrader(ServiceGrader):
         }
 
     @override
-    async def layers(self, task: Task, bench: Bench) -> Mapping[str, str]:
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
         if self._is_by_maven(task):
-            return await super().layers(task, bench)
-        environment = await bench.builder.python(test_environment(self._problems.get(task.id)))
+            return await super().layers(task, context)
+        environment = await context.builder.python(test_environment(self._problems.get(task.id)))
         return {environment.layer.kind: environment.layer.digest}
 
     @override
-    async def grade(self, task: Task, submission: Path, bench: Bench) -> Graded:
+    async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Install, start, wait, test, probe."""
         problem = self._gradable(task)
         began = time.monotonic()
         lifecycle = self._lifecycle_of(problem)
-        observed = await observe(problem, submission, lifecycle, bench)
+        observed = await observe(problem, submission, lifecycle, context)
         if not speaks_to_service(problem):
-            tests = await run_beside_no_service(problem, submission, observed.installed, lifecycle, bench)
+            tests = await run_beside_no_service(problem, submission, observed.installed, lifecycle, context)
             observed = observed.but(tests=tests)
         coverage = await asyncio.to_thread(covered, problem, submission, observed.probed)
         timings = {
@@ -232,13 +232,13 @@ class RepoGenesisStrictGrader(ServiceGrader):
         return Graded(verdict=zero_verdict(self._gradable(task), reason, self.signature(task)))
 
     @override
-    async def sandbox_spec(self, task: Task, workspace: Path, bench: Bench) -> SandboxSpec:
+    async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the service's sandbox around *workspace*, for looking around; nothing is started."""
         problem = self._gradable(task)
         port, lifecycle = problem.task.port, self._lifecycle_of(problem)
-        ready = await installed(problem, workspace, lifecycle, bench)
+        ready = await installed(problem, workspace, lifecycle, context)
         start = ready.start or StartCommand(found="nothing", argv=("true",))
-        return _for_looking(service_spec(ready.tree, start, port, ready.environment, lifecycle, bench))
+        return _for_looking(service_spec(ready.tree, start, port, ready.environment, lifecycle, context))
 
     def _gradable(self, task: Task) -> ServiceProblem:
         problem = self._problem(task)

@@ -12,7 +12,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Verdict
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
 from groundup.suites.pulling import PublishedRepository, data_folder
@@ -109,7 +109,7 @@ class ServiceAuditor(Auditor):
         self._problems = problems
 
     @override
-    async def hidden(self, task: Task, bench: Bench) -> HiddenCode | None:
+    async def hidden(self, task: Task, context: GradingContext) -> HiddenCode | None:
         """Return the test files as they lie in the data. Raises `TaskError` where they are not at hand."""
         problem = self._problems[task.id]
         root = problem.hidden_tests()
@@ -180,7 +180,7 @@ class RepoGenesis(Suite):
         return RepoGenesisData()
 
     @override
-    async def reference(self, task: Task, subject: str, destination: Path, bench: Bench) -> None:
+    async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write our own service for the task, or nothing."""
         if subject == "oracle":
             await asyncio.to_thread(write_oracle, task.id, destination)

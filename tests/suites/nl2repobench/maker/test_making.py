@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, Layer, PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount
 from groundup.suites.nl2repobench.maker.absence import find_answers
@@ -27,9 +27,9 @@ async def made(trial: Trial, files: dict[str, str], draft: Recipe = DRAFT) -> tu
     write_tree(trial.folder / "original", files)
     scratch = trial.folder / "scratch"
     scratch.mkdir()
-    bench = Bench(provider=trial.provider, builder=HostBuilder(trial.folder), scratch=scratch)
+    context = GradingContext(provider=trial.provider, builder=HostBuilder(trial.folder), scratch=scratch)
     said: list[str] = []
-    return await finish(draft, bench, said.append, may_repair=True), said
+    return await finish(draft, context, said.append, may_repair=True), said
 
 
 @pytest.mark.end_to_end

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.environments.requests import GitSource, PythonEnvironment, SourceRequest
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import Distribution
 from groundup.registries.pypi.client import PyPIClient
@@ -45,7 +45,7 @@ class Making:
     declared: Mapping[str, int]
     specification: Specification
     decision: TaskDecision
-    bench: Bench
+    context: GradingContext
     registry: PyPIClient
     say: Say
 
@@ -78,7 +78,7 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
     if isinstance(candidate.request, GitSource):
         request = candidate.request.but(without=making.decision.without)
         candidate = candidate.but(request=request)
-    layer = await making.bench.builder.source(candidate.request)
+    layer = await making.context.builder.source(candidate.request)
     project = read_project(layer.path)
     tests, notes = read_layout(layer.path, project, task.commands, task.test_files)
     own = [project.name or task.id, *tests.packages]
@@ -146,7 +146,7 @@ async def build(
     task: PublishedTask,
     declared: dict[str, int],
     decision: TaskDecision,
-    bench: Bench,
+    context: GradingContext,
     settings: Settings,
     say: Say,
 ) -> Recipe:
@@ -159,10 +159,10 @@ async def build(
         f"{len(specification.wishes)} wishes, {len(specification.tree)} paths"
     )
     async with open_index(settings) as registry:
-        making = Making(task, declared, specification, decision, bench, registry, say)
+        making = Making(task, declared, specification, decision, context, registry, say)
         nearest = await _nearest(making, settings)
     say(f"took {nearest[0].source.label}")
-    return await _proven(nearest, bench, say, may_repair=True)
+    return await _proven(nearest, context, say, may_repair=True)
 
 
 _Ran = tuple[Recipe, PythonEnvironment, Execution]
@@ -178,7 +178,7 @@ async def _nearest(making: Making, settings: Settings) -> _Ran:
         draft = None
         try:
             draft = await make_draft(making, candidate)
-            ran = await run_and_repair(draft, making.bench, making.say, may_repair=True)
+            ran = await run_and_repair(draft, making.context, making.say, may_repair=True)
         except TaskError as error:
             if candidate is candidates[-1] and nearest is None and draft is not None:
                 raise UnfinishedError(str(error), draft) from error
@@ -194,23 +194,23 @@ async def _nearest(making: Making, settings: Settings) -> _Ran:
     return nearest[1]
 
 
-async def finish(draft: Recipe, bench: Bench, say: Say, *, may_repair: bool) -> Recipe:
+async def finish(draft: Recipe, context: GradingContext, say: Say, *, may_repair: bool) -> Recipe:
     """Return *draft* locked, repaired, frozen, and shown to give nothing away. Raises `UnfinishedError`."""
     try:
-        ran = await run_and_repair(draft, bench, say, may_repair=may_repair)
+        ran = await run_and_repair(draft, context, say, may_repair=may_repair)
     except TaskError as error:
         raise UnfinishedError(str(error), draft) from error
-    return await _proven(ran, bench, say, may_repair=may_repair)
+    return await _proven(ran, context, say, may_repair=may_repair)
 
 
-async def _proven(ran: _Ran, bench: Bench, say: Say, *, may_repair: bool) -> Recipe:
+async def _proven(ran: _Ran, context: GradingContext, say: Say, *, may_repair: bool) -> Recipe:
     recipe, environment, execution = ran
     try:
         if may_repair:
-            original = await original_tree(recipe, bench)
-            recipe = await protect_what_tests_read(recipe, original, execution, environment, bench, say)
+            original = await original_tree(recipe, context)
+            recipe = await protect_what_tests_read(recipe, original, execution, environment, context, say)
             recipe = with_reasons(recipe, execution, say)
-        return await prove(recipe, bench, say)
+        return await prove(recipe, context, say)
     except TaskError as error:
         raise UnfinishedError(str(error), recipe) from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.check import Check
 from groundup.grading.library.decision import decide, passing_tests
 from groundup.grading.library.execution import run_to_the_end
@@ -61,7 +61,11 @@ _pytest.runner.call_and_report = _call
 
 
 async def run_controls(
-    recipe: Recipe, original: Path, environment: PythonEnvironment, bench: Bench, say: Callable[[str], None]
+    recipe: Recipe,
+    original: Path,
+    environment: PythonEnvironment,
+    context: GradingContext,
+    say: Callable[[str], None],
 ) -> Recipe:
     """Return *recipe* with its floor and what each worthless submission passes.
 
@@ -78,7 +82,7 @@ async def run_controls(
     }
     passed = {"nop": frozenset[NumberedTest]()}  # freezing ran it, and left out what it passes
     for name, files in submissions.items():
-        passed[name] = await _passed(name, files, recipe, original, environment, bench)
+        passed[name] = await _passed(name, files, recipe, original, environment, context)
         say(f"control {name}: {len(passed[name])} of {len(recipe.expected)}")
     return with_controls(recipe, passed)
 
@@ -113,21 +117,21 @@ async def _passed(
     recipe: Recipe,
     original: Path,
     environment: PythonEnvironment,
-    bench: Bench,
+    context: GradingContext,
 ) -> frozenset[NumberedTest]:
-    folder = bench.scratch / f"control-{name}"
+    folder = context.scratch / f"control-{name}"
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     library = LibraryUnderTest(folder, original, recipe.tests, environment)
-    rounds = await run_to_the_end(library, bench)
+    rounds = await run_to_the_end(library, context)
     last = rounds.last
     decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
     if not decision.passed:
         return frozenset()
     suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
-    check = Check(library, bench, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
+    check = Check(library, context, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
     integrity = await check.integrity(deep=True)
     return frozenset() if integrity.answer == "tampered" else passing_tests(decision)
 
@@ -146,15 +150,15 @@ def _own_tests(recipe: Recipe) -> dict[str, str]:
 _SHOWN = 10
 
 
-async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Recipe:
+async def prove(recipe: Recipe, context: GradingContext, say: Callable[[str], None]) -> Recipe:
     """Return *recipe* frozen, with its controls and what explains its counts. Raises `TaskError`."""
     say("freezing: three runs of the original, one of an empty submission")
-    frozen = await freeze(recipe, bench)
+    frozen = await freeze(recipe, context)
     declared = f", declared {frozen.declared}" if frozen.declared else ""
     say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded{declared}")
-    environment = await bench.builder.python(frozen.environment.request())
-    original = await original_tree(frozen, bench)
-    frozen = await run_controls(frozen, original, environment, bench, say)
+    environment = await context.builder.python(frozen.environment.request())
+    original = await original_tree(frozen, context)
+    frozen = await run_controls(frozen, original, environment, context, say)
     answers = find_answers(original, frozen.tests, environment)
     for answer in answers:
         say(f"answer within reach: {answer.place} is like {answer.source} ({answer.likeness:.0%})")
@@ -165,12 +169,12 @@ async def prove(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Rec
     return frozen
 
 
-async def check(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> tuple[Recipe, list[str]]:
+async def check(recipe: Recipe, context: GradingContext, say: Callable[[str], None]) -> tuple[Recipe, list[str]]:
     """Return *recipe* made anew from its own decisions, and what changed in sentences. Raises `TaskError`."""
     fresh = await locked(recipe)
     lock, _ = lock_without(fresh.environment.lock, [recipe.source.name])
     environment = fresh.environment.but(lock=lock)
-    again = await prove(recipe.but(environment=environment), bench, say)
+    again = await prove(recipe.but(environment=environment), context, say)
     return again, list(changes(recipe, again))
 
 

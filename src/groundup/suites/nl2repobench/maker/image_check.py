@@ -12,7 +12,7 @@ from typing import Any
 
 from groundup.domain.errors import TaskError
 from groundup.domain.names import printable
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import decide
 from groundup.grading.library.execution import run_hidden_tests
 from groundup.grading.library.hidden import LibraryUnderTest
@@ -33,25 +33,27 @@ print(json.dumps(["%d.%d" % sys.version_info[:2], found]))
 """
 
 
-async def image_changes(recipe: Recipe, provider: ContainerProvider, bench: Bench, held: Bench) -> list[str]:
+async def image_changes(
+    recipe: Recipe, provider: ContainerProvider, context: GradingContext, held: GradingContext
+) -> list[str]:
     """Return how *provider*'s image differs from *recipe*, and what the original scores in it.
 
-    *bench* finds the original; *held* grades in the image. Raises `TaskError` where no
+    *context* finds the original; *held* grades in the image. Raises `TaskError` where no
     published run is known.
     """
     if recipe.published is None:
         raise TaskError(f"{recipe.task}: the recipe does not say what the published evaluator runs")
-    original = await original_tree(recipe, bench)
+    original = await original_tree(recipe, context)
     configuration, packed = await provider.image_files(WORKSPACE)
-    expected, there = bench.scratch / "expected", bench.scratch / "there"
+    expected, there = context.scratch / "expected", context.scratch / "there"
     expected.mkdir()
-    (bench.scratch / "packed").write_bytes(packed)
+    (context.scratch / "packed").write_bytes(packed)
     await asyncio.to_thread(write_image, original, recipe.tests, recipe.published, expected)
     if packed:
-        await asyncio.to_thread(extract_archive, bench.scratch / "packed", there, strip_components=1)
+        await asyncio.to_thread(extract_archive, context.scratch / "packed", there, strip_components=1)
     there.mkdir(exist_ok=True)
     found = [*_configured(configuration), *_tests(recipe, expected, there)]
-    found += _versions(recipe, *await _installed(provider, bench.scratch))
+    found += _versions(recipe, *await _installed(provider, context.scratch))
     return [*found, *await _scored(recipe, original, held)]
 
 
@@ -108,7 +110,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-").replace(".", "-")
 
 
-async def _scored(recipe: Recipe, original: Path, held: Bench) -> list[str]:
+async def _scored(recipe: Recipe, original: Path, held: GradingContext) -> list[str]:
     """Return what the original does not pass with the recipe's layers on the image's system."""
     environment = await held.builder.python(recipe.environment.request())
     execution = await run_hidden_tests(LibraryUnderTest(original, original, recipe.tests, environment), held)

@@ -16,7 +16,7 @@ from typing import Any
 
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sources.names import words
@@ -256,20 +256,20 @@ async def protect_what_tests_read(
     original: Path,
     whole: Execution,
     environment: PythonEnvironment,
-    bench: Bench,
+    context: GradingContext,
     say: Callable[[str], None],
 ) -> Recipe:
     """Return the draft with the files protected without which tests of the bare library fail."""
-    bare = bench.scratch / "bare"
+    bare = context.scratch / "bare"
     write_bare(original, recipe.tests, bare)
-    lost = await _lost(bare, original, recipe, whole, environment, bench)
+    lost = await _lost(bare, original, recipe, whole, environment, context)
     if not lost:
         return recipe
     files = {test.id.partition("::")[0] for test in lost}
     names = sorted(named_outside(original, recipe.tests, files))
     widened = recipe.tests.but(protected=(*recipe.tests.protected, *names))
     candidate = recipe.but(tests=widened)
-    left = await _lost(bare, original, candidate, whole, environment, bench) if names else lost
+    left = await _lost(bare, original, candidate, whole, environment, context) if names else lost
     if left < lost:
         note = f"protected what tests read: {', '.join(names)}"
         say(note)
@@ -310,9 +310,14 @@ def named_outside(original: Path, tests: HiddenTests, files: set[str]) -> Iterat
 
 
 async def _lost(
-    bare: Path, original: Path, recipe: Recipe, whole: Execution, environment: PythonEnvironment, bench: Bench
+    bare: Path,
+    original: Path,
+    recipe: Recipe,
+    whole: Execution,
+    environment: PythonEnvironment,
+    context: GradingContext,
 ) -> set[NumberedTest]:
-    execution = await run_hidden_tests(LibraryUnderTest(bare, original, recipe.tests, environment), bench)
+    execution = await run_hidden_tests(LibraryUnderTest(bare, original, recipe.tests, environment), context)
     return _passing(whole) - _passing(execution)
 
 

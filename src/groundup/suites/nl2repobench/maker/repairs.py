@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.settings import load
@@ -195,19 +195,21 @@ MOST_ROUNDS = 6
 
 
 async def run_and_repair(
-    recipe: Recipe, bench: Bench, say: Callable[[str], None], *, may_repair: bool
+    recipe: Recipe, context: GradingContext, say: Callable[[str], None], *, may_repair: bool
 ) -> tuple[Recipe, PythonEnvironment, Execution]:
     """Lock, build and run the original, repairing what it lacks until nothing more can be done."""
     for _ in range(MOST_ROUNDS):
         if not recipe.environment.lock:
             recipe = await _locked(recipe, say)
         say(f"building the environment, {len(recipe.environment.lock)} distributions, and running the tests")
-        environment = await bench.builder.python(recipe.environment.request())
+        environment = await context.builder.python(recipe.environment.request())
         if may_repair and (plugged := _plugins(recipe, environment)) is not None:
             recipe = plugged[0].but(notes=noted(recipe.notes, [plugged[1]]))
             say(plugged[1])
-        original = await original_tree(recipe, bench)
-        execution = await run_hidden_tests(LibraryUnderTest(original, original, recipe.tests, environment), bench)
+        original = await original_tree(recipe, context)
+        execution = await run_hidden_tests(
+            LibraryUnderTest(original, original, recipe.tests, environment), context
+        )
         outcomes = outcomes_of(execution)
         say(f"the original passes {outcomes.count('passed')} of {len(outcomes)}")
         steps = repaired(recipe, execution, original) if may_repair else []

@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from groundup.domain.errors import TaskError
 from groundup.environments.at_hand import FETCHED, python_at_hand
-from groundup.grading.bench import Bench
+from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.maker.build import pretended, recorded
@@ -79,12 +79,12 @@ class MakingRules:
 
 
 async def make_recipe(
-    library: UnpublishedLibrary, rules: MakingRules, bench: Bench, settings: Settings, say: Say
+    library: UnpublishedLibrary, rules: MakingRules, context: GradingContext, settings: Settings, say: Say
 ) -> Recipe:
     """Return a frozen recipe of *library*. Raises `TaskError` with the sentence why it makes no task."""
     async with open_index(settings) as registry:
         candidate = await _candidate(library, registry, settings)
-        root = (await bench.builder.source(candidate.request)).path
+        root = (await context.builder.source(candidate.request)).path
         project = await asyncio.to_thread(read_project, root)
         name = canonicalize_name(project.name or library.task)
         if name in _OF_PYTEST:
@@ -92,14 +92,14 @@ async def make_recipe(
                 f"pytest itself needs {name}, so its tests cannot run without it; take another library"
             )
         drafts = [
-            await _draft(library, candidate, project, minor, bench, registry)
+            await _draft(library, candidate, project, minor, context, registry)
             for minor in _pythons(root, rules.python, settings)
         ]
     refused: list[TaskError] = []
     for draft in drafts:
         say(f"{draft.source.label} with Python {draft.environment.python}")
         try:
-            return await _made(draft, rules, bench, say)
+            return await _made(draft, rules, context, say)
         except TaskError as error:
             say(str(error).partition("\n")[0][:300])
             refused.append(error)
@@ -152,10 +152,10 @@ async def _draft(
     candidate: SourceCandidate,
     project: OriginalProject,
     python: str,
-    bench: Bench,
+    context: GradingContext,
     registry: PyPIClient,
 ) -> Recipe:
-    layer = await bench.builder.source(candidate.request)
+    layer = await context.builder.source(candidate.request)
     tests, notes = read_layout(layer.path, project, (), places_of_tests(layer.path))
     own = [project.name or library.task, *tests.packages]
     more = ("pytest-asyncio",) if any(line.startswith("asyncio_mode") for line in tests.ini) else ()
@@ -182,9 +182,9 @@ async def _draft(
     )
 
 
-async def _made(draft: Recipe, rules: MakingRules, bench: Bench, say: Say) -> Recipe:
-    recipe, environment, execution = await run_and_repair(draft, bench, say, may_repair=True)
-    original = await original_tree(recipe, bench)
+async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say: Say) -> Recipe:
+    recipe, environment, execution = await run_and_repair(draft, context, say, may_repair=True)
+    original = await original_tree(recipe, context)
     refuse_silent_losses(execution.report, recipe.tests, original)
     uncollected = await asyncio.to_thread(uncollected_functions, execution.report, recipe.tests, original)
     results = execution.report.results
@@ -193,8 +193,8 @@ async def _made(draft: Recipe, rules: MakingRules, bench: Bench, say: Say) -> Re
     if uncollected and isinstance(recipe.source, RecipeSource):
         causes += "; a source distribution often lacks files of its tests, so try the Git repository"
     require_share(passed, len(results) + len(uncollected), causes, rules.left_out)
-    recipe = await protect_what_tests_read(recipe, original, execution, environment, bench, say)
-    recipe = await prove(with_reasons(recipe, execution, say), bench, say)
+    recipe = await protect_what_tests_read(recipe, original, execution, environment, context, say)
+    recipe = await prove(with_reasons(recipe, execution, say), context, say)
     reasons = Counter(one.why.value for one in recipe.excluded)
     reasons["not collected"] += len(uncollected)
     collected = len(recipe.expected) + len(recipe.excluded)

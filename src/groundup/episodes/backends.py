@@ -10,7 +10,7 @@ from groundup import catalog
 from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.grading.bench import Bench, Turns
+from groundup.grading.context import GradingContext, Slots
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.scratch import async_scratch_folder
@@ -67,15 +67,15 @@ class Images:
 
 
 @dataclass(frozen=True)
-class Equipment:
+class Backends:
     """What graders work with."""
 
     provider: SandboxProvider
     builder: EnvironmentBuilder
-    turns: Turns = field(default_factory=Turns)
+    slots: Slots = field(default_factory=Slots)
     images: Images | None = None
 
-    async def of(self, task: Task, published: str | None) -> "Equipment":
+    async def of(self, task: Task, published: str | None) -> "Backends":
         """Return it with the sandboxes of *task*'s own image, where tasks have such; agents and builders use none.
 
         Raises `TaskError` and `InfrastructureError`, naming the task.
@@ -96,10 +96,10 @@ class Equipment:
         """Return names and versions of the tools."""
         return {**self.builder.identity(), **self.provider.identity()}
 
-    def bench(self, scratch: Path, timeout_s: float | None) -> Bench:
+    def context(self, scratch: Path, timeout_s: float | None) -> GradingContext:
         """Return a grader's tools around its own *scratch* folder."""
-        return Bench(
-            provider=self.provider, builder=self.builder, scratch=scratch, timeout_s=timeout_s, turns=self.turns
+        return GradingContext(
+            provider=self.provider, builder=self.builder, scratch=scratch, timeout_s=timeout_s, slots=self.slots
         )
 
 
@@ -118,10 +118,10 @@ def check_trust(sandbox: str, *, trusted: bool) -> None:
 
 
 @asynccontextmanager
-async def equipment(
+async def backends(
     sandbox: str, settings: Settings, pins: Mapping[str, str] | None = None
-) -> AsyncIterator[Equipment]:
-    """Yield the equipment; every sandbox that is still open is closed afterwards.
+) -> AsyncIterator[Backends]:
+    """Yield the backends; every sandbox that is still open is closed afterwards.
 
     *pins* say which images of these names shall be used.
     """
@@ -135,11 +135,11 @@ async def equipment(
     provider: SandboxProvider = catalog.find("sandbox", name)(checked.but(image=one))
     async with provider:
         builder = catalog.find("builder", settings.builder)(settings, provider)
-        yield Equipment(provider, builder, images=images)
+        yield Backends(provider, builder, images=images)
 
 
 @asynccontextmanager
-async def opened_bench(settings: Settings) -> AsyncIterator[Bench]:
+async def opened_bench(settings: Settings) -> AsyncIterator[GradingContext]:
     """Yield a grader's tools around a scratch folder that is removed afterwards."""
-    async with async_scratch_folder("bench") as scratch, equipment(settings.sandbox, settings) as tools:
-        yield tools.bench(scratch, None)
+    async with async_scratch_folder("bench") as scratch, backends(settings.sandbox, settings) as tools:
+        yield tools.context(scratch, None)

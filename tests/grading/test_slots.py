@@ -1,21 +1,21 @@
-"""Turns: so many at once, in order, and none is ever lost."""
+"""Slots: so many at once, in order, and none is ever lost."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from groundup.grading.bench import Turns, processors
+from groundup.grading.context import Slots, processors
 from tests.patience import patient
 
 
 async def test_no_more_than_so_many_hold_a_turn_at_once() -> None:
     """However many attempts run beside each other, heavy work goes on only as often as was said."""
-    turns, held, most = Turns(2), 0, 0
+    slots, held, most = Slots(2), 0, 0
 
     async def work() -> None:
         nonlocal held, most
-        async with turns.taken():
+        async with slots.taken():
             held += 1
             most = max(most, held)
             await asyncio.sleep(0)
@@ -27,10 +27,10 @@ async def test_no_more_than_so_many_hold_a_turn_at_once() -> None:
 
 async def test_turns_come_in_the_order_of_asking() -> None:
     """No one waits for ever while others come later and go first."""
-    turns, order = Turns(1), []
+    slots, order = Slots(1), []
 
     async def work(number: int) -> None:
-        async with turns.taken():
+        async with slots.taken():
             order.append(number)
             await asyncio.sleep(0)
 
@@ -39,22 +39,22 @@ async def test_turns_come_in_the_order_of_asking() -> None:
 
 
 async def test_a_part_of_work_that_has_a_turn_waits_for_no_other() -> None:
-    """A build inside an install cannot wait for the turn that its own install holds, also in a task of its own."""
-    turns = Turns(1)
+    """A build inside an install cannot wait for the slot that its own install holds, also in a task of its own."""
+    slots = Slots(1)
 
     async def part() -> str:
-        async with turns.taken():
+        async with slots.taken():
             return "done"
 
-    async with asyncio.timeout(patient(30)), turns.taken():
+    async with asyncio.timeout(patient(30)), slots.taken():
         assert await part() == "done"
         assert await asyncio.create_task(part()) == "done"
     assert await part() == "done"
 
 
 async def test_turns_of_another_queue_are_others() -> None:
-    """Who has a turn of one run still waits for one of another run."""
-    mine, other = Turns(1), Turns(1)
+    """Who has a slot of one run still waits for one of another run."""
+    mine, other = Slots(1), Slots(1)
     busy, done = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
@@ -76,12 +76,12 @@ async def test_turns_of_another_queue_are_others() -> None:
 
 @pytest.mark.parametrize("moment", ["waiting", "holding"])
 async def test_who_is_cancelled_leaves_the_turn_to_others(moment: str) -> None:
-    """An attempt that is interrupted, in the queue or at work, takes no turn with it."""
-    turns = Turns(1)
+    """An attempt that is interrupted, in the queue or at work, takes no slot with it."""
+    slots = Slots(1)
     entered = asyncio.Event()
 
     async def work() -> None:
-        async with turns.taken():
+        async with slots.taken():
             entered.set()
             await asyncio.Event().wait()
 
@@ -93,28 +93,28 @@ async def test_who_is_cancelled_leaves_the_turn_to_others(moment: str) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    async with asyncio.timeout(patient(30)), turns.taken():
+    async with asyncio.timeout(patient(30)), slots.taken():
         pass
 
 
 async def test_work_that_fails_gives_its_turn_back() -> None:
-    """An error is no lost turn."""
-    turns = Turns(1)
+    """An error is no lost slot."""
+    slots = Slots(1)
     with pytest.raises(ValueError, match="broken"):
-        async with turns.taken():
+        async with slots.taken():
             raise ValueError("broken")
-    async with asyncio.timeout(patient(30)), turns.taken():
+    async with asyncio.timeout(patient(30)), slots.taken():
         pass
 
 
 def test_there_are_as_many_turns_as_processors() -> None:
     """Unless somebody says otherwise, one piece of heavy work goes on per processor that may be used."""
-    assert Turns().at_once == processors() >= 1
+    assert Slots().at_once == processors() >= 1
 
 
 async def test_who_is_alone_waits_for_all_turns_and_keeps_them() -> None:
-    """Two that want to be alone and others that want a turn never meet, and none waits for ever."""
-    turns, held, seen = Turns(2), 0, []
+    """Two that want to be alone and others that want a slot never meet, and none waits for ever."""
+    slots, held, seen = Slots(2), 0, []
 
     async def work(context: AbstractAsyncContextManager[object]) -> None:
         nonlocal held
@@ -125,7 +125,7 @@ async def test_who_is_alone_waits_for_all_turns_and_keeps_them() -> None:
             held -= 1
 
     async with asyncio.timeout(patient(30)):
-        await asyncio.gather(*map(work, (turns.taken(), turns.alone(), turns.alone(), turns.taken())))
+        await asyncio.gather(*map(work, (slots.taken(), slots.alone(), slots.alone(), slots.taken())))
     assert seen == [1, 1, 1, 1]
-    async with turns.alone() as lent:
+    async with slots.alone() as lent:
         assert lent.at_once == 1

@@ -1,6 +1,6 @@
-"""The tools that a grader gets from a run, and turns: how much heavy work goes on at once in this process.
+"""The tools that a grader gets from a run, and slots: how much heavy work goes on at once in this process.
 
-A service that starts, or a build that keeps a processor busy, waits here for its turn, and
+A service that starts, or a build that keeps a processor busy, waits here for its slot, and
 its clock begins when it has got one. So what time decides does not depend on how many attempts run at once.
 """
 
@@ -21,8 +21,8 @@ from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.trees.writer import share_tree
 
 
-class Turns:
-    """At most *at_once* turns are taken at a time, in the order in which they were asked for."""
+class Slots:
+    """At most *at_once* slots are taken at a time, in the order in which they were asked for."""
 
     def __init__(self, at_once: int | None = None) -> None:
         self.at_once = at_once or processors()
@@ -31,7 +31,7 @@ class Turns:
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
-        """Wait for a turn and hold it. Parts of work that has one get in at once: it would wait for itself."""
+        """Wait for a slot and hold it. Parts of work that has one get in at once: it would wait for itself."""
         held = _HELD.get()
         if self in held:
             yield
@@ -44,19 +44,19 @@ class Turns:
                 _HELD.reset(mark)
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator["Turns"]:
-        """Hold all turns, so that nothing else goes on, and lend one of them.
+    async def alone(self) -> AsyncIterator["Slots"]:
+        """Hold all slots, so that nothing else goes on, and lend one of them.
 
-        Work that has a turn must not ask: it would wait for itself.
+        Work that has a slot must not ask: it would wait for itself.
         """
-        # One after the other: two that hold half of the turns each would wait for ever.
+        # One after the other: two that hold half of the slots each would wait for ever.
         async with self._clearing, AsyncExitStack() as held:
             for _ in range(self.at_once):
                 await held.enter_async_context(self._free)
-            yield Turns(1)
+            yield Slots(1)
 
 
-_HELD: ContextVar[tuple[Turns, ...]] = ContextVar("held turns", default=())
+_HELD: ContextVar[tuple[Slots, ...]] = ContextVar("held slots", default=())
 
 
 def processors() -> int:
@@ -65,7 +65,7 @@ def processors() -> int:
 
 
 @dataclass(frozen=True)
-class Bench:
+class GradingContext:
     """Everything that a grader may use besides its own data. `scratch` is removed by the run afterwards."""
 
     provider: SandboxProvider
@@ -73,8 +73,8 @@ class Bench:
     scratch: Path
     timeout_s: float | None = None
     """Overrides the recipe's test timeout."""
-    turns: Turns = field(default_factory=Turns)
-    """For heavy work and what is timed; all benches of a run share them."""
+    slots: Slots = field(default_factory=Slots)
+    """For heavy work and what is timed; all contexts of a run share them."""
     repeats: Repeats = field(default_factory=Repeats)
     """How often tests run again at most."""
     lent: list[RegistryGateway] = field(default_factory=list)
