@@ -63,7 +63,7 @@ def packed_all(found: dict[str, list[Layer]], folder: Path) -> list[Packed]:
         packing_s += time.process_time() - began
         content, began = tree_digest(layer.path).digest, time.process_time()
         with tempfile.TemporaryDirectory(dir=folder) as room:
-            unpack_folder(place, Path(room), content)
+            unpack_folder(place, Path(room) / "tree", content)
             unpacking_s += time.process_time() - began
         packed.append((layer, place, content_mb(layer)))
     whole_mb = sum(size for *_, size in packed)

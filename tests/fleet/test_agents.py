@@ -10,6 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
+from groundup.domain.errors import InfrastructureError
 from groundup.fleet.agents import ModelRelay
 from groundup.models.protocol import BudgetSpentError
 from groundup.runs import api
@@ -150,18 +151,25 @@ async def test_a_token_opens_the_relay_for_one_attempt_while_it_goes_on() -> Non
     )
     asked = REQUEST.model_dump_json()
     with relay.serving(model, recorded, lambda name, data: said.append(name)) as token:  # type: ignore[arg-type]
-        assert await relay.answer(token, 0, "begin", "", b"") == {"value": '[1, [{"kind": "began"}]]'}
-        assert "hi" in (await relay.answer(token, 1, "reply", asked, b""))["value"]
-        assert (await relay.answer(token, 1, "reply", asked, b""))["error"] == "BudgetSpentError"
-        assert "error" in await relay.answer("guessed", 1, "reply", asked, b"")
-        assert "error" in await relay.answer(token, 1, "key", "", b"")
-        assert "error" in await relay.answer(token, 1, "reply", "{", b"")
-        assert "error" in await relay.answer(token, 1, "step", "[1]", b"")
-        assert await relay.answer(token, 1, "step", '{"kind": "note", "n": 1}', b"") == {"value": ""}
+        assert await relay.answer(token, 0, "begin", "", b"") == '[1, [{"kind": "began"}]]'
+        assert "hi" in await relay.answer(token, 1, "reply", asked, b"")
+        with pytest.raises(BudgetSpentError):
+            await relay.answer(token, 1, "reply", asked, b"")
+        for opening, what, text in (
+            ("guessed", "reply", asked),
+            (token, "key", ""),
+            (token, "reply", "{"),
+            (token, "step", "[1]"),
+        ):
+            with pytest.raises((InfrastructureError, TypeError, ValueError)):
+                await relay.answer(opening, 1, what, text, b"")
+        assert not await relay.answer(token, 1, "step", '{"kind": "note", "n": 1}', b"")
         await relay.answer(token, 1, "log", "agent.log", b"words")
         taken_over = await relay.answer(token, 0, "begin", "", b"")  # by another node, after the first one died
-        assert taken_over == {"value": '[2, [{"kind": "began"}, {"kind": "note", "n": 1}]]'}
-        assert "elsewhere" in (await relay.answer(token, 1, "reply", asked, b""))["message"]
-    assert (await relay.answer(token, 2, "reply", asked, b""))["error"] == "InfrastructureError"
+        assert taken_over == '[2, [{"kind": "began"}, {"kind": "note", "n": 1}]]'
+        with pytest.raises(InfrastructureError, match="elsewhere"):
+            await relay.answer(token, 1, "reply", asked, b"")
+    with pytest.raises(InfrastructureError, match="the attempt is over"):
+        await relay.answer(token, 2, "reply", asked, b"")
     assert model.asked == 2
     assert said == [{"kind": "note", "n": 1}, "agent.log"]

@@ -25,7 +25,7 @@ from groundup.fleet.addresses import FleetAddress, parsed, read_address, with_ne
 from groundup.fleet.clusters import ssh_nodes
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.node import MEMORY
-from groundup.fleet.orders import NodeAnswer, Order, pack_answer
+from groundup.fleet.orders import NodeAnswer, Order
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event
@@ -33,7 +33,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
 from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
-from tests.fleet.test_orders import VERDICT, an_order
+from tests.fleet.test_orders import an_order
 from tests.needs import lack
 from tests.patience import patient
 from tests.runs.configurations import BUILDER, evaluation, oracle
@@ -252,10 +252,10 @@ class Answering(DaskFleet):
 
     found = "sha256:1"
 
-    async def _done(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes:
-        self.order, self.near = Order.model_validate_json(order), near
+    async def _done(self, order: Order, archive: bytes, reservation_mb: int, near: list[str]) -> NodeAnswer:
+        self.order, self.near = order, near
         layers = {"python/sha256:0": self.found}
-        return pack_answer(NodeAnswer(node="a", address=self.address, verdict=VERDICT, layers=layers), {})
+        return NodeAnswer(node="a", address=self.address, layers=layers)
 
     address = "tcp://a"
 

@@ -226,7 +226,7 @@ def _take_interpreter(tar: tarfile.TarFile, one: PackedInterpreter, folder: Path
     with disk_errors(folder):
         room.mkdir(parents=True)
         try:
-            unpack_folder(_part(tar, one.file, one.sha256, work), room, None)
+            unpack_folder(_part(tar, one.file, one.sha256, work), room / "tree", None)
             (room / "tree").rename(place)
         finally:
             remove_tree(room)
@@ -235,7 +235,7 @@ def _take_interpreter(tar: tarfile.TarFile, one: PackedInterpreter, folder: Path
 async def _take_layer(tar: tarfile.TarFile, layer: PackedLayer, store: LayerStore, work: Path) -> None:
     async def build(room: Path) -> Built:
         packed = await asyncio.to_thread(_part, tar, layer.file, layer.sha256, work)
-        await asyncio.to_thread(unpack_folder, packed, room, None)
+        await asyncio.to_thread(unpack_folder, packed, room / "tree", None)
         return Built(built=layer.built, warnings=layer.warnings)
 
     try:

@@ -42,15 +42,14 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
         tar.addfile(info)
 
 
-def unpack_folder(packed: Path, room: Path, content: str | None) -> None:
-    """Fill `room/tree` from *packed*; nothing is written outside of it.
+def unpack_folder(packed: Path, tree: Path, content: str | None) -> None:
+    """Fill *tree*, which is empty or absent, from *packed*; nothing is written outside of it.
 
     Raises `InfrastructureError` for what is damaged, or has another digest than *content*; None: any.
     """
     from groundup.trees.zstd import zstd
 
-    tree = room / "tree"
-    tree.mkdir()
+    tree.mkdir(exist_ok=True)
     try:
         with (
             packed.open("rb") as file,
@@ -64,9 +63,9 @@ def unpack_folder(packed: Path, room: Path, content: str | None) -> None:
                     raise ValueError("it is larger than any layer")
                 _unpack(tar, member, tree)
         if content is not None and tree_digest(tree).digest != content:
-            raise InfrastructureError("a layer was changed on its way: its digest is another one")
+            raise InfrastructureError("a folder was changed on its way: its digest is another one")
     except (*UNREADABLE, zstd.ZstdError, FileExistsError, FileNotFoundError, NotADirectoryError) as error:
-        raise InfrastructureError(f"a layer was damaged on its way: {error}") from error
+        raise InfrastructureError(f"a folder was damaged on its way: {error}") from error
 
 
 def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Path) -> None:

@@ -6,6 +6,7 @@ run's model and add to its own trajectory, as long as it goes on; no key and no 
 
 import asyncio
 import json
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -20,12 +21,12 @@ from typing_extensions import override
 from groundup.agents.base import Agent, Trajectory, open_agent
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import GroundupError, InfrastructureError
+from groundup.domain.errors import InfrastructureError
 from groundup.domain.names import is_loopback
 from groundup.episodes.records import MemorySink
 from groundup.fleet.addresses import FleetAddress, security
 from groundup.fleet.extra import distributed
-from groundup.fleet.orders import Play, named, raised
+from groundup.fleet.orders import Play
 from groundup.models.protocol import ChatModel
 
 _OPERATION = "groundup_relay"
@@ -61,16 +62,8 @@ class ModelRelay:
         finally:
             del self._served[token]
 
-    async def answer(self, token: str, sitting: int, asked: str, text: str, data: bytes) -> dict[str, str]:
-        """Return the `value` of what a node asks, or the `error` that it raises there, with its `message`."""
-        try:
-            return {"value": await self._answer(token, sitting, asked, text, data)}
-        except GroundupError as error:
-            return {"error": named(error), "message": str(error)}
-        except (TypeError, ValueError) as error:
-            return {"error": InfrastructureError.__name__, "message": f"a node asks what cannot be read: {error}"}
-
-    async def _answer(self, token: str, sitting: int, asked: str, text: str, data: bytes) -> str:
+    async def answer(self, token: str, sitting: int, asked: str, text: str, data: bytes) -> str:
+        """Return what a node asks for. What this raises, Dask raises there."""
         served = self._served.get(token)
         if served is None or (asked != "begin" and sitting != served.sitting):
             raise InfrastructureError("the attempt is over, or goes on elsewhere")
@@ -104,6 +97,7 @@ async def relay_at(address: FleetAddress) -> AsyncIterator[ModelRelay]:
     )
     relay = ModelRelay("")
     server = distributed.core.Server({_OPERATION: relay.answer})
+    logging.getLogger("distributed.core").setLevel(logging.CRITICAL)  # what is raised for a node is no error here
     try:
         await server.listen(f"{place.scheme}://{host}:0", **(keys.get_listen_args("worker") if keys else {}))
         relay.address = server.address
@@ -180,14 +174,13 @@ class LineToDriver(MemorySink):
     async def _ask(self, what: str, text: str, data: bytes) -> str:
         relay = self._worker.rpc(self._play.relay)
         try:
-            answer = await relay.groundup_relay(
-                token=self._play.token, sitting=self._sitting, asked=what, text=text, data=data
+            return str(
+                await relay.groundup_relay(
+                    token=self._play.token, sitting=self._sitting, asked=what, text=text, data=data
+                )
             )
         except OSError as error:
             raise InfrastructureError(f"the driver cannot be reached: {error}") from error
-        if "error" in answer:
-            raise raised(answer["error"], answer["message"])
-        return str(answer["value"])
 
 
 def checked_agent(play: Play) -> Agent | None:

@@ -15,7 +15,7 @@ from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.fleet.agents import ModelRelay, identity_of
 from groundup.fleet.driver import DaskFleet
-from groundup.fleet.orders import Order, Play, graded_by, made_by, pack_tree, unpack_tree
+from groundup.fleet.orders import Order, Play, packed, unpack
 from groundup.grading.deciding import code_digest
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
@@ -73,14 +73,15 @@ class RemoteGrading(Grading):
         self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
     ) -> tuple[Graded, bool]:
         """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
-        archive = await asyncio.to_thread(pack_tree, tree)
+        archive = await asyncio.to_thread(packed, tree)
         names = {*_GRADING_PINS, f"grader of {self.task.id}"}
         pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
         pinned[f"task {self.task.id}"] = self.task.graded_digest
         order = await self.order(self.spec.but(pinned=pinned), use_cache=cache is not None)
         order = order.but(submission=digest)
-        reply, logs = await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))
-        return graded_by(reply, logs), reply.cached
+        graded = (await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))).graded
+        assert graded is not None
+        return graded
 
     async def grade(self, tree: Path, scratch: Path) -> Graded:
         """Grade *tree*, such as what an agent hands in before the end."""
@@ -141,6 +142,8 @@ class PlayingOnNodes:
                     context_tokens=model and model.context_tokens,
                 )
                 order = (await grading.order(spec, use_cache=False)).but(play=play)
-                submission, archive = made_by(*await fleet.answer(order, b"", reservation_mb))
-            await in_thread(lambda: unpack_tree(archive, destination, submission.digest))
+                made = (await fleet.answer(order, b"", reservation_mb)).made
+            assert made is not None
+            submission, tree = made
+            await in_thread(lambda: unpack(tree, destination, submission.digest))
         return submission

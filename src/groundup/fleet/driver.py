@@ -21,7 +21,7 @@ from groundup.domain.errors import DiskFullError, InfrastructureError, MachineEr
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, reach, security, unreached
 from groundup.fleet.extra import distributed
-from groundup.fleet.orders import NodeAnswer, Order, read_answer
+from groundup.fleet.orders import NodeAnswer, Order
 from groundup.store.records import FleetFile, NodeStanding
 
 LOOK_S = 2.0
@@ -140,10 +140,8 @@ class DaskFleet:
             self._sent -= 1
             self._changed.set()
 
-    async def answer(
-        self, order: Order, archive: bytes, reservation_mb: int
-    ) -> tuple[NodeAnswer, dict[str, bytes]]:
-        """Return the answer of a node that works on the run, with its logs. Raises `InfrastructureError`."""
+    async def answer(self, order: Order, archive: bytes, reservation_mb: int) -> NodeAnswer:
+        """Return the answer of a node that works on the run. Raises what failed there, or of the fleet."""
         task = f"{order.spec.suite}/{order.spec.task}"
         known, holders = self._known.setdefault(task, {}), self._holders.setdefault(task, Counter())
         while True:
@@ -153,12 +151,13 @@ class DaskFleet:
             order = order.but(layers=dict(known), holders=tuple(asked), data=self.data)
             holders.update(near)
             try:
-                packed = await self._done(order.model_dump_json().encode(), archive, reservation_mb, near)
+                reply = await self._done(order, archive, reservation_mb, near)
             finally:
                 holders.subtract(near)
-            if packed is None:
+            if reply is None:
                 continue
-            reply, logs = read_answer(packed)
+            if reply.failure is not None:
+                raise reply.failure
             if reply.refused is None:
                 # What the first node found in a layer stands: all later copies are checked against it.
                 known |= {**reply.layers, **known}
@@ -166,10 +165,10 @@ class DaskFleet:
                 if reply.layers and reply.layers.items() <= known.items():
                     holders.setdefault(reply.address, 0)
                 self._fetched += reply.fetched
-                return reply, logs
+                return reply
             self._refused_by(reply, reply.refused)
 
-    async def _done(self, order: bytes, archive: bytes, reservation_mb: int, near: list[str]) -> bytes | None:
+    async def _done(self, order: Order, archive: bytes, reservation_mb: int, near: list[str]) -> NodeAnswer | None:
         """Return what a node answers; None where the nodes that might do it are gone."""
         demands = self._demands(reservation_mb, near)
         try:
@@ -180,7 +179,7 @@ class DaskFleet:
             try:
                 while not answered.done() and self._is_possible(demands):
                     await asyncio.wait({answered}, timeout=LOOK_S)
-                return bytes(answered.result()) if answered.done() else None
+                return answered.result() if answered.done() else None
             finally:
                 answered.cancel()
                 future.release()

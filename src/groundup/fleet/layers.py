@@ -16,6 +16,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
+from groundup.fleet.orders import unpack
 from groundup.trees.digest import tree_digest
 from groundup.trees.removal import remove_tree
 
@@ -89,7 +90,7 @@ class OtherNodes:
                     )
                 )
                 if made is not None:
-                    await asyncio.to_thread(unpack_folder, packed, room, self._contents[key])
+                    await asyncio.to_thread(unpack_folder, packed, room / "tree", self._contents[key])
                     self.fetched += 1
                     return made
             except (OSError, TimeoutError, InfrastructureError):  # gone, or not what it should be: the next one
@@ -121,14 +122,11 @@ def _key(kind: str, digest: str) -> str:
     return f"{kind}/{digest}"
 
 
-async def kept(store: LayerStore, kind: str, digest: str, packed: bytes) -> Layer:
-    """Return the layer of *kind* whose folder has *digest*; *packed* is that folder, where it is not there yet."""
+async def kept(store: LayerStore, kind: str, digest: str, data: bytes) -> Layer:
+    """Return the layer of *kind* whose folder has *digest*; *data* is that folder, where it is not there yet."""
 
-    async def unpack(room: Path) -> Built:
-        archive = room / "packed"
-        archive.write_bytes(packed)
-        await asyncio.to_thread(unpack_folder, archive, room, digest)
-        archive.unlink()
+    async def build(room: Path) -> Built:
+        await asyncio.to_thread(unpack, data, room / "tree", digest)
         return Built()
 
-    return await store.get(kind, digest, unpack)
+    return await store.get(kind, digest, build)

@@ -9,12 +9,11 @@ import platform
 import shutil
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pydantic import Field
@@ -31,7 +30,7 @@ from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup.fleet.extra import WorkerPlugin, distributed
 from groundup.fleet.layers import LayerShelf, OtherNodes, kept
-from groundup.fleet.orders import TREE, NodeAnswer, Order, Play, named, pack_answer, pack_tree, unpack_tree
+from groundup.fleet.orders import NodeAnswer, Order, Play, failure_of, packed, unpack
 from groundup.grading.deciding import code_digest
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
 from groundup.settings import Settings, load
@@ -47,8 +46,8 @@ _LOOK_S = 2.0
 _WATCH_S = 1.0
 _DATA = "data"
 """The kind of layer that holds a suite's data, from a driver."""
-_Done = tuple[dict[str, object], dict[str, bytes]]
-"""Fields of a `NodeAnswer`, and the logs beside it."""
+_Done = dict[str, Any]
+"""Fields of a `NodeAnswer`."""
 
 
 class NodeIdentity(Record):
@@ -263,14 +262,13 @@ class _Node:
     async def _settle(self, grading: Grading, order: Order, archive: bytes) -> _Done:
         async with async_scratch_folder("graded") as scratch:
             tree = scratch / "submission"
-            await asyncio.to_thread(unpack_tree, archive, tree, order.submission)
+            await asyncio.to_thread(unpack, archive, tree, order.submission)
             folder = scratch / "work"
             folder.mkdir()
             # Silent: a node has no console, and an unusable cache costs time only.
             verdicts = VerdictCache(self._settings.cache_dir / "verdicts", lambda message: None)
             cached = verdicts if order.use_cache else None
-            found, known = await grading.settled(order.submission, tree, order.spec.index, folder, cached)
-            return {"verdict": found.verdict, "tests": found.tests, "cached": known}, dict(found.logs)
+            return {"graded": await grading.settled(order.submission, tree, order.spec.index, folder, cached)}
 
 
 async def _played(grading: Grading, spec: EpisodeSpec, play: Play, worker: Any) -> _Done:
@@ -286,7 +284,7 @@ async def _played(grading: Grading, spec: EpisodeSpec, play: Play, worker: Any) 
         await line.begin()
         model = None if play.model is None else DriversModel(play, line)
         submission = await Playing(spec, grading, line, agent, model).make(tree, folder)
-        return {"submission": submission}, {TREE: await asyncio.to_thread(pack_tree, tree)}
+        return {"made": (submission, await asyncio.to_thread(packed, tree))}
 
 
 def _shown(identity: dict[str, str]) -> str:
@@ -322,7 +320,7 @@ def identify(sandbox: str) -> str:
     return _node().identity(sandbox).model_dump_json()
 
 
-def grade(order: bytes, archive: bytes) -> bytes:
+def grade(order: Order, archive: bytes) -> NodeAnswer:
     """Grade the submission in *archive* as *order* says, or have it made; return an answer, whatever happens.
 
     A run that no longer wants the answer ends the work. Raises `Reschedule` on a node that rests, and
@@ -333,25 +331,21 @@ def grade(order: bytes, archive: bytes) -> bytes:
     plugin: NodePlugin = worker.plugins[NodePlugin.name]
     if plugin.rests:
         raise distributed.Reschedule
-    node, wanted = _node(), Order.model_validate_json(order)
-    others = OtherNodes(worker, wanted.layers, wanted.holders)
-    begun = node.begin(wanted, archive, others, worker)
-    answer = NodeAnswer(node=str(worker.name), address=worker.address)
-    logs: dict[str, bytes] = {}
+    node = _node()
+    others = OtherNodes(worker, order.layers, order.holders)
+    begun = node.begin(order, archive, others, worker)
+    answer = partial(NodeAnswer, node=str(worker.name), address=worker.address)
     try:
-        done, logs = _awaited(begun, _wanted(worker))
-        layers = node.shelf.contents(others.layers)
-        answer = answer.but(**done, layers=layers, fetched=others.fetched)
+        done = _awaited(begun, _wanted(worker))
+        return answer(layers=node.shelf.contents(others.layers), fetched=others.fetched, **done)
     except (_RefusedError, NoSandboxesError) as error:
         # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
-        answer = answer.but(refused=str(error))
+        return answer(refused=str(error))
     except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
         if isinstance(error, DiskFullError) or (isinstance(error, InfrastructureError) and node.is_full()):
             plugin.rest()
             raise DiskFullError(f"{error} (on the node {worker.name})") from None
-        trace = "".join(traceback.format_exception(error))[-20_000:]
-        answer = answer.but(error=named(error), message=str(error), trace=trace)
-    return pack_answer(answer, logs)
+        return answer(failure=failure_of(error, str(worker.name)))
 
 
 def _awaited(begun: "Future[_Done]", is_wanted: Callable[[], bool]) -> _Done:

@@ -1,16 +1,14 @@
 """A run's way into a fleet: the connection, the suite's data for its nodes, and a relay for agents there."""
 
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
-from groundup.environments.packing import pack_folder
 from groundup.fleet import node
 from groundup.fleet.addresses import read_address
 from groundup.fleet.agents import relay_at
 from groundup.fleet.attempts import RunFleet
 from groundup.fleet.driver import connected
+from groundup.fleet.orders import packed
 from groundup.runs.fleets import FleetRequest
 from groundup.suites.pulling import data_folder, with_data_set
 from groundup.trees.digest import tree_digest
@@ -29,10 +27,10 @@ async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> Asyn
         folder = data_folder(request.suite_name, settings)
         if folder is not None:
             place = str(folder.parent.relative_to(request.settings.data))
-            digest, packed = await in_thread(lambda: _packed(folder.parent))
-            if len(packed) <= _DATA_BYTES:
+            digest, data = await in_thread(lambda: (tree_digest(folder.parent).digest, packed(folder.parent)))
+            if len(data) <= _DATA_BYTES:
                 fleet.data = (place, digest)
-                await fleet.register(node.DataPlugin(digest, packed))
+                await fleet.register(node.DataPlugin(digest, data))
             else:
                 warn(
                     f"the data of {request.suite} is too large to send; nodes need it: `groundup data pull` there"
@@ -40,9 +38,3 @@ async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> Asyn
         if request.agents:
             fleet.relay = await stack.enter_async_context(relay_at(address))
         yield fleet
-
-
-def _packed(folder: Path) -> tuple[str, bytes]:
-    with tempfile.TemporaryDirectory() as name:
-        pack_folder(folder, Path(name) / "packed")
-        return tree_digest(folder).digest, (Path(name) / "packed").read_bytes()
