@@ -1,6 +1,8 @@
 """The agent `loop`: what it calls, how it ends, and that an interrupted attempt goes on where it was."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -326,6 +328,155 @@ async def test_what_cannot_be_shortened_is_a_limit(tmp_path: Path) -> None:
     ended = await play(tmp_path, FakeModel(say=never))
     assert ended.outcome is Outcome.LIMIT
     assert "cannot be made short enough" in ended.detail
+
+
+# --- summaries and notes
+
+FACT = "the port is 7431-quartz"
+
+
+def forgetful(turns: int, window: int) -> FakeModel:
+    """Return a model that knows only what its request holds; its last command says what it knows of the fact."""
+
+    def say(request: ChatRequest) -> ChatReply:
+        known = FACT if any(FACT in message.content for message in request.messages) else "forgotten"
+        if "outgrow your window" in request.messages[-1].content:
+            reply = says(f"What I was told: {known}.")
+        else:
+            done = len([one for one in model.requests if "outgrow" not in one.messages[-1].content])
+            reply = runs(f"work {done}") if done < turns else runs(f"echo {known}") if done == turns else DONE
+        return counted(request, reply)
+
+    model = FakeModel(say=say, window=window)
+    return model
+
+
+def counted(request: ChatRequest, reply: ChatReply) -> ChatReply:
+    """Return *reply* with the tokens of its request."""
+    return reply.but(usage=TokenUsage(input_tokens=estimated_tokens(request), output_tokens=20))
+
+
+def telling(spec: SandboxSpec, command: Command) -> CommandResult:
+    """Tell the fact in the middle of the first output alone; print much."""
+    said = f" {FACT} " if command.argv[-1].endswith("work 1") else " "
+    return answer(stdout=b"a word " * 70 + said.encode() + b"a word " * 70)
+
+
+@pytest.mark.parametrize(("condensing", "known"), [("summary", FACT), ("cut", "forgotten")])
+async def test_an_early_fact_outlives_500_turns_by_summaries(tmp_path: Path, condensing: str, known: str) -> None:
+    """A window of two dozen turns is filled again and again; each summary holds what the one before it held."""
+    model, memory, provider = forgetful(500, 8000), Memory(), FakeProvider(telling)
+    options = {"turns": 900, "condensing": condensing}
+    ended = await play(tmp_path, model, memory, provider=provider, options=options)
+    assert ended.outcome is Outcome.SUBMITTED
+    assert provider.commands[-1].argv[-1].endswith(f"echo {known}")
+    summaries = [step for step in memory.of("reply") if "summary_until" in step]
+    assert (len(summaries) >= 15) == (condensing == "summary")
+    assert ended.turns == len(memory.of("reply")) == len(model.requests)
+    assert max(estimated_tokens(request) for request in model.requests) < 8000
+    assert all(request.messages[1].content == "Write it." for request in model.requests)
+
+
+@pytest.mark.parametrize("kept", [11, 30, 31, 32, 60])
+async def test_summaries_are_replayed_and_not_paid_twice(tmp_path: Path, kept: int) -> None:
+    """An attempt that ends anywhere goes on with the same requests, and asks for no recorded reply again."""
+    whole, model, options = Memory(), forgetful(40, 4000), {"condensing": "summary"}
+    provider = FakeProvider(telling)
+    ended = await play(tmp_path / "1", model, whole, provider=provider, options=options)
+    assert sum("summary_until" in step for step in whole.of("reply")) >= 3
+    rest, again = Memory(whole.steps[:kept]), forgetful(40, 4000)
+    recorded = sum(step["kind"] == "reply" for step in whole.steps[:kept])
+    again.requests += model.requests[:recorded]
+    resumed = await play(tmp_path / "2", again, rest, provider=FakeProvider(telling), options=options)
+    assert resumed == ended
+    assert again.requests == model.requests
+
+
+async def test_a_summary_that_comes_to_nothing_is_followed_by_cutting(tmp_path: Path) -> None:
+    """A model that answers with calls alone is asked twice in a row, then its old turns are cut."""
+
+    def say(request: ChatRequest) -> ChatReply:
+        return counted(request, runs("x") if len(model.requests) < 60 else DONE)
+
+    model = FakeModel(say=say, window=6000)
+    memory = Memory()
+    big = FakeProvider(lambda spec, command: answer(stdout=b"word " * 400))
+    ended = await play(tmp_path, model, memory, provider=big)
+    assert ended.outcome is Outcome.SUBMITTED
+    assert sum("summary_until" in step for step in memory.of("reply")) == 2
+    assert memory.of("condensed")
+
+
+async def test_a_summary_counts_as_a_turn(tmp_path: Path) -> None:
+    """The limits of an attempt hold for what summaries take, too."""
+    ended = await play(
+        tmp_path, forgetful(500, 4000), limits=EpisodeLimits(turns=25), provider=FakeProvider(telling)
+    )
+    assert (ended.outcome, ended.turns) == (Outcome.LIMIT, 25)
+
+
+async def test_notes_stay_word_for_word(tmp_path: Path) -> None:
+    """What `todo` wrote last is in every request after old turns were left out."""
+    plan = says("", ("todo", {"notes": "1. parse 2. print"}))
+
+    def say(request: ChatRequest) -> ChatReply:
+        if "outgrow your window" in request.messages[-1].content:
+            return counted(request, says("I did much."))
+        reply = plan if len(model.requests) == 1 else runs("x") if len(model.requests) < 40 else DONE
+        return counted(request, reply)
+
+    model = FakeModel(say=say, window=8000)
+    big = FakeProvider(lambda spec, command: answer(stdout=b"word " * 400))
+    await play(tmp_path, model, provider=big, options={"tools": "todo"})
+    noted = [message.content for message in model.requests[-1].messages if "[Your notes:]" in message.content]
+    assert noted == [noted[0]]
+    assert "I did much." in noted[0]
+    assert noted[0].endswith("[Your notes:]\n1. parse 2. print")
+
+
+async def test_further_tools_are_offered_only_where_they_are_asked_for(tmp_path: Path) -> None:
+    """A call of a tool that is not there names those that are."""
+    model = FakeModel([says("", ("edit", {"path": "a", "old": "", "new": "x"})), DONE, DONE])
+    await play(tmp_path / "1", model)
+    assert model.requests[1].messages[-1].content == "there is no tool 'edit'; call bash or submit"
+    model = FakeModel([says("", ("read", {"path": "a"})), DONE, DONE])
+    await play(tmp_path / "2", model, options={"tools": "read,todo", "system": "Be brief.\n{rules}"})
+    assert [tool.name for tool in model.requests[0].tools] == ["bash", "submit", "read", "todo"]
+    assert model.requests[0].messages[0].content.startswith("Be brief.\nYou are a software engineer")
+    assert "`read` shows" in model.requests[0].messages[0].content
+    with pytest.raises(UsageError, match="calling=tools"):
+        create({"tools": "read", "calling": "text"})
+
+
+def run_here(spec: SandboxSpec, command: Command) -> CommandResult:
+    """Run a Python program of ours in the workspace, without a sandbox."""
+    argv = [sys.executable, *command.argv[1:]]
+    done = subprocess.run(argv, input=command.stdin, capture_output=True, cwd=spec.workspace, check=False)
+    return answer(done.returncode, done.stdout, done.stderr)
+
+
+async def test_files_are_read_and_edited(tmp_path: Path) -> None:
+    """`edit` replaces exact text that stands there once; else it says what is wrong and changes nothing."""
+    calls: list[tuple[str, dict[str, JsonValue]]] = [
+        ("edit", {"path": "src/a.py", "old": "", "new": "one\ntwo\ntwo\r\n"}),
+        ("edit", {"path": "src/a.py", "old": "two", "new": "2"}),
+        ("edit", {"path": str(tmp_path / "workspace/src/a.py"), "old": "two", "new": "2", "all": True}),
+        ("edit", {"path": "src/a.py", "old": "three", "new": "3"}),
+        ("edit", {"path": "src/a.py", "old": ""}),
+        ("read", {"path": "src/a.py", "start": 2, "lines": 1}),
+        ("read", {"path": "src"}),
+        ("read", {"path": "absent\0"}),
+    ]
+    model = FakeModel([says("", *calls), DONE, DONE])
+    await play(tmp_path, model, provider=FakeProvider(run_here), options={"tools": "edit,read"})
+    told = [message.content for message in model.requests[1].messages if message.role == "tool"]
+    assert told[0] == "src/a.py is written\n"
+    assert "holds the old text 2 times" in told[1]
+    assert told[2].endswith("src/a.py, 2 times\n")
+    assert "does not hold the old text" in told[3]
+    assert told[4:7] == ["nothing was done: 'new' is missing\n", "2\t2\n[1 more lines]\n", "a.py\n"]
+    assert "nothing was done" in told[7]
+    assert (tmp_path / "workspace/src/a.py").read_bytes() == b"one\n2\n2\r\n"
 
 
 # --- settings

@@ -7,6 +7,7 @@ import pytest
 
 from groundup.api.matrix import read_matrix
 from groundup.api.requests import running
+from groundup.domain.errors import UsageError
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
@@ -44,17 +45,33 @@ def test_flags_reach_the_configuration(groundup: Groundup, model: str, tmp_path:
     """What was asked for can be read in the run's folder."""
     ended = groundup(
         "run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "--generate-only", "--temperature", "0.5",
-        "--context-tokens", "9000", "--model-option", 'extra={"top_k": 1}', "--max-turns", "7", "--max-tokens",
-        "8000", "--max-attempt-cost", "2", "--price", "1:1", "--max-seconds", "99", "--end-at-submit",
+        "--reasoning-effort", "low", "--context-tokens", "9000", "--model-option", 'extra={"top_k": 1}',
+        "--max-turns", "7", "--max-tokens", "8000", "--max-attempt-cost", "2", "--price", "1:1",
+        "--max-seconds", "99", "--end-at-submit",
     )  # fmt: skip
     assert ended.code == 0, ended.err
     submissions = RunFolder(tmp_path / "runs/one").config().configuration.submissions
     assert isinstance(submissions, Generated)
-    assert submissions.model_settings == {"temperature": 0.5, "context_tokens": 9000, "extra": {"top_k": 1}}
+    assert submissions.model_settings == {
+        "temperature": 0.5,
+        "context_tokens": 9000,
+        "extra": {"top_k": 1},
+        "reasoning_effort": "low",
+    }
     assert submissions.limits.model_dump() == {
         "turns": 7, "tokens": 8000, "cost_usd": 2.0, "wall_clock_s": 99.0,
     }  # fmt: skip
     assert submissions.feedback == "end"
+
+
+def test_an_option_can_be_a_file_s_text(tmp_path: Path) -> None:
+    """The run keeps the text, so that it goes on without the file; a file that is not there is named."""
+    (tmp_path / "prompt.txt").write_text("Be brief.\n{rules}")
+    assert read_assignments([f"system=@{tmp_path}/prompt.txt"], "--agent-option") == {
+        "system": "Be brief.\n{rules}"
+    }
+    with pytest.raises(UsageError, match="--agent-option: the file absent cannot be read: No such file"):
+        read_assignments(["system=@absent"], "--agent-option")
 
 
 def test_options_reach_whom_they_are_for_as_they_were_written(

@@ -3,9 +3,9 @@
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -13,8 +13,8 @@ from groundup.domain.conversations import ChatRequest, Message, TokenUsage, Tool
 from groundup.models.asking import chat, messages
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
 from groundup.models.opening import open_model
-from groundup.models.protocol import KeyRejectedError, RequestRejectedError
-from groundup.models.settings import ModelProvider, ModelSettings, providers
+from groundup.models.protocol import KeyRejectedError, ModelError, RequestRejectedError
+from groundup.models.settings import ModelProvider, ModelSettings, ReasoningEffort, providers
 from groundup.registries.server import GatewayServer, Request, Response
 from tests.models.conftest import saying
 
@@ -82,6 +82,30 @@ async def test_every_part_of_a_request_is_sent() -> None:
     assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["top_p"]) == (0.0, 100, 7, 0.9)
     assert reply.message.content == "hello"
     assert reply.model == "m-2026"
+
+
+@pytest.mark.parametrize(
+    ("api", "effort", "expected"),
+    [
+        ("chat", "high", {"reasoning_effort": "high", "temperature": 0.7}),
+        ("messages", "low", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
+        ("messages", "none", {"thinking": {"type": "disabled"}}),
+    ],
+)
+async def test_an_effort_is_asked_for_as_each_form_wants_it(
+    api: Literal["chat", "messages"], effort: ReasoningEffort, expected: dict[str, object]
+) -> None:
+    """Models that think refuse a temperature in the form Messages, so none is sent there."""
+    endpoint = Endpoint(GOOD)
+    async with endpoint.served() as url:
+        settings = ModelSettings(base_url=url, api=api, temperature=0.7, reasoning_effort=effort)
+        with suppress(ModelError):  # the answer is of the other form
+            async with open_model("compatible/m", settings.but(patience_s=0)) as model:
+                await model.complete(saying("hi"))
+    sent = {name: endpoint.document.get(name) for name in (*expected, "temperature")}
+    assert sent == {"temperature": None, **expected}
+    assert settings.identity()["reasoning_effort"] == effort
+    assert "reasoning_effort" not in ModelSettings().identity()
 
 
 async def test_settings_fill_what_a_request_leaves_open() -> None:

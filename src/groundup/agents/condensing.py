@@ -1,4 +1,4 @@
-"""A conversation that outgrows the model's window: the oldest parts are shortened more and more.
+"""A conversation that outgrows the model's window: old turns are summed up, or shortened more and more.
 
 Owns the messages and how they are shortened. Shortening happens in large steps and reaches back from a mark, so
 that between two steps the beginning of every request stays the same and can be cached by the endpoint.
@@ -6,7 +6,8 @@ that between two steps the beginning of every request stays the same and can be 
 
 import json
 
-from groundup.domain.conversations import Message, ToolCall
+from groundup.domain.conversations import ChatRequest, Message, ToolCall
+from groundup.models.prices import estimated_tokens
 
 _HEAD, _TAIL = 300, 300
 _DROP = 3
@@ -24,6 +25,9 @@ class Conversation:
         self._marks = dict.fromkeys((1, 2, _DROP), self._opening)
         """How far each hardness reaches."""
         self._step = 0
+        self._summary = ""
+        self.notes = ""
+        """What the model wants to keep word for word when its old turns are gone."""
 
     def add(self, *messages: Message) -> None:
         """Append messages."""
@@ -51,14 +55,31 @@ class Conversation:
         for each in range(1, hardness + 1):
             self._marks[each] = max(self._marks[each], mark)
 
+    def mark_for_summary(self, kept_tokens: int, worth_tokens: int) -> int | None:
+        """Return before which message a summary takes the place of all: newest turns of *kept_tokens* stay whole.
+
+        None where that would make room for less than *worth_tokens*.
+        """
+        mark = size = len(self.messages)
+        for index in range(size - 1, self._marks[_DROP] - 1, -1):
+            if _tokens(self.messages[index:]) > kept_tokens:
+                break
+            if self.messages[index].role == "assistant":
+                mark = index
+        gone = self.messages[self._marks[_DROP] : mark]
+        return mark if gone and _tokens(gone) >= worth_tokens else None
+
+    def sum_up(self, mark: int, summary: str) -> None:
+        """Let *summary* take the place of what lies before *mark*, but for the opening."""
+        self._summary = summary
+        self.shorten(mark, _DROP)
+
     def request(self) -> tuple[Message, ...]:
         """Return what a model is sent."""
         start = self._marks[_DROP]
         shown = list(self.messages[: self._opening])
         if start > self._opening:
-            dropped = sum(message.role == "assistant" for message in self.messages[:start])
-            note = f"[{dropped} turns are left out here. Look at /workspace to see what there is.]"
-            shown.append(Message(role="user", content=note))
+            shown.append(Message(role="user", content=self._instead(start)))
         last = max((i for i, message in enumerate(self.messages) if message.role == "assistant"), default=-1)
         for index in range(start, len(self.messages)):
             hardness = sum(index < self._marks[each] for each in (1, 2))
@@ -68,11 +89,24 @@ class Conversation:
             shown.append(message)
         return tuple(shown)
 
+    def _instead(self, start: int) -> str:
+        """Return what stands for the turns before *start*."""
+        dropped = sum(message.role == "assistant" for message in self.messages[:start])
+        if self._summary:
+            said = f"[{dropped} turns are left out here. Your summary of them:]\n{self._summary}"
+        else:
+            said = f"[{dropped} turns are left out here. Look at /workspace to see what there is.]"
+        return f"{said}\n\n[Your notes:]\n{self.notes}" if self.notes else said
+
     def _turn_start(self, index: int) -> int:
         """Return the first index from *index* on where a turn begins: a result never stands without its call."""
         while index < len(self.messages) and self.messages[index].role != "assistant":
             index += 1
         return index
+
+
+def _tokens(messages: list[Message]) -> int:
+    return estimated_tokens(ChatRequest(messages=tuple(messages)))
 
 
 def _shortened(message: Message, hardness: int) -> Message:

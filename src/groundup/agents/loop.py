@@ -1,22 +1,25 @@
-"""The agent `loop`: a model, the tools `bash` and `submit`, and nothing else. Meant to be read in ten minutes.
+"""The agent `loop`: a model with `bash`, `submit` and, where they are asked for, `read`, `edit` and `todo`.
 
-One turn: ask the model (`_reply`), do what it calls (`_do`), tell it what that did. An episode ends by a reply
-that calls nothing, by `submit` where the run wants that, or by a limit. Everything is recorded as it happens, so
+The reference agent: few parts, versioned, its prompts in docs/agents.md; meant to be read in ten minutes.
+
+One turn: ask the model (`_reply`), do what it calls (`_do`), tell it what that did. A conversation that
+fills three quarters of the model's window is summed up by the model first (`_made_room`). An episode ends by a
+reply that calls nothing, by `submit` where the run wants that, or by a limit. All is recorded as it happens, so
 that an interrupted attempt goes on where it was (`replay`).
 """
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator, model_validator
 from typing_extensions import override
 
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.condensing import Conversation
 from groundup.agents.resuming import Clock, Replay
-from groundup.agents.tools import ByText, ByTools, Call, Calling, run_bash
+from groundup.agents.tools import FURTHER_TOOLS, ByText, ByTools, Call, Calling, run_bash, run_file_tool
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
 from groundup.domain.digests import digest_of
@@ -33,7 +36,7 @@ _RULES = """You are a software engineer who works alone, in a Linux sandbox, on 
   that the task asks you to write. There is no other network.
 - `bash` runs commands. Each call is a new shell that starts in /workspace; what it leaves in the background
   runs on. Long output is cut in the middle. A command is ended after {command_s:g} seconds.
-- `submit` {submit}
+- `submit` {submit}{further}
 - Nobody answers questions. Decide yourself, and test what you write.
 
 {calling}"""
@@ -41,6 +44,19 @@ _SUBMIT = (
     "hands in what lies in /workspace, and tells you what is made known of its score. You may go on afterwards."
 )
 _NUDGE = "Nothing was called. If you are done, say so in one sentence; otherwise go on with the tools."
+_SUM_UP = """The conversation is about to outgrow your window: all turns but the newest will be left out, and your
+answer to this message takes their place. The task above stays as it is. Call nothing now; write down all that you
+need to go on without those turns:
+
+1. what you were told or found out that is not in the task: exact names, values, versions, messages;
+2. what is done: which files there are, what each holds, which decisions you took and why;
+3. what was tried and failed;
+4. what is left, in order, and what you were doing just now."""
+_FURTHER = {
+    "read": "`read` shows a file's lines, numbered.",
+    "edit": "`edit` replaces text in a file, or writes a new one.",
+    "todo": "`todo` keeps your notes; they stay in sight when old turns are left out. Keep a plan there.",
+}
 _BASH = Tool(
     name="bash",
     description="Run commands in a new shell that starts in /workspace. Returns output and exit code.",
@@ -56,7 +72,12 @@ _BASH = Tool(
 _SUBMIT_TOOL = Tool(name="submit", description=_SUBMIT, parameters={"type": "object", "properties": {}})
 _RESERVE_TOKENS = 8192
 """Room for a reply in the model's window."""
-
+_FULL = 0.75
+"""How much of the window is used when the conversation is summed up."""
+_NOTES = 8000
+"""Most characters of notes."""
+_VAIN = 2
+"""How many summaries in a row may come to nothing before old turns are cut instead."""
 
 _USUAL_TURNS, _TURN_TOKENS, _REPLY_TOKENS = 90, 700, 350
 """For guesses: published runs of NL2RepoBench had about so many turns."""
@@ -74,6 +95,28 @@ class LoopOptions(Record):
     output_bytes: int = Field(default=16_000, ge=500, description="of a command's output that the model sees")
     python: str | None = Field(default=None, pattern=r"^3\.\d+$", description="None: the task's, else 3.12")
     nudges: int = Field(default=1, ge=0, description="replies in a row without a call that are answered")
+    tools: tuple[Literal["read", "edit", "todo"], ...] = Field(
+        default=(), description="besides bash and submit; with commas between them"
+    )
+    condensing: Literal["summary", "cut"] = Field(
+        default="summary", description="a full window: the model sums old turns up, or they are cut"
+    )
+    system: str | None = Field(
+        default=None, description="system prompt; {rules} in it stands for the loop's own. None: only those"
+    )
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _separated(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
+    @model_validator(mode="after")
+    def _callable(self) -> Self:
+        if self.tools and self.calling == "text":
+            raise ValueError("needs calling=tools: blocks in a text are commands only")
+        return self
 
 
 def create(options: Mapping[str, JsonValue]) -> "Loop":
@@ -82,10 +125,10 @@ def create(options: Mapping[str, JsonValue]) -> "Loop":
 
 
 class Loop(Agent):
-    """Asks its model turn by turn; the tools are bash and submit."""
+    """Asks its model turn by turn; the tools are bash, submit and those that its options name."""
 
     name = "loop"
-    version = "1"
+    version = "2"
     needs_model = True
 
     def __init__(self, options: LoopOptions) -> None:
@@ -94,7 +137,9 @@ class Loop(Agent):
     @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return settings and the digest of all prompts."""
-        prompts = digest_of([_RULES, _SUBMIT, _NUDGE, _BASH, _SUBMIT_TOOL, ByText.rules, ByTools.rules])
+        tools = [_BASH, _SUBMIT_TOOL, *FURTHER_TOOLS.values()]
+        texts = [_RULES, _SUBMIT, _NUDGE, _SUM_UP, *_FURTHER.values(), ByText.rules, ByTools.rules]
+        prompts = digest_of([*tools, *texts])
         return {**self._options.model_dump(mode="json"), "prompts": prompts}
 
     @override
@@ -137,22 +182,24 @@ class Rollout:
         self._clock = clock
         self._calling: Calling = ByTools() if options.calling == "tools" else ByText()
         self._talk = Conversation(self._opening())
+        self._tools = (_BASH, _SUBMIT_TOOL, *(FURTHER_TOOLS[name] for name in options.tools))
         self._submitted = False
         self._silent = self._cut = 0
         """How many replies in a row called nothing, and were cut off with nothing to do."""
         self._counted = (0, 0)
         """Tokens of the conversation as the endpoint counted them last, and how many messages that were."""
+        self._in_vain = 0
+        """How many summaries in a row came to nothing."""
 
     async def play(self) -> tuple[Outcome, str]:
         """Return how it ended, with a sentence."""
         if not self.replay.resumed:
-            rules, task = self._talk.messages
-            self._at.trajectory.append("message", role=rules.role, content=rules.content)
-            offered: list[JsonValue] = [tool.model_dump(mode="json") for tool in self._request().tools]
-            self._at.trajectory.append("message", role=task.role, content=task.content, tools=offered)
+            self._record_opening()
         while True:
             if spent := spent_limit(self._at.limits, self.replay, self._options.turns):
                 return spent
+            if await self._made_room():
+                continue  # a summary is a reply, too: the limits are looked at again
             try:
                 reply = await self._reply()
             except RefusedError as error:
@@ -160,8 +207,6 @@ class Rollout:
             except ContextOverflowError as error:
                 return Outcome.LIMIT, f"the conversation cannot be made short enough: {error}"
             self._talk.add(reply.message)
-            if reply.finish == "content_filter":
-                return Outcome.REFUSED, "the endpoint's filter ended the reply"
             calls = self._calling.calls(reply)
             if ended := self._ended_by(reply, calls):
                 return ended
@@ -178,8 +223,16 @@ class Rollout:
             if not self.replay.replaying:
                 await self._at.note_turn(self.replay.turn)
 
+    def _record_opening(self) -> None:
+        rules, task = self._talk.messages
+        self._at.trajectory.append("message", role=rules.role, content=rules.content)
+        offered: list[JsonValue] = [tool.model_dump(mode="json") for tool in self._request().tools]
+        self._at.trajectory.append("message", role=task.role, content=task.content, tools=offered)
+
     def _ended_by(self, reply: ChatReply, calls: Sequence[Call]) -> tuple[Outcome, str] | None:
         """Return how replies end the episode that call nothing, or were cut off before they could."""
+        if reply.finish == "content_filter":
+            return Outcome.REFUSED, "the endpoint's filter ended the reply"
         self._silent = 0 if calls else self._silent + 1
         self._cut = self._cut + 1 if reply.finish == "length" and all(call.problem for call in calls) else 0
         enough = self._silent > self._options.nudges
@@ -188,6 +241,41 @@ class Rollout:
         if not calls and (self._submitted or enough):
             return Outcome.SUBMITTED, "" if self._submitted else "it ended without calling submit"
         return None
+
+    async def _made_room(self) -> bool:
+        """Have the model sum up its old turns where it is time for that; whether it was asked."""
+        mark = self.replay.recorded_summary()
+        if mark is None and not self.replay.replaying:
+            mark = self._mark_for_summary()
+        if mark is None:
+            return False
+        request = self._request()
+        question = Message(role="user", content=_SUM_UP)
+
+        async def ask() -> ChatReply:
+            self._clock.start()
+            reply = await self._model.complete(request.but(messages=(*request.messages, question)))
+            self._at.trajectory.append("message", role="user", content=_SUM_UP)
+            return reply
+
+        try:
+            reply = await self.replay.reply(ask, summary_until=mark)
+        except (ContextOverflowError, RefusedError):
+            self._in_vain += 1  # nothing was paid: old turns are cut where the next request does not fit
+            return False
+        summary = reply.message.content.strip()
+        self._in_vain = 0 if summary else self._in_vain + 1
+        if summary:
+            self._talk.sum_up(mark, summary)
+            self._counted = (0, 0)
+        return True
+
+    def _mark_for_summary(self) -> int | None:
+        """Return before which message all is to be summed up; None: the window has room, or old turns are cut."""
+        window = self._model.context_tokens
+        if self._options.condensing != "summary" or window is None or self._in_vain >= _VAIN:
+            return None
+        return self._talk.mark_for_summary(window // 8, window // 8) if self._tokens() > window * _FULL else None
 
     async def _reply(self) -> ChatReply:
         """Ask for the next reply; a conversation that does not fit is condensed until it does."""
@@ -213,18 +301,20 @@ class Rollout:
                 return reply
 
     def _request(self) -> ChatRequest:
-        return ChatRequest(messages=self._talk.request(), tools=self._calling.offered((_BASH, _SUBMIT_TOOL)))
+        return ChatRequest(messages=self._talk.request(), tools=self._calling.offered(self._tools))
 
     def _too_long(self) -> bool:
-        """Estimate whether the next request fits: what the endpoint counted last, and what was added since."""
+        """Estimate whether the next request leaves no room for a reply."""
         window = self._model.context_tokens
-        if window is None:
-            return False
+        return window is not None and self._tokens() > window - min(_RESERVE_TOKENS, window // 4)
+
+    def _tokens(self) -> int:
+        """Estimate the next request: what the endpoint counted last, and what was added since."""
         tokens, counted = self._counted
         request = self._request()
         if tokens:
             request = request.but(messages=tuple(self._talk.messages[counted:]))
-        return tokens + estimated_tokens(request) > window - min(_RESERVE_TOKENS, window // 4)
+        return tokens + estimated_tokens(request)
 
     def _condense(self) -> bool:
         step = self._talk.condense()
@@ -249,8 +339,15 @@ class Rollout:
             text, ends = await self._submit(number)
         elif call.name == "bash":
             text, code = await self._bash(call.arguments)
+        elif call.name not in self._options.tools:
+            names = [tool.name for tool in self._tools]
+            text = f"there is no tool {call.name[:100]!r}; call {', '.join(names[:-1])} or {names[-1]}"
+        elif call.name == "todo":
+            text = self._note(call.arguments)
         else:
-            text = f"there is no tool {call.name[:100]!r}; call bash or submit"
+            name: Literal["read", "edit"] = "read" if call.name == "read" else "edit"
+            done = await run_file_tool(self._place, name, call.arguments, self._options.output_bytes)
+            text, code = done.content, done.exit_code
         seconds = round(time.monotonic() - began, 3)
         text = self.replay.result(number, text, name=call.name, exit_code=code, seconds=seconds, ends=ends)
         return text, ends
@@ -264,6 +361,15 @@ class Rollout:
         seconds = min(seconds, self._options.longest_command_s)
         done = await run_bash(self._place, command, seconds, self._options.output_bytes)
         return done.content, done.exit_code
+
+    def _note(self, arguments: Mapping[str, JsonValue]) -> str:
+        notes = arguments.get("notes")
+        if not isinstance(notes, str):
+            return "todo takes `notes`, a text; nothing was done"
+        if len(notes) > _NOTES:
+            return f"notes have at most {_NOTES} characters, and these {len(notes)}; nothing was done"
+        self._talk.notes = notes
+        return "Noted."
 
     async def _submit(self, number: int) -> tuple[str, bool]:
         """Hand in, unless the answer to this call is on record."""
@@ -282,8 +388,11 @@ class Rollout:
             installers=self._place.tools.installers,
             command_s=self._options.command_s,
             submit=_SUBMIT,
+            further="".join(f"\n- {_FURTHER[name]}" for name in self._options.tools),
             calling=self._calling.rules,
         )
+        if self._options.system is not None:
+            rules = self._options.system.replace("{rules}", rules)
         return [Message(role="system", content=rules), Message(role="user", content=task.instruction or "")]
 
 

@@ -57,7 +57,7 @@ class Replay:
         self.paid = Paid()
         self._trajectory = trajectory
         recorded = trajectory.recorded()
-        self._replies = deque(reply for step in recorded if (reply := reply_of(step)) is not None)
+        self._replies = deque((reply, step) for step in recorded if (reply := reply_of(step)) is not None)
         self._results = {_place(step): step for step in recorded if step.get("kind") == "result"}
         self._condensed = [step for step in recorded if step.get("kind") == "condensed"]
         self._diverged = any(step.get("kind") == "diverged" for step in recorded)
@@ -74,16 +74,21 @@ class Replay:
         """Whether the next reply is on record."""
         return bool(self._replies)
 
-    async def reply(self, ask: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
-        """Return the next reply; *ask* is called when it is not on record."""
+    async def reply(self, ask: Callable[[], Awaitable[ChatReply]], **about: JsonValue) -> ChatReply:
+        """Return the next reply; *ask* is called when it is not on record, and *about* is recorded with it."""
         if self._replies:
-            reply = self._replies.popleft()
+            reply, _ = self._replies.popleft()
             self.paid = self.paid.plus(reply)
             return reply
         reply = await ask()
         self.paid = self.paid.plus(reply)
-        self._trajectory.append("reply", **reply_fields(reply, self.turn))
+        self._trajectory.append("reply", **reply_fields(reply, self.turn), **about)
         return reply
+
+    def recorded_summary(self) -> int | None:
+        """Return the mark of the summary that the next recorded reply is; None: it is none, or none is left."""
+        mark = self._replies[0][1].get("summary_until") if self._replies else None
+        return mark if isinstance(mark, int) else None
 
     def recorded_result(self, call: int) -> Step | None:
         """Return what the call of this turn with that number did then."""

@@ -1,13 +1,15 @@
-"""How a model calls tools, natively or by fenced blocks in its text, and the tool `bash`."""
+"""How a model calls tools, natively or by fenced blocks in its text, and the tools `bash`, `read` and `edit`."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from groundup.agents.workspace import AgentSandbox
+from groundup.agents import guest_files
+from groundup.agents.workspace import PREFIX, AgentSandbox
 from groundup.domain.conversations import ChatReply, Message, Tool
 from groundup.sandbox.protocol import Command, CommandResult, Ending
 
@@ -133,6 +135,9 @@ _ENDINGS = {
 }
 
 
+_SPENT = "[not run: commands have ended the sandbox too often; hand in what there is]"
+
+
 class ToolResult(NamedTuple):
     """What a tool did."""
 
@@ -146,7 +151,7 @@ async def run_bash(place: AgentSandbox, command: str, timeout_s: float, output_b
     if "\0" in command:
         return ToolResult("[not run: a command cannot contain a null character]", None, 0.0)
     if place.is_spent:
-        return ToolResult("[not run: commands have ended the sandbox too often; hand in what there is]", None, 0.0)
+        return ToolResult(_SPENT, None, 0.0)
     script = f"exec 2>&1\n{command}".encode(errors="replace")
     argv, stdin = ("/bin/bash", "-c", script.decode()), b""
     if len(script) > _ARGUMENT_BYTES:
@@ -164,3 +169,67 @@ def in_words(result: CommandResult, timeout_s: float) -> str:
     if result.ending is Ending.EXITED:
         return f"{output}[exit code {result.exit_code}]"
     return output + _ENDINGS[result.ending].format(seconds=timeout_s)
+
+
+FURTHER_TOOLS = {
+    "read": Tool(
+        name="read",
+        description="Read a text file; its lines come numbered. Of a folder, read the names in it.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "absolute, or from /workspace"},
+                "start": {"type": "integer", "description": "the first line, counted from 1"},
+                "lines": {"type": "integer", "description": "how many lines (2000)"},
+            },
+            "required": ["path"],
+        },
+    ),
+    "edit": Tool(
+        name="edit",
+        description="Replace text in a file. `old` must be exactly what stands there, and stand there once unless "
+        "`all` is true. With an empty `old`, write a new file.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "absolute, or from /workspace"},
+                "old": {"type": "string"},
+                "new": {"type": "string"},
+                "all": {"type": "boolean"},
+            },
+            "required": ["path", "old", "new"],
+        },
+    ),
+    "todo": Tool(
+        name="todo",
+        description="Write your notes: what is asked, what is done, what is left. They replace those before, and "
+        "stay in sight word for word when old turns of a long conversation are left out.",
+        parameters={
+            "type": "object",
+            "properties": {"notes": {"type": "string"}},
+            "required": ["notes"],
+        },
+    ),
+}
+"""Tools that the loop has when its option `tools` names them."""
+_FILE_SECONDS = 60.0
+
+
+async def run_file_tool(
+    place: AgentSandbox, name: Literal["read", "edit"], arguments: Mapping[str, JsonValue], output_bytes: int
+) -> ToolResult:
+    """Do what a call of `read` or `edit` asks for, inside the sandbox; what is long is cut in its middle."""
+    if place.is_spent:
+        return ToolResult(_SPENT, None, 0.0)
+    program = Path(guest_files.__file__).read_text(encoding="utf-8")
+    result = await place.run(
+        Command(
+            argv=(f"{PREFIX}/bin/python", "-I", "-c", program, name),
+            stdin=json.dumps(arguments).encode(),
+            timeout_s=_FILE_SECONDS,
+            output_bytes=output_bytes,
+        )
+    )
+    if result.ending is Ending.EXITED and not result.stderr:
+        return ToolResult(result.stdout.decode(errors="replace"), result.exit_code, result.duration_s)
+    return ToolResult(in_words(result, _FILE_SECONDS), result.exit_code, result.duration_s)

@@ -133,6 +133,10 @@ class SubjectFlags(TypedDict, total=False):
     ]
     max_output_tokens: Annotated[int | None, FlagHelp("Largest number of tokens in one reply.", MODEL, least=1)]
     context_tokens: Annotated[int | None, FlagHelp("Size of the model's context window.", MODEL, least=1)]
+    reasoning_effort: Annotated[
+        Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None,
+        FlagHelp("How long the model thinks (default: the endpoint's).", MODEL),
+    ]
     model_option: Annotated[
         Assignments,
         FlagHelp("NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).", MODEL),

@@ -350,6 +350,7 @@ def _subject(agent: str, given: SubjectFlags) -> Named:
         "temperature": given.get("temperature"),
         "max_output_tokens": given.get("max_output_tokens"),
         "context_tokens": given.get("context_tokens"),
+        "reasoning_effort": given.get("reasoning_effort"),
     }
     return Named(
         agent=agent,

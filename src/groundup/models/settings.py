@@ -13,6 +13,8 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.settings import environment
 
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
 
 class ModelSettings(Record):
     """How a run asks its model. The key is not among it: it stays in the environment."""
@@ -29,6 +31,9 @@ class ModelSettings(Record):
         default=None, ge=0, allow_inf_nan=False, description="for requests that name none"
     )
     max_output_tokens: int | None = Field(default=None, ge=1, description="for requests that name none")
+    reasoning_effort: ReasoningEffort | None = Field(
+        default=None, description="how long the model thinks; None: as the endpoint does by itself"
+    )
     extra: dict[str, JsonValue] = Field(default={}, description="further keys of every request's JSON")
     concurrency: int = Field(default=64, ge=1, description="calls at once to one endpoint, all attempts together")
     timeout_s: float = Field(default=600.0, gt=0, description="for the whole answer to one call")
@@ -53,6 +58,8 @@ class ModelSettings(Record):
         """Return what may change the replies, for a run's configuration; the address without credentials."""
         names = ("api", "context_tokens", "temperature", "max_output_tokens", "extra")
         own: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
+        if self.reasoning_effort:  # runs from before there was this setting have the same identity
+            own["reasoning_effort"] = self.reasoning_effort
         return own | {"base_url": shown_address(self.base_url) if self.base_url else None}
 
 

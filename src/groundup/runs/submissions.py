@@ -206,6 +206,7 @@ PROGRAM_AGENT = "cli"
 
 MODEL_SETTINGS = (
     "base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra", "stream",
+    "reasoning_effort",
     "timeout_s", "first_pause_s", "patience_s",
 )  # fmt: skip
 """Settings of a model that a run's configuration holds: they may change replies, or are needed to resume."""
@@ -268,13 +269,16 @@ def _usual(model: str | None) -> dict[str, JsonValue]:
 def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
     """Read `NAME=VALUE`; an object, a list, true, false and null are what they say, all else is a text.
 
-    The option decides whether a text is a number: for some, 3.10 is a version. Raises `UsageError`.
+    `NAME=@FILE` takes the file's text, which the run then keeps. The option decides whether a text is a number:
+    for some, 3.10 is a version. Raises `UsageError`.
     """
     found: dict[str, JsonValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"{flag} {text!r}: write NAME=VALUE")
+        if value.startswith("@"):
+            value = _text_of(value[1:], flag)
         try:
             said = json.loads(value)
         except (ValueError, RecursionError):
@@ -282,6 +286,14 @@ def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
         plain = isinstance(said, str | int | float) and not isinstance(said, bool)
         found[name.strip().replace("-", "_")] = value if plain else said
     return found
+
+
+def _text_of(path: str, flag: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise UsageError(f"{flag}: the file {path} cannot be read: {reason}") from error
 
 
 def _checked(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
