@@ -1,6 +1,7 @@
 """`groundup curate set`: what is asked for, and what is said of it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,37 @@ def test_a_folder_that_is_no_set_is_no_suite(groundup: Groundup, tmp_path: Path)
 
     assert ended.code == 2
     assert "is no set: it has no set.json" in ended.err
+
+
+@pytest.mark.needs("git")
+def test_the_yield_and_the_reason_can_be_asked_for(groundup: Groundup, tmp_path: Path) -> None:
+    """A table by language with causes, the sentence of each that is no task, and the log of one."""
+    groundup("curate", "set", f"file://{tmp_path}/absent/apple", "--kind", "dibench", "-o", "my-set")
+
+    shown = groundup("curate", "yield", "my-set")
+    document = json.loads(groundup("curate", "yield", "my-set", "--json").out)
+    told = groundup("curate", "why", "my-set", "apple")
+
+    assert re.search(r"fetched +machine or network", shown.out)
+    assert "can be read" in shown.out
+    assert document["rows"][0]["failed"] == 1
+    assert "failed at fetched (machine or network)" in told.out
+    assert "step fetched" in told.out
+    assert groundup("curate", "why", "my-set", "pear").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--since", "May"], "is no day"),
+        (["--language", "cobol"], "unknown language"),
+        (["inflection", "--kind", "dibench"], "is no repository"),
+    ],
+)
+def test_a_wrong_rule_is_explained(groundup: Groundup, arguments: list[str], expected: str) -> None:
+    """A rule that cannot be meant stops before anything is made."""
+    ended = groundup("curate", "set", "github.com/o/n", *arguments, "-o", "my-set")
+
+    assert ended.code == 2
+    assert expected in ended.err
+    assert not Path("my-set").exists()

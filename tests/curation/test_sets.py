@@ -7,10 +7,11 @@ import pytest
 
 from groundup.api.machine import pull
 from groundup.api.runs import run
-from groundup.curation.sets import ENTRIES, SetEntry, SetRequest, make_set, parse_entry
+from groundup.curation.set_entries import SetEntry, parse_wish
+from groundup.curation.sets import SetRequest, make_set
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
-from groundup.suites.nl2repobench.library_set import checked_set
+from groundup.suites.sets import ENTRIES, checked_set
 from tests.grading.library.laboratory import write_tree
 from tests.needs import real_sandboxes
 
@@ -65,16 +66,16 @@ def sandboxes(tmp_path: Path) -> None:
 def test_a_list_names_packages_folders_and_repositories(tmp_path: Path) -> None:
     """A bare name is a package, what begins like a path is a folder, and the rest has a slash."""
     (tmp_path / "my-lib").mkdir()
-    package, folder = parse_entry("Inflection==0.5.1"), parse_entry(str(tmp_path / "my-lib"))
-    commit, address = parse_entry("github.com/Suor/funcy@abc1234"), parse_entry("git@example.org:me/my.git")
+    package, folder = parse_wish("Inflection==0.5.1"), parse_wish(str(tmp_path / "my-lib"))
+    commit, address = parse_wish("github.com/Suor/funcy@abc1234"), parse_wish("git@example.org:me/my.git")
 
-    assert (package.kind, package.task, package.what) == ("sdist", "inflection", "Inflection==0.5.1")
-    assert (folder.kind, folder.task) == ("folder", "my-lib")
-    assert (commit.kind, commit.task, commit.commit) == ("git", "funcy", "abc1234")
-    assert (address.kind, address.task, address.commit) == ("git", "my", None)
+    assert (package.kind, package.name, package.what) == ("package", "inflection", "Inflection==0.5.1")
+    assert (folder.kind, folder.name) == ("folder", "my-lib")
+    assert (commit.kind, commit.name, commit.commit) == ("git", "funcy", "abc1234")
+    assert (address.kind, address.name, address.commit) == ("git", "my", None)
     for wrong in ("./absent", "two words", "-x"):
         with pytest.raises(UsageError):
-            parse_entry(wrong)
+            parse_wish(wrong)
 
 
 async def test_a_folder_that_is_no_set_is_left_alone(tmp_path: Path) -> None:
@@ -83,13 +84,6 @@ async def test_a_folder_that_is_no_set_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no set"):
         await make_set(SetRequest(["inflection"], tmp_path), load(), lambda *_: None)
     assert {path.name for path in tmp_path.iterdir()} == {"notes.txt"}
-
-
-async def test_entries_that_would_share_a_name_are_refused(tmp_path: Path) -> None:
-    """A task has one original."""
-    wanted = SetRequest(["funcy==1.0", "github.com/Suor/funcy"], tmp_path / "set")
-    with pytest.raises(UsageError, match="both be the task funcy"):
-        await make_set(wanted, load(), lambda *_: None)
 
 
 async def test_what_is_settled_is_not_made_again(tmp_path: Path) -> None:
@@ -133,19 +127,20 @@ def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
     assert [(one.standing, one.why) for one in made.entries] == [("accepted", "")]
     assert (made.entries[0].tests, made.entries[0].left_out) == (6, 1)
     assert (again.kept, again.label) == (1, made.label)
-    text = (tmp_path / "my-set" / "specifications" / "tally.md").read_text()
+    (specification,) = (tmp_path / "my-set" / "specifications").glob("tally@*.md")
+    text = specification.read_text()
     for stated in ("extracted", "class Tally", "def add(self, number)", "def _plural(count, word)", "LIMIT = 100"):
         assert stated in text
     for answer in ("ending", "apples"):
         assert answer not in text
     assert _grades(tmp_path / "my-set", settings) == [1.0, 0.0]
-    (tmp_path / "my-set" / "specifications" / "tally.md").write_text("changed")
-    with pytest.raises(UsageError, match=r"tally\.md is not as set\.json says"):
-        checked_set(tmp_path / "my-set")
+    specification.write_text("changed")
+    with pytest.raises(UsageError, match=r"tally@\w+\.md is not as set\.json says"):
+        checked_set(tmp_path / "my-set", "library")
     told = asyncio.run(make_set(SetRequest([], tmp_path / "my-set"), settings, lambda *_: None))
     assert told.entries == made.entries
     assert told.label != made.label
-    assert checked_set(tmp_path / "my-set").label == told.label
+    assert checked_set(tmp_path / "my-set", "library").label == told.label
 
 
 def _grades(folder: Path, settings: Settings) -> list[float]:

@@ -1,15 +1,19 @@
-"""`groundup curate set`: a set of tasks from a list of libraries."""
+"""`groundup curate set`, `yield`, `why`, `pack` and `refresh`: sets of tasks from lists of repositories."""
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groundup.api.flags import names as listed_names
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
+    from groundup.curation.filters import FilterRules
     from groundup.curation.sets import SetYield
+    from groundup.curation.yields import SetReport
 
 EXAMPLES: dict[str, Examples] = {
     "curate set": (
@@ -17,7 +21,12 @@ EXAMPLES: dict[str, Examples] = {
             "Packages, a folder, a repository",
             "groundup curate set inflection ./my-lib github.com/Suor/funcy -o my-set",
         ),
+        ("Instances of DI-Bench", "groundup curate set github.com/un33k/python-slugify --kind dibench -o my-set"),
         ("Many, overnight; again to go on", "groundup curate set --list libraries.txt -o my-set --jobs 2"),
+        (
+            "What a forge's search found, if it is new and free",
+            "groundup curate set --list found.jsonl --kind dibench --since 2026-01-01 --licence MIT,ISC -o my-set",
+        ),
         (
             "Rejected ones too, with half of their tests",
             "groundup curate set natsort -o my-set --again --left-out 0.5",
@@ -25,8 +34,14 @@ EXAMPLES: dict[str, Examples] = {
         ("After you mended a specification: its digest", "groundup curate set -o my-set"),
         ("What became of them, for programs", "groundup curate set --list libraries.txt -o my-set --json"),
     ),
+    "curate yield": (
+        ("How many survived which step, and why the others did not", "groundup curate yield my-set"),
+        ("For programs", "groundup curate yield my-set --json"),
+    ),
+    "curate why": (("Why is it not in the set?", "groundup curate why my-set natsort"),),
 }
 NOTHING_ACCEPTED = 4
+_FILTERS = "Which repositories"
 
 
 @dataclass(frozen=True)
@@ -40,18 +55,62 @@ class SetRules:
         ),
     ] = 0.2
     python: Annotated[
-        str | None, typer.Option(help="Python version of all, such as 3.11 (default: one that each allows).")
+        str | None, typer.Option(help="Python version of all libraries, such as 3.11 (default: one that fits).")
     ] = None
+    times: Annotated[
+        int, typer.Option("--times", "-k", min=1, help="That an instance's original and masked form are executed.")
+    ] = 3
     minutes: Annotated[float, typer.Option(min=0.1, help="After which an entry is given up.")] = 30
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
     again: Annotated[bool, typer.Option("--again", help="Also entries that were rejected before.")] = False
 
 
 @dataclass(frozen=True)
+class SetFilters:
+    """Which repositories are taken; what is not known of one is not held against it."""
+
+    language: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            rich_help_panel=_FILTERS,
+            help="Languages, such as `python,rust`; by most of its source.",
+        ),
+    ] = None
+    licence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERNS", rich_help_panel=_FILTERS, help="Licences, such as `MIT,BSD*,unknown`."),
+    ] = None
+    min_lines: Annotated[int, typer.Option(rich_help_panel=_FILTERS, help="Lines of source at least.")] = 0
+    max_lines: Annotated[int | None, typer.Option(rich_help_panel=_FILTERS, help="Lines of source at most.")] = (
+        None
+    )
+    min_tests: Annotated[
+        int, typer.Option(rich_help_panel=_FILTERS, help="Tests at least, as its sources declare them.")
+    ] = 0
+    ci: Annotated[bool, typer.Option("--ci", rich_help_panel=_FILTERS, help="Only with workflows of GitHub.")] = (
+        False
+    )
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", rich_help_panel=_FILTERS, help="Commit's or release's day, or later."),
+    ] = None
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", rich_help_panel=_FILTERS, help="Commit's or release's day, or earlier."),
+    ] = None
+    min_stars: Annotated[
+        int, typer.Option(rich_help_panel=_FILTERS, help="Stars at least, where a list in JSON Lines tells them.")
+    ] = 0
+
+
+@dataclass(frozen=True)
 class SetNames:
     """How the set is called."""
 
-    kind: Annotated[str, typer.Option(help="Of tasks; only `library` so far.")] = "library"
+    kind: Annotated[
+        str | None, typer.Option(help="Of tasks: `library` or `dibench` (default: the set's, else library).")
+    ] = None
     name: Annotated[str | None, typer.Option(help="Of the set (default: its folder's).")] = None
     version: Annotated[str | None, typer.Option(help="Of the set (default: 1).")] = None
 
@@ -61,20 +120,27 @@ def make(
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set; a new folder, or one to go on with.")
     ],
     rules: SetRules,
+    filters: SetFilters,
     names: SetNames,
-    libraries: Annotated[
+    repositories: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="LIBRARY...",
-            help="NAME[==VERSION] of the package index, ./FOLDER, or host/owner/name[@COMMIT].",
+            help="NAME[==VERSION] of the package index (libraries), ./FOLDER, or host/owner/name[@COMMIT].",
         ),
     ] = None,
     listed: Annotated[
-        Path | None, typer.Option("--list", metavar="FILE", help="Further ones, one a line; # begins a remark.")
+        Path | None,
+        typer.Option(
+            "--list",
+            metavar="FILE",
+            help="Further ones, one a line, # begins a remark; or JSON objects with `repository` or `full_name`, "
+            "and `commit`, `language`, `stars` at will.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Make a set of tasks: for each LIBRARY a recipe from its own tests, and a specification extracted from it.
+    """Make a set of tasks: of each LIBRARY a recipe and a specification, or of each repository an instance.
 
     Nothing published is needed. The same command goes on after an interruption and keeps what is finished. Exit
     code 3: some failed by the machine or the network; 4: nothing was accepted.
@@ -83,21 +149,25 @@ def make(
 
     from groundup.cli.console import print_document, say
     from groundup.curation.sets import SetRequest, make_set
+    from groundup.curation.yields import yield_of
     from groundup.domain.errors import UsageError
     from groundup.settings import load
     from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 
-    if names.kind != "library":
-        raise UsageError(f"{names.kind!r} is no kind of set yet; choose `library`")
-    entries = [*(libraries or ()), *(_lines(listed) if listed is not None else ())]
+    if names.kind not in (None, "library", "dibench"):
+        raise UsageError(f"{names.kind!r} is no kind of set yet; choose `library` or `dibench`")
+    entries = [*(repositories or ()), *(_lines(listed) if listed is not None else ())]
     if not entries and not (output / "set.json").is_file():
-        raise UsageError("name a library, or a file of them with --list")
+        raise UsageError("name a library or a repository, or a file of them with --list")
     request = SetRequest(
         entries=entries,
         folder=output,
+        kind=names.kind,  # type: ignore[arg-type]  # one of the two, as was seen
         name=names.name,
         version=names.version,
+        filters=_rules(filters),
         rules=MakingRules(left_out=rules.left_out, python=rules.python),
+        times=rules.times,
         jobs=rules.jobs,
         minutes=rules.minutes,
         again=rules.again,
@@ -111,6 +181,7 @@ def make(
         print_document(made)
     else:
         _print(made)
+        _print_yield(yield_of(output))
     accepted = sum(one.standing == "accepted" for one in made.entries)
     say(f"groundup: {accepted} of {len(made.entries)} entries are tasks of {made.label} in {made.folder}")
     if accepted:
@@ -118,6 +189,38 @@ def make(
         say(f"groundup: it is a suite now: `groundup run {place} -a oracle`")
     failed = any(one.standing == "failed" for one in made.entries)
     return 3 if failed else 0 if accepted else NOTHING_ACCEPTED
+
+
+def _rules(given: SetFilters) -> "FilterRules":
+    from groundup.curation.filters import FilterRules
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
+    from groundup.suites.dibench.dataset import LANGUAGES
+
+    languages = listed_names(given.language, "--language") or ()
+    for one in languages:
+        if one not in LANGUAGES:
+            raise UsageError(unknown("language", one, LANGUAGES))
+    return FilterRules(
+        languages=tuple(languages),
+        licences=tuple(listed_names(given.licence, "--licence") or ()),
+        min_lines=given.min_lines,
+        max_lines=given.max_lines,
+        min_tests=given.min_tests,
+        ci=given.ci,
+        since=_day(given.since, "--since"),
+        until=_day(given.until, "--until"),
+        min_stars=given.min_stars,
+    )
+
+
+def _day(text: str | None, option: str) -> date | None:
+    from groundup.domain.errors import UsageError
+
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} is no day; write it as 2026-01-31") from error
 
 
 def _print(made: "SetYield") -> None:
@@ -137,5 +240,71 @@ def _lines(path: Path) -> list[str]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}; --list takes a text file of libraries") from error
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return [line for line in lines if line]
+    lines = (line if line.startswith("{") else line.partition("#")[0] for line in text.splitlines())
+    return [line.strip() for line in lines if line.strip()]
+
+
+_Set = Annotated[Path, typer.Argument(metavar="SET", help="The folder of a set.")]
+
+
+def show_yield(folder: _Set, json: Json = False) -> int:
+    """Show how many repositories survived each step, by language and cause, and why the others did not."""
+    from groundup.cli.console import print_document, print_table
+    from groundup.curation.yields import yield_of
+
+    found = yield_of(folder)
+    if json:
+        print_document(found)
+        return 0
+    _print_yield(found)
+    rows = [
+        (one.task, one.step, one.cause, one.why)
+        for one in sorted(found.entries, key=lambda one: (one.step, one.cause))
+        if one.standing != "accepted"
+    ]
+    if rows:
+        print_table("\nnot in the set", ("entry", "ended at", "cause", "why"), rows)
+    return 0
+
+
+def _print_yield(found: "SetReport") -> None:
+    from groundup.cli.console import print_table
+
+    rows = [("asked for", *(str(row.asked) for row in found.rows))]
+    rows += [(step, *(str(row.survived[step]) for row in found.rows)) for step in found.steps]
+    rows.append(("owed", *(str(row.failed) for row in found.rows)))
+    print_table(f"\nyield of {found.label}", ("survived", *(row.language for row in found.rows)), rows)
+    if found.causes:
+        causes = [(one.step, one.cause, one.language, str(one.count)) for one in found.causes]
+        print_table("\ncauses", ("ended at", "cause", "language", "count"), causes)
+
+
+def why(
+    folder: _Set,
+    repository: Annotated[
+        str, typer.Argument(metavar="REPOSITORY", help="An entry of its list, its name, or its task.")
+    ],
+    json: Json = False,
+) -> int:
+    """Show what became of REPOSITORY: its sentence, what is known of it, and the logs of its steps."""
+    from groundup.cli.console import print_document
+    from groundup.curation.yields import evidence_of
+
+    found = evidence_of(folder, repository)
+    if json:
+        print_document(found)
+        return 0
+    one = found.entry
+    typer.echo(f"{one.entry}: {one.standing}" + (f" at {one.step} ({one.cause})" if one.cause else ""))
+    if one.why:
+        typer.echo(f"  {one.why}")
+    facts = one.facts
+    typer.echo(
+        f"  {facts.language or 'no language'}, licence {facts.licence}, {facts.size.lines} lines, "
+        f"{facts.size.tests} tests declared, {facts.moment or 'no date'}"
+    )
+    for line in found.log.splitlines():
+        typer.echo(f"  {line}")
+    for path in found.files:
+        typer.echo(f"  see {path}")
+    return 0

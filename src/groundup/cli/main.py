@@ -70,6 +70,8 @@ COMMANDS = {
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",
     "curate set": "curate_set:make",
+    "curate yield": "curate_set:show_yield",
+    "curate why": "curate_set:why",
     "runs": "report:runs",
     "init": "installation:init",
     "clean": "installation:clean",

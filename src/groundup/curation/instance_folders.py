@@ -22,9 +22,9 @@ ADVICE = "give this one another --name, or choose another --output"
 class InstanceFolder:
     """The folder, which may be absent yet."""
 
-    def __init__(self, folder: Path) -> None:
-        """Raises `UsageError` for a folder whose name cannot be that of a subset."""
-        self.subset = checked_name(folder.resolve().name)
+    def __init__(self, folder: Path, subset: str | None = None) -> None:
+        """Raises `UsageError` for a folder whose name cannot be that of a subset, where none is named."""
+        self.subset = subset or checked_name(folder.resolve().name)
         self.lines = folder / f"{self.subset}.jsonl"
         self._repositories = folder / self.subset
 
@@ -39,13 +39,13 @@ class InstanceFolder:
 
     def refuse_edited(self, instance: Instance) -> None:
         """Raise `UsageError` where line or repository of *instance* are not as they were made."""
-        refuse_others(self._place(instance), ADVICE)
+        refuse_others(self.place(instance), ADVICE)
         if not was_noted(self._noted_line(instance), digest_of(instance)):
             raise UsageError(f"the line of {instance.instance_id} in {self.lines} was edited; {ADVICE}")
 
     def put(self, instance: Instance, masked: Path, work: Path) -> None:
         """Move the repository *masked* here and write its line; an earlier repository goes to *work*."""
-        place = self._place(instance)
+        place = self.place(instance)
         if place.exists():
             shutil.move(place, work / "replaced")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,8 @@ class InstanceFolder:
         note_made(self._noted_line(instance), digest_of(instance))
         self._write(instance)
 
-    def _place(self, instance: Instance) -> Path:
+    def place(self, instance: Instance) -> Path:
+        """Return where the masked repository of *instance* lies."""
         return self._repositories / instance.language / instance.instance_id
 
     def _noted_line(self, instance: Instance) -> Path:

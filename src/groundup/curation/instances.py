@@ -89,7 +89,7 @@ class InstanceRequest(Record):
     kinds: frozenset[DependencyKind] | None = None
 
 
-def _made(
+def masked_instance(
     original: Path, masked: Path, wanted: InstanceRequest, job: TestJob, name: str, origin: RepositoryOrigin
 ) -> Made:
     """Write the masked copy of the repository at *original* into the new folder *masked*; return its instance.
@@ -185,7 +185,7 @@ async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings
         if earlier is not None:
             await _refuse_others(earlier, target.lines, wanted, origin, work, settings)
             target.refuse_edited(earlier)
-        made = _made(original, work / "masked", wanted, job, identity, origin)
+        made = masked_instance(original, work / "masked", wanted, job, identity, origin)
         target.put(made.instance, work / "masked", work)
     return made
 

@@ -1,71 +1,47 @@
-"""Making a set of tasks from a list of libraries: unattended, one entry after the other, resumable.
+"""Making a set of tasks from a list of repositories: unattended, several at once, resumable.
 
 An entry is settled by its line in `entries.jsonl`, which is written after its files; the manifest follows from
 both. So whatever ends the program, the next call goes on, and makes nothing twice. Nothing is replaced that
-somebody else wrote or changed.
+somebody else wrote or changed. What a task is made of is its kind's matter (`library_sets`, `instance_sets`).
 """
 
 import asyncio
 import contextlib
 import fcntl
 import os
-import re
 import secrets
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Protocol
 
-from packaging.utils import canonicalize_name
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from groundup.curation.repositories import check_out
-from groundup.domain.digests import digest_bytes
-from groundup.domain.errors import GroundupError, InfrastructureError, UsageError
+from groundup.curation.filters import FilterRules
+from groundup.curation.instance_sets import InstanceSets
+from groundup.curation.library_sets import LibrarySets
+from groundup.curation.set_entries import (
+    EVIDENCE,
+    EntryWalk,
+    MadeTask,
+    SetEntry,
+    SetPlace,
+    SetWish,
+    Tell,
+    read_entries,
+)
+from groundup.domain.errors import GroundupError, InfrastructureError, TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.environments.git import GitRepository
-from groundup.episodes.backends import opened_bench
 from groundup.settings import Settings
-from groundup.store.files import Journal, complete_lines
-from groundup.store.ownership import copy_made, write_made
-from groundup.suites.nl2repobench.library_set import (
-    BUNDLE,
-    MANIFEST,
-    RECIPES,
-    SPECIFICATIONS,
-    SetManifest,
-    SetTask,
-    read_manifest,
-)
-from groundup.suites.nl2repobench.maker.extracted import extracted
-from groundup.suites.nl2repobench.maker.unpublished import MakingRules, UnpublishedLibrary, make_recipe
-from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text
-from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_of, fingerprint_text
-from groundup.trees.scratch import scratch_folder
+from groundup.store.files import Journal
+from groundup.store.ownership import write_made
+from groundup.suites.nl2repobench.maker.unpublished import MakingRules
+from groundup.suites.sets import ENTRIES, MANIFEST, SetKindName, SetManifest, SetTask, read_manifest
 from groundup.trees.writer import disk_errors
 
-ENTRIES = "entries.jsonl"
 _LOCK = ".lock"
 _VERSION = "1"
-Standing = Literal["accepted", "rejected", "failed"]
-Tell = Callable[[str, str], None]
-"""Takes a task and a line of what is done about it."""
-
-
-class SetEntry(Record):
-    """What became of one entry of the list."""
-
-    entry: str
-    task: str
-    standing: Standing = Field(description="failed: by the machine or the network, and tried again")
-    why: str = Field(default="", description="in a sentence; empty for what was accepted")
-    tests: int = 0
-    left_out: int = 0
-    seconds: float = Field(ge=0)
 
 
 class SetYield(Record):
@@ -83,68 +59,85 @@ class SetRequest:
 
     entries: Sequence[str]
     folder: Path
+    kind: SetKindName | None = None
+    """None: that of the set which is there, else `library`."""
     name: str | None = None
     version: str | None = None
+    filters: FilterRules = field(default_factory=FilterRules)
     rules: MakingRules = field(default_factory=MakingRules)
+    """Of libraries."""
+    times: int = 3
+    """That an instance's original must pass, and its masked repository fail."""
     jobs: int = 1
     minutes: float = 30
     again: bool = False
     """Also entries that were rejected before."""
+    earlier: Path | None = None
+    """A version of the set of which tasks that would be made anew alike are taken."""
 
 
-@dataclass(frozen=True)
-class LibraryEntry:
-    """One entry of the list."""
+class SetKind(Protocol):
+    """How tasks of one kind are made."""
 
-    text: str
-    task: str
-    kind: Literal["sdist", "git", "folder"]
-    what: str
-    commit: str | None = None
+    steps: tuple[str, ...]
+    """An entry's steps, in their order."""
 
+    def parse(self, text: str) -> SetWish:
+        """Return what an entry of the list names. Raises `UsageError`."""
 
-def parse_entry(text: str) -> LibraryEntry:
-    """Return what *text* names: NAME[==VERSION], a folder, or a Git repository[@COMMIT]. Raises `UsageError`."""
-    if text.startswith((".", "/", "~")) and not text.startswith("git@"):
-        folder = Path(text).expanduser().resolve()
-        if not folder.is_dir():
-            raise UsageError(f"{text}: no such folder; name one, a package of the index, or host/owner/name")
-        return LibraryEntry(str(folder), checked_name(folder.name), "folder", str(folder))
-    if "/" in text:
-        what, _, commit = text.rpartition("@")
-        if not what or "/" in commit or ":" in commit:
-            what, commit = text, ""
-        name = what.rstrip("/").removesuffix(".git").rpartition("/")[2]
-        return LibraryEntry(text, checked_name(name), "git", what.removesuffix(".git"), commit or None)
-    name, _, version = text.partition("==")
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", name) or (version and " " in version):
-        raise UsageError(
-            f"{text!r} is no library; write NAME, NAME==VERSION, ./FOLDER, or host/owner/name[@COMMIT]"
-        )
-    return LibraryEntry(text, canonicalize_name(name), "sdist", text)
+    async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
+        """Make the task of an entry and put its files in place. What it raises rejects the entry."""
+
+    def finished(self, one: SetEntry, folder: Path) -> None:
+        """Tidy up after an entry whose line was written."""
+
+    def is_there(self, one: SetEntry, folder: Path) -> bool:
+        """Whether the files of an accepted entry are in place."""
+
+    def described(self, one: SetEntry, folder: Path) -> SetTask:
+        """Return what the manifest says of an accepted entry."""
+
+    def shared(self, folder: Path) -> Mapping[str, str]:
+        """Return the files of several tasks, with their digests."""
 
 
-async def make_set(request: SetRequest, settings: Settings, tell: Tell) -> SetYield:
+def kind_of(name: SetKindName, request: SetRequest) -> SetKind:
+    """Return how tasks of the kind *name* are made."""
+    return InstanceSets(request.times) if name == "dibench" else LibrarySets(request.rules)
+
+
+async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: SetKind | None = None) -> SetYield:
     """Make the set that *request* asks for, or go on with it; without entries, bring its manifest up to date.
 
-    Raises `UsageError` before anything is begun.
+    *kind* replaces how tasks are made. Raises `UsageError` before anything is begun.
     """
-    wanted = list({one.text: one for one in map(parse_entry, request.entries)}.values())
-    with _opened(request.folder) as folder:
-        manifest = _begun(request, folder)
+    named = _kind(request)
+    kind = kind or kind_of(named, request)
+    wanted = list({one.text: one for one in map(kind.parse, request.entries)}.values())
+    with opened_set(request.folder) as folder:
+        manifest = _begun(request, named, folder)
         settled = {one.entry: one for one in read_entries(folder)}
-        _refuse_same_names(wanted, settled)
-        owed = [one for one in wanted if _is_owed(one, settled, folder, again=request.again)]
-        _write_manifest(folder, manifest, settled)
+        owed = [one for one in wanted if _is_owed(one, settled, folder, kind, again=request.again)]
+        place = SetPlace(folder, manifest, request.filters, request.earlier, settings)
+        tasks = {
+            one.entry: kind.described(one, folder)
+            for one in settled.values()
+            if one.standing == "accepted" and kind.is_there(one, folder)
+        }
+        _write_manifest(place, tasks, kind)
         with Journal(folder / ENTRIES) as journal:
             places = asyncio.Semaphore(request.jobs)
 
-            async def settle(one: LibraryEntry) -> None:
+            async def settle(one: SetWish) -> None:
                 async with places:
-                    found = await _settled(one, manifest, request, folder, settings, tell)
+                    walk = EntryWalk(one, folder, tell)
+                    found = await _settled(walk, place, request.minutes, settled, kind)
                 journal.append(found.model_dump_json().encode())
                 settled[one.text] = found
-                _write_manifest(folder, manifest, settled)
+                await asyncio.to_thread(kind.finished, found, folder)
+                if found.standing == "accepted":
+                    tasks[one.text] = kind.described(found, folder)
+                    _write_manifest(place, tasks, kind)
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -161,12 +154,21 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell) -> SetYi
         )
 
 
+def _kind(request: SetRequest) -> SetKindName:
+    if not (request.folder / MANIFEST).is_file():
+        return request.kind or "library"
+    there = read_manifest(request.folder).kind
+    if request.kind not in (None, there):
+        raise UsageError(f"{request.folder} is a set of the kind {there}; make a {request.kind} set elsewhere")
+    return there
+
+
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[Path]:
+def opened_set(folder: Path) -> Iterator[Path]:
     """Yield *folder* for this process alone. Raises `UsageError` where it holds something else than a set."""
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).is_file())):
         entries = {path.name for path in folder.iterdir()} if folder.is_dir() else {""}
-        if not entries <= {_LOCK, ENTRIES, ".groundup-made"}:  # what a killed start left
+        if not entries <= {_LOCK, ENTRIES, EVIDENCE, ".groundup-made"}:  # what a killed start left
             raise UsageError(f"{folder} is there, and is no set; name a new folder with -o")
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -180,139 +182,56 @@ def _opened(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _begun(request: SetRequest, folder: Path) -> SetManifest:
+def _begun(request: SetRequest, kind: SetKindName, folder: Path) -> SetManifest:
     if not (folder / MANIFEST).is_file():
         name = checked_name(request.name or folder.resolve().name)
-        return SetManifest(name=name, version=request.version or _VERSION, canary=secrets.token_hex(16))
+        canary = secrets.token_hex(16)
+        follows = read_manifest(request.earlier).label if request.earlier is not None else None
+        version = request.version or _VERSION
+        return SetManifest(name=name, version=version, kind=kind, canary=canary, follows=follows)
     manifest = read_manifest(folder)
     given = {"name": request.name, "version": request.version}
     return manifest.but(**{key: value for key, value in given.items() if value is not None})
 
 
-def read_entries(folder: Path) -> list[SetEntry]:
-    """Return what became of the entries of the set in *folder*, the last word on each. Raises `UsageError`."""
-    found: dict[str, SetEntry] = {}
-    for number, line in complete_lines(folder / ENTRIES):
-        try:
-            one = SetEntry.model_validate_json(line)
-        except ValidationError as error:
-            raise UsageError(
-                f"{folder / ENTRIES}:{number}: no entry of a set; remove the line, and the entry is made again"
-            ) from error
-        found[one.entry] = one
-    return list(found.values())
-
-
-def _refuse_same_names(wanted: Sequence[LibraryEntry], settled: dict[str, SetEntry]) -> None:
-    names: dict[str, str] = {one.task: one.entry for one in settled.values() if one.standing == "accepted"}
-    for one in wanted:
-        other = names.setdefault(one.task, one.text)
-        if other != one.text:
-            raise UsageError(f"{other} and {one.text} would both be the task {one.task}; make a set for each")
-
-
-def _is_owed(one: LibraryEntry, settled: dict[str, SetEntry], folder: Path, *, again: bool) -> bool:
+def _is_owed(one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool) -> bool:
     found = settled.get(one.text)
     if found is None or found.standing == "failed":
         return True
-    if found.standing == "accepted":
-        return not (folder / RECIPES / f"{one.task}.toml").is_file()
-    return again
+    return not kind.is_there(found, folder) if found.standing == "accepted" else again
 
 
 async def _settled(
-    one: LibraryEntry, manifest: SetManifest, request: SetRequest, folder: Path, settings: Settings, tell: Tell
+    walk: EntryWalk, place: SetPlace, minutes: float, settled: Mapping[str, SetEntry], kind: SetKind
 ) -> SetEntry:
     """Make one entry. What goes wrong with it is its own, and ends no other."""
-    began = time.monotonic()
-    standing: Standing = "accepted"
-    why, tests, left_out = "", 0, 0
     try:
-        with scratch_folder("set") as work:
-            async with asyncio.timeout(request.minutes * 60):
-                recipe = await _made(one, manifest, request.rules, work, folder, settings, tell)
-        tests, left_out = len(recipe.expected), len(recipe.excluded)
+        walk.at(kind.steps[0])
+        async with asyncio.timeout(minutes * 60):
+            made = await kind.make(walk, place)
+        _refuse_twin(made, walk, settled)
+        return walk.ended("accepted", task=made.id, tests=made.tests, left_out=made.left_out)
     except TimeoutError:
-        standing, why = "rejected", f"it took more than {request.minutes:g} minutes; see --minutes"
+        walk.cause = "time"
+        return walk.ended("rejected", f"it took more than {minutes:g} minutes; see --minutes")
     except InfrastructureError as error:
-        standing, why = "failed", str(error)
+        return walk.ended("failed", error)
     except GroundupError as error:
-        standing, why = "rejected", str(error)
+        return walk.ended("rejected", error)
     except Exception as error:  # noqa: BLE001 - the boundary of an entry: a stranger's package ends no night's work
-        standing, why = "rejected", f"groundup could not cope with it: {type(error).__name__}: {error}"
-    why = why.partition("\n")[0][:600]
-    tell(one.task, f"{standing}: {why}" if why else f"accepted with {tests} tests, {left_out} left out")
-    seconds = round(time.monotonic() - began, 1)
-    return SetEntry(
-        entry=one.text, task=one.task, standing=standing, why=why, tests=tests, left_out=left_out, seconds=seconds
-    )
+        walk.cause = "a fault of groundup"
+        return walk.ended("rejected", f"groundup could not cope with it: {type(error).__name__}: {error}")
 
 
-async def _made(
-    one: LibraryEntry,
-    manifest: SetManifest,
-    rules: MakingRules,
-    work: Path,
-    folder: Path,
-    settings: Settings,
-    tell: Tell,
-) -> Recipe:
-    """Make one entry and put its files in place."""
-    library = await _found(one, work, settings)
-    async with opened_bench(settings) as context:
-        recipe = await make_recipe(library, rules, context, settings, lambda line: tell(one.task, line))
-        original = await original_tree(recipe, context)
-        text = await asyncio.to_thread(extracted, recipe, original, manifest.canary)
-        prints = await asyncio.to_thread(fingerprint_of, recipe, original)
-    with disk_errors(folder):
-        for place in (RECIPES, SPECIFICATIONS):
-            (folder / place).mkdir(exist_ok=True)
-    if library.kept is not None:
-        copy_made(work / library.kept, folder / RECIPES / library.kept)
-    write_made(folder / SPECIFICATIONS / f"{one.task}.md", text.encode("utf-8", "replace"))
-    write_made(folder / RECIPES / f"{one.task}{FINGERPRINT_SUFFIX}", fingerprint_text(prints).encode())
-    write_made(folder / RECIPES / f"{one.task}.toml", recipe_text(recipe).encode())
-    return recipe
+def _refuse_twin(made: MadeTask, walk: EntryWalk, settled: Mapping[str, SetEntry]) -> None:
+    for one in settled.values():
+        if one.standing == "accepted" and one.task == made.id and one.entry != walk.wish.text:
+            walk.cause = "the same as another"
+            raise TaskError(f"it is the task {made.id}, which {one.entry} is already")
 
 
-async def _found(one: LibraryEntry, work: Path, settings: Settings) -> UnpublishedLibrary:
-    """Return where the original of an entry is; that of a folder is put into a bundle."""
-    if one.kind == "sdist":
-        return UnpublishedLibrary(one.task, f"sdist:{one.what}")
-    if one.kind == "git":
-        try:
-            origin = await check_out(one.what, one.commit, work / "tree", work, settings.git_mirror)
-        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
-            raise InfrastructureError(str(error)) from error
-        return UnpublishedLibrary(one.task, f"git:{one.what}@{origin.commit}")
-    ours = GitRepository(work / "snapshot.git")
-    await ours.create()
-    bundle = work / f"{one.task}{BUNDLE}"
-    commit = await ours.snapshot(Path(one.what), bundle)
-    return UnpublishedLibrary(one.task, f"git:{bundle}@{commit}", kept=bundle.name)
-
-
-def _write_manifest(folder: Path, manifest: SetManifest, settled: dict[str, SetEntry]) -> None:
-    accepted = sorted((one for one in settled.values() if one.standing == "accepted"), key=lambda one: one.task)
-    tasks = tuple(_described(one, folder) for one in accepted if (folder / RECIPES / f"{one.task}.toml").is_file())
-    text = manifest.but(tasks=tasks).model_dump_json(indent=1) + "\n"
-    write_made(folder / MANIFEST, text.encode())
-
-
-def _described(one: SetEntry, folder: Path) -> SetTask:
-    recipe = read_recipe(folder / RECIPES / f"{one.task}.toml")
-    places = [
-        f"{SPECIFICATIONS}/{one.task}.md",
-        *(f"{RECIPES}/{one.task}{suffix}" for suffix in (".toml", FINGERPRINT_SUFFIX, BUNDLE)),
-    ]
-    return SetTask(
-        id=one.task,
-        entry=one.entry,
-        source=recipe.source.label,
-        licence=recipe.source.licence,
-        tests=len(recipe.expected),
-        left_out=len(recipe.excluded),
-        files={
-            place: digest_bytes((folder / place).read_bytes()) for place in places if (folder / place).is_file()
-        },
-    )
+def _write_manifest(place: SetPlace, tasks: Mapping[str, SetTask], kind: SetKind) -> None:
+    ordered = tuple(sorted(tasks.values(), key=lambda task: task.id))
+    shared = dict(kind.shared(place.folder)) if ordered else {}
+    text = place.manifest.but(tasks=ordered, shared=shared).model_dump_json(indent=1) + "\n"
+    write_made(place.folder / MANIFEST, text.encode())

@@ -20,14 +20,14 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}; choose from: {listed or '(none)'}"
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
 
 
 def checked_name(value: str) -> str:
     """Return *value* when it is safe as one path component; raise `UsageError` otherwise."""
     if not _NAME.fullmatch(value) or value.endswith((".", ".lock")):
         raise UsageError(
-            f"{value!r} is not a usable name: use up to 128 letters, digits, '.', '_', '+' and '-', "
+            f"{value!r} is not a usable name: use up to 128 letters, digits, '.', '_', '+', '@' and '-', "
             "starting with a letter or digit"
         )
     return value

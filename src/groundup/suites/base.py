@@ -5,7 +5,6 @@ object that the suite returns, or None: `data_source`, `report_form`, `ablation`
 """
 
 import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -17,7 +16,7 @@ from pydantic import Field
 from groundup import catalog
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
-from groundup.domain.names import checked_name, unknown
+from groundup.domain.names import unknown
 from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
@@ -36,8 +35,8 @@ from groundup.suites.pulling import (
     take_folder,
     with_data_set,
 )
+from groundup.suites.sets import MANIFEST, SUITES, is_set, read_manifest
 from groundup.trees.fingerprints import Fingerprint
-from groundup.trees.walking import read_regular
 
 HERE, YES = at_hand.HERE, at_hand.YES
 """The column of `task_rows` that says whether this machine can grade a task, and its value where it can."""
@@ -45,10 +44,6 @@ LITE = 20
 """Tasks of a suite's small fixed set."""
 STATIC = "static"
 """The grader that suites name so reads submissions and runs nothing."""
-SET_FILE = "set.json"
-"""The manifest of a set of tasks of one's own."""
-KINDS_OF_SETS = {"library": "nl2repobench"}
-"""Kind of its tasks -> the suite that has such."""
 PATCH_FILE = "patch.diff"
 """The only file of a submission that was handed in as a unified diff."""
 
@@ -428,15 +423,21 @@ def open_suite(name: str, settings: Settings) -> Suite:
 
 
 def named_suite(name: str, settings: Settings) -> str:
-    """Return *name*, or where it is the folder of a set, such as `./my-set`, SUITE@NAME with the set as its data.
+    """Return *name* as SUITE or SUITE@NAME, also where it is a set: a folder such as `./my-set`, or installed.
 
-    The set is copied to where data lie, as `data pull` does, so that a run can go on when the folder is gone.
-    Raises `UsageError` for a folder that is no set, and for a set that was changed.
+    The set in a folder is copied to where data lie, as `data pull` does, so that a run can go on when the folder
+    is gone. An installed one is `my-set@1.2`, or `my-set` where there is one version of it. Raises `UsageError`
+    for a folder that is no set, and for a set that was changed.
     """
-    if "/" not in name or ":" in name:
+    if ":" in name:
         return name
+    if "/" not in name:
+        return name if name.partition("@")[0] in catalog.names("suite") else _installed(name, settings)
     place = Path(name).expanduser().absolute()
-    suite, own = _suite_of_set(place)
+    if not is_set(place):
+        raise UsageError(f"{place} is no set: it has no {MANIFEST}; name a suite")
+    manifest = read_manifest(place)
+    suite, own = SUITES[manifest.kind], manifest.name
     bare = settings.but(data_dir=settings.data / ".none")
     source = catalog.find("suite", suite)(bare).data_source()
     for chosen in (own, f"{own}-{short(digest_of(str(place)))[:8]}"):
@@ -448,10 +449,12 @@ def named_suite(name: str, settings: Settings) -> str:
     raise UsageError(f"{name}: pull it under a name of your own: `groundup data pull {suite}@NAME --from {name}`")
 
 
-def _suite_of_set(place: Path) -> tuple[str, str]:
-    """Return the suite that the set at *place* is for, and the set's name. Raises `UsageError`."""
-    try:
-        manifest = json.loads(read_regular(place / SET_FILE))
-        return KINDS_OF_SETS[manifest["kind"]], checked_name(manifest["name"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{place} is no set: it has no {SET_FILE} that can be read; name a suite") from error
+def _installed(name: str, settings: Settings) -> str:
+    """Return the suite with the installed set that *name* means; *name* itself where there is none."""
+    known = data_sets(settings)
+    found = [one for one in known if one.partition("@")[2] == name] or [
+        one for one in known if one.partition("@")[2].rpartition("@")[0] == name
+    ]
+    if len(found) > 1:
+        raise UsageError(f"{name!r} may be {' or '.join(found)}; name one of them")
+    return found[0] if found else name

@@ -26,6 +26,7 @@ from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.store.ownership import digest_of_entry
+from groundup.suites.sets import copy_set, is_set
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.removal import remove_tree
@@ -261,6 +262,9 @@ async def _fetch(published: PublishedRepository, repository: GitRepository, mirr
 
 
 def _copy(folder: Path, data: Path) -> None:
+    if is_set(folder):
+        copy_set(folder, data)
+        return
     if folder.is_dir():
         copy_tree(folder, data, _LIMITS)
         return

@@ -30,6 +30,7 @@ from groundup.manifests.records import Language
 from groundup.settings import Settings
 from groundup.suites.base import DataSource
 from groundup.suites.pulling import PublishedFile, PublishedRelease, data_folder
+from groundup.suites.sets import ENTRIES, VALIDITY, canary_line, checked_set, is_set, read_manifest
 from groundup.trees.walking import open_regular, read_regular
 from groundup.trees.writer import copy_tree
 
@@ -242,6 +243,8 @@ class InstanceSet(Record):
 
     problems: tuple[InstanceProblem, ...] = ()
     version: str = "none"
+    remark: str = Field(default="", description="ends each instruction: the canary of a set of one's own")
+    validity: Path | None = Field(default=None, description="what the makers of such a set found")
 
 
 def pulled_dataset(settings: Settings) -> "InstanceSet":
@@ -253,7 +256,10 @@ def pulled_dataset(settings: Settings) -> "InstanceSet":
 def read_dataset(root: Path) -> InstanceSet:
     """Read all subsets below *root*. Raises `UsageError` naming file, line and field."""
     found: list[tuple[str, Instance]] = []
+    manifest = read_manifest(root) if is_set(root) else None
     for path in sorted(root.glob("*.jsonl")):
+        if manifest is not None and path.name in (ENTRIES, VALIDITY):
+            continue
         subset = _subset(path)
         seen: set[tuple[str, str]] = set()
         for instance in read_instances(path):
@@ -265,7 +271,14 @@ def read_dataset(root: Path) -> InstanceSet:
     if not found:
         raise UsageError(f"{root} holds no instances; expected a JSONL file such as {root}/repo-regular.jsonl")
     problems = sorted(_named(found, root), key=lambda problem: problem.id)
-    return InstanceSet(problems=tuple(problems), version=_version(problems))
+    if manifest is None:
+        return InstanceSet(problems=tuple(problems), version=_version(problems))
+    return InstanceSet(
+        problems=tuple(problems),
+        version=manifest.label,
+        remark=canary_line(manifest.canary),
+        validity=root / VALIDITY,
+    )
 
 
 def _subset(path: Path) -> str:
@@ -319,6 +332,8 @@ class DiBenchData(DataSource):
     @override
     def check(self, folder: Path) -> str:
         """Read the instances strictly and return their version. Raises `UsageError`."""
+        if is_set(folder):
+            checked_set(folder, "dibench")
         return read_dataset(folder).version
 
     @override

@@ -79,8 +79,15 @@ class ExecutionValidator(Validator):
     """Executes originals and masked repositories, and keeps what it finds in the file *path*."""
 
     def __init__(
-        self, path: Path, problems: Mapping[str, InstanceProblem], grader: Grader, reference: Reference
+        self,
+        path: Path,
+        problems: Mapping[str, InstanceProblem],
+        grader: Grader,
+        reference: Reference,
+        evidence: Path | None = None,
     ) -> None:
+        """Make the validator; the logs of each subject's last execution go to the folder *evidence*."""
+        self._evidence = evidence
         self._path = path
         self._problems = problems
         self._grader = grader
@@ -100,11 +107,21 @@ class ExecutionValidator(Validator):
             submission = tools.scratch / "submission"
             submission.mkdir(parents=True)
             await self._reference(task, which, submission, tools)
-            return (await self._grader.grade(task, submission, tools)).verdict
+            graded = await self._grader.grade(task, submission, tools)
+            self._keep_logs(which, graded.logs)
+            return graded.verdict
 
         found = await assess(problem, times, try_once)
         keep_validity(self._path, found)
         return found.as_validation()
+
+    def _keep_logs(self, which: Which, logs: Mapping[str, bytes]) -> None:
+        if self._evidence is None:
+            return
+        with disk_errors(self._evidence):
+            self._evidence.mkdir(parents=True, exist_ok=True)
+            for name, content in logs.items():
+                (self._evidence / f"{which}-{Path(name).name}").write_bytes(content)
 
 
 def instance_key(problem: InstanceProblem) -> str:

@@ -117,7 +117,8 @@ class DiBench(Suite):
     def groups(self) -> Mapping[str, Collection[str]]:
         """Return the tasks of each language and subset, and those whose execution was found valid."""
         problems = self._dataset.problems
-        found: dict[str, list[str]] = {"valid": sorted(valid_ids(self._validity, problems))}
+        valid = valid_ids(self._validity, problems) | valid_ids(self._dataset.validity, problems)
+        found: dict[str, list[str]] = {"valid": sorted(valid)}
         for problem in problems:
             for name in (problem.instance.language, problem.subset):
                 found.setdefault(name, []).append(problem.id)
@@ -133,11 +134,15 @@ class DiBench(Suite):
             write_static(problem, destination)
 
     @override
-    def validator(self) -> Validator:
-        """Return what executes originals and masked repositories. Raises `UsageError`."""
+    def validator(self, evidence: Path | None = None) -> Validator:
+        """Return what executes originals and masked repositories, and keeps logs in *evidence*.
+
+        Raises `UsageError`.
+        """
         if self._validity is None:
             raise UsageError("there is no place for what is found; make the suite from settings")
-        return ExecutionValidator(self._validity, self._problems, self._execution_grader(), self.reference)
+        grader = self._execution_grader()
+        return ExecutionValidator(self._validity, self._problems, grader, self.reference, evidence)
 
     @override
     def write_seeds(self, task: Task, destination: Path) -> None:
@@ -196,10 +201,13 @@ class DiBench(Suite):
 
     def _task(self, problem: InstanceProblem) -> Task:
         instance = problem.instance
+        instruction = _INSTRUCTION.format(language=problem.language, files=", ".join(instance.build_files))
+        if self._dataset.remark:
+            instruction += f"\n{self._dataset.remark}\n"
         return Task(
             id=problem.id,
             suite=NAME,
-            instruction=_INSTRUCTION.format(language=problem.language, files=", ".join(instance.build_files)),
+            instruction=instruction,
             deliverable="edits",
             data_version=self._dataset.version,
             metadata={

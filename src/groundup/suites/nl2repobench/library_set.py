@@ -1,7 +1,5 @@
-"""A set of libraries of one's own: a folder with a manifest, recipes, specifications and kept originals.
+"""What a set of libraries holds besides its manifest: recipes, specifications and kept originals.
 
-    set.json                     name, version, kind, and of each task its licence and digests
-    entries.jsonl                what became of each entry, in the order in which that was settled
     recipes/<task>.toml          as shipped recipes
     recipes/<task>.prints.json   by which copies of the original are known
     recipes/<task>.bundle        the original, where it can be fetched from nowhere
@@ -12,99 +10,23 @@ The hidden tests are files of the original, which the recipe names.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 from typing_extensions import override
 
-from groundup.domain.digests import digest_bytes, digest_of, short
-from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.names import Name
-from groundup.domain.records import Record, plainly
+from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
-from groundup.suites.base import SET_FILE
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
 from groundup.suites.nl2repobench.recipe_file import RecipeFolder
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
+from groundup.suites.sets import SetManifest
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.walking import read_regular
 
-MANIFEST = SET_FILE
 RECIPES = "recipes"
 SPECIFICATIONS = "specifications"
 BUNDLE = ".bundle"
-
-
-class SetTask(Record):
-    """One task of a set."""
-
-    id: Name
-    entry: str = Field(description="what was asked for")
-    source: str = Field(description="what the original is called")
-    licence: str = Field(description="of the original, as it states it")
-    specification: Literal["extracted"] = "extracted"
-    tests: int = Field(ge=1, description="expected ones")
-    left_out: int = Field(ge=0)
-    files: dict[str, str] = Field(description="path in the set -> digest")
-
-
-class SetManifest(Record):
-    """What a set is."""
-
-    format: Literal[1] = 1
-    name: Name
-    version: str = Field(min_length=1, max_length=60)
-    kind: Literal["library"] = "library"
-    canary: str = Field(
-        description="stands in each specification, so that a training corpus can be searched for it"
-    )
-    tasks: tuple[SetTask, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        """Of all that decides a verdict, and the texts."""
-        return digest_of({task.id: task.files for task in self.tasks})
-
-    @property
-    def label(self) -> str:
-        """Which data this is, in verdicts."""
-        return f"{self.name} {self.version} {short(self.digest)}"
-
-
-def is_set(folder: Path) -> bool:
-    """Whether *folder* has a manifest."""
-    return (folder / MANIFEST).is_file()
-
-
-def read_manifest(folder: Path) -> SetManifest:
-    """Return the manifest of the set in *folder*. Raises `UsageError`."""
-    path = folder / MANIFEST
-    try:
-        return SetManifest.model_validate_json(read_regular(path))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}; name the folder of a set") from error
-    except ValidationError as error:
-        raise UsageError(f"{path} is no manifest of a set: {plainly(error.errors()[0])}") from error
-
-
-def checked_set(folder: Path) -> SetManifest:
-    """Return the manifest of the set in *folder*, whose files are as it says. Raises `UsageError`."""
-    manifest = read_manifest(folder)
-    for task in manifest.tasks:
-        for place, digest in task.files.items():
-            try:
-                found = digest_bytes(read_regular(folder / place))
-            except OSError as error:
-                raise UsageError(
-                    f"{folder / place} cannot be read: {error.strerror}; copy the set again"
-                ) from error
-            if found != digest:
-                raise UsageError(
-                    f"{folder / place} is not as {MANIFEST} says; copy the set again, or if the change is yours, "
-                    f"`groundup curate set -o {folder}` brings the manifest up to date"
-                )
-    return manifest
 
 
 class SetRecipes(RecipeFolder):

@@ -27,6 +27,7 @@ from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.official_environment import own_names
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.pulling import PublishedRepository, data_folder
+from groundup.suites.sets import checked_set, is_set
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
@@ -67,9 +68,7 @@ class Nl2RepoBenchData(DataSource):
     @override
     def check(self, folder: Path) -> str:
         """Read published data, or a set of one's own, and return which release it is."""
-        from groundup.suites.nl2repobench.library_set import checked_set, is_set  # which imports this module
-
-        return checked_set(folder).label if is_set(folder) else read_published(folder).version
+        return checked_set(folder, "library").label if is_set(folder) else read_published(folder).version
 
 
 def pulled(settings: Settings) -> PublishedData | None:

@@ -95,7 +95,7 @@ class KeptSource(Record):
     kind: Literal["kept"] = "kept"
     name: str
     version: str
-    bundle: str = Field(pattern=r"^[\w.+-]+\.bundle$", description="file of a Git history beside the recipe")
+    bundle: str = Field(pattern=r"^[\w.+@-]+\.bundle$", description="file of a Git history beside the recipe")
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
     licence: str

@@ -15,6 +15,7 @@ from groundup.grading.library.hidden import HiddenTests
 from groundup.grammars import python_tree
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.sets import canary_line
 
 MARK = "extracted"
 _READMES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
@@ -40,7 +41,7 @@ def extracted(recipe: Recipe, root: Path, canary: str) -> str:
 def _head(recipe: Recipe, canary: str) -> str:
     return (
         f"# {recipe.source.name}\n\n"
-        f"<!-- groundup canary {canary}: text of a benchmark, not for training -->\n\n"
+        f"{canary_line(canary)}\n\n"
         f"This specification was {MARK} from the README, the signatures and the docstrings of "
         f"{recipe.source.label}: nobody wrote it for this task. Write the library; hidden tests of its authors "
         "judge it.\n"

@@ -79,12 +79,21 @@ class MakingRules:
 
 
 async def make_recipe(
-    library: UnpublishedLibrary, rules: MakingRules, context: GradingContext, settings: Settings, say: Say
+    library: UnpublishedLibrary,
+    rules: MakingRules,
+    context: GradingContext,
+    settings: Settings,
+    say: Say,
+    look: Callable[[Path, str], None],
 ) -> Recipe:
-    """Return a frozen recipe of *library*. Raises `TaskError` with the sentence why it makes no task."""
+    """Return a frozen recipe of *library*. Raises `TaskError` with the sentence why it makes no task.
+
+    *look* is called with its source, and the date of that where it is known; what it raises ends the making.
+    """
     async with open_index(settings) as registry:
         candidate = await _candidate(library, registry, settings)
         root = (await context.builder.source(candidate.request)).path
+        look(root, candidate.date)
         project = await asyncio.to_thread(read_project, root)
         name = canonicalize_name(project.name or library.task)
         if name in _OF_PYTEST:

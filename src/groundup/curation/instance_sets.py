@@ -1,0 +1,171 @@
+"""Tasks of DI-Bench's kind for a set: a repository located, masked, executed with its answer and without, audited.
+
+regular.jsonl, large.jsonl           one line per instance, in the published schema
+regular/<language>/<id>/             the masked repository
+validity.jsonl                       how the executions ended
+.making/<entry>/                     an instance that is not settled yet, which the next call goes on with
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from groundup.curation.instance_folders import InstanceFolder
+from groundup.curation.instance_making import DATA, MAKING, InstanceInMaking, known_making, make_instance
+from groundup.curation.set_entries import EntryWalk, MadeTask, SetEntry, SetPlace, SetWish, parse_wish
+from groundup.domain.errors import InfrastructureError, TaskError, UsageError
+from groundup.domain.tasks import Task
+from groundup.episodes.backends import backends
+from groundup.grading.context import GradingContext
+from groundup.registries.names import names_of
+from groundup.settings import environment
+from groundup.store.files import write_atomically
+from groundup.store.ownership import digest_of_entry
+from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, read_dataset
+from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
+from groundup.suites.dibench.suite import DiBench
+from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
+from groundup.trees.removal import remove_tree
+from groundup.trees.scratch import scratch_folder
+from groundup.trees.writer import copy_tree
+
+REFETCH = ".refetch.json"
+"""Beside a masked repository: how it is made again."""
+
+
+class InstanceSets:
+    """How a repository becomes an instance."""
+
+    steps: tuple[str, ...] = ("fetched", "filtered", "located", "masked", "validated", "audited")
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+
+    def parse(self, text: str) -> SetWish:
+        """Return which repository an entry names. Raises `UsageError`."""
+        wish = parse_wish(text)
+        if wish.kind == "package":
+            raise UsageError(f"{text!r} is no repository; write ./FOLDER, or host/owner/name[@COMMIT]")
+        return wish
+
+    async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
+        """Make and validate the instance of an entry, and put it in place; what was made before is taken."""
+        making = place.folder / MAKING / walk.wish.slug
+        made = known_making(making)
+        if made is None:
+            made = await make_instance(walk, place, making)
+        walk.facts = made.facts
+        await self._validate(walk, place, making)
+        await asyncio.to_thread(_put, made, making, place.folder)
+        return MadeTask(made.instance.instance_id, made.facts.size.tests)
+
+    async def _validate(self, walk: EntryWalk, place: SetPlace, making: Path) -> None:
+        """Execute original and masked repository, and grade both by their texts. Raises `TaskError`."""
+        dataset = read_dataset(making / DATA)
+        settings = place.settings
+        names = names_of(settings.registry, settings.cache_dir, environment())
+        suite = DiBench(dataset, names, making / VALIDITY, settings.ci_exclude_newer, settings.ci_timeout_s)
+        (task,) = suite.tasks()
+        numbers = itertools.count()
+        with scratch_folder("validate") as scratch:
+            async with backends(settings.sandbox, settings) as tools:
+
+                def context() -> GradingContext:
+                    folder = scratch / str(next(numbers))
+                    folder.mkdir()
+                    return tools.context(folder, None)
+
+                walk.at("validated")
+                validator = suite.validator(walk.evidence)
+                found = await validator.validate(task, self._times, context, again=False)
+                if found.standing == "infrastructure":
+                    raise InfrastructureError(found.why)
+                if found.standing != "valid":
+                    walk.cause = _cause(read_validity(making / VALIDITY)[task.id])
+                    raise TaskError(f"{found.standing}: {found.why}")
+                walk.at("audited")
+                await _audit(suite, task, context, walk)
+
+    def finished(self, one: SetEntry, folder: Path) -> None:
+        """Remove what was kept of an entry to go on with."""
+        if one.standing != "failed":
+            remove_tree(folder / MAKING / one.evidence)
+
+    def is_there(self, one: SetEntry, folder: Path) -> bool:
+        """Whether there is the instance's line."""
+        return any(folder.glob(f"*/*/{one.task}"))
+
+    def described(self, one: SetEntry, folder: Path) -> SetTask:
+        """Return what the manifest says of an instance."""
+        (problem,) = (problem for problem in _problems(folder) if problem.id == one.task)
+        instance = problem.instance
+        place = str(problem.repository.relative_to(folder))
+        copied = digest_of_entry(problem.repository)
+        made = folder / f"{place}{REFETCH}"
+        return SetTask(
+            id=one.task,
+            entry=one.entry,
+            source=f"{instance.metadata.full_name or one.entry}@{instance.metadata.commit_sha}",
+            licence=one.facts.licence,
+            language=instance.language,
+            specification="instruction",
+            tests=one.tests,
+            files={place: copied} if copied is not None else {},
+            refetch=SetRefetch.model_validate_json(made.read_bytes()) if made.is_file() else None,
+        )
+
+    def shared(self, folder: Path) -> Mapping[str, str]:
+        """Return the files of lines."""
+        names = (*(f"{subset}.jsonl" for subset in SUBSETS), VALIDITY)
+        digests = {name: digest_of_entry(folder / name) for name in names}
+        return {name: digest for name, digest in digests.items() if digest is not None}
+
+
+def _problems(folder: Path) -> Sequence[InstanceProblem]:
+    if not any((folder / f"{subset}.jsonl").is_file() for subset in SUBSETS):
+        return ()
+    return read_dataset(folder).problems
+
+
+def _cause(found: Validity) -> str:
+    """Return as what an instance that did not stand its executions is counted."""
+    last = found.tries[-1] if found.tries else None
+    if last is not None and last.subject == "nop" and last.passed:
+        return "passes without its dependencies"
+    if last is not None and last.passed is None:
+        return "the test job cannot be run here"
+    return f"original: {last.failure or 'fails'}" if last is not None else found.standing
+
+
+async def _audit(suite: DiBench, task: Task, context: Callable[[], GradingContext], walk: EntryWalk) -> None:
+    """Grade the answer and nothing by their texts. Raises `TaskError` where the ruler does not tell them apart."""
+    scores = {}
+    for subject in ("oracle", "nop"):
+        tools = context()
+        submission = tools.scratch / "submission"
+        submission.mkdir()
+        await suite.reference(task, subject, submission, tools)
+        graded = await suite.graders()[suite.default_grader].grade(task, submission, tools)
+        scores[subject] = graded.verdict.score.value if graded.verdict.score else None
+    leaks = await suite.auditor().answers(task, context())
+    walk.say(f"{len(leaks)} lines of other files still name what was masked" + (f": {leaks[0]}" if leaks else ""))
+    if scores["oracle"] != 1.0 or scores["nop"] != 0.0:
+        walk.cause = "the text grader does not tell its answer from nothing"
+        raise TaskError(f"by its text the answer gets {scores['oracle']}, and nothing gets {scores['nop']}")
+
+
+def _put(made: InstanceInMaking, making: Path, folder: Path) -> None:
+    """Put a valid instance into the set; what an interruption left of an earlier putting is replaced."""
+    instance = made.instance
+    with scratch_folder("put") as work:
+        target = InstanceFolder(folder, made.subset)
+        if (earlier := target.earlier(instance.language, instance.instance_id)) is not None:
+            target.refuse_edited(earlier)
+        copy_tree(InstanceFolder(making / DATA, made.subset).place(instance), work / "masked")
+        target.put(instance, work / "masked", work)
+        note = target.place(instance)
+        write_atomically(note.with_name(f"{note.name}{REFETCH}"), made.refetch.model_dump_json().encode())
+        found = read_validity(making / VALIDITY)[instance.instance_id]
+        if read_validity(folder / VALIDITY).get(instance.instance_id) != found:
+            keep_validity(folder / VALIDITY, found)

@@ -1,0 +1,134 @@
+"""Tasks of NL2RepoBench's kind for a set: a library with its recipe and a specification."""
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundup.curation.filters import UNKNOWN, facts_of, licence_of, refuse
+from groundup.curation.repositories import RepositoryOrigin, check_out
+from groundup.curation.set_entries import EntryWalk, MadeTask, SetEntry, SetPlace, SetWish, identity, parse_wish
+from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.environments.git import GitRepository
+from groundup.episodes.backends import opened_bench
+from groundup.settings import Settings
+from groundup.store.ownership import copy_made, digest_of_entry, write_made
+from groundup.suites.nl2repobench.library_set import BUNDLE, RECIPES, SPECIFICATIONS
+from groundup.suites.nl2repobench.maker.extracted import extracted
+from groundup.suites.nl2repobench.maker.unpublished import MakingRules, UnpublishedLibrary, make_recipe
+from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource
+from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text
+from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_of, fingerprint_text
+from groundup.suites.sets import SetTask
+from groundup.trees.scratch import scratch_folder
+from groundup.trees.writer import disk_errors
+
+
+class LibrarySets:
+    """How a library becomes a task."""
+
+    steps: tuple[str, ...] = ("fetched", "filtered", "proven", "specified")
+
+    def __init__(self, rules: MakingRules) -> None:
+        self._rules = rules
+
+    def parse(self, text: str) -> SetWish:
+        """Return what an entry names: a package, a folder or a repository. Raises `UsageError`."""
+        return parse_wish(text)
+
+    async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
+        """Make recipe, fingerprint and specification, and put them in place."""
+        with scratch_folder("set") as work:
+            library, origin = await _found(walk.wish, work, place.settings)
+
+            def look(root: Path, moment: str) -> None:
+                walk.at("filtered")
+                date = moment or (origin.commit_date if origin is not None else None)
+                walk.facts = facts_of(root, date, walk.wish.stars, "python")
+                refuse(walk.facts, place.filters)
+                walk.at("proven")
+
+            async with opened_bench(place.settings) as context:
+                recipe = await make_recipe(library, self._rules, context, place.settings, walk.say, look)
+                walk.at("specified")
+                recipe = _identified(recipe, origin)
+                original = await original_tree(recipe, context)
+                text = await asyncio.to_thread(extracted, recipe, original, place.manifest.canary)
+                prints = await asyncio.to_thread(fingerprint_of, recipe, original)
+                licence = await asyncio.to_thread(licence_of, original)
+            if licence != UNKNOWN:
+                walk.facts = walk.facts.but(licence=licence)
+            elif recipe.source.licence:
+                walk.facts = walk.facts.but(licence=recipe.source.licence)
+            self._put(recipe, text, fingerprint_text(prints), work, place.folder)
+        return MadeTask(recipe.task, len(recipe.expected), len(recipe.excluded))
+
+    def _put(self, recipe: Recipe, text: str, prints: str, work: Path, folder: Path) -> None:
+        with disk_errors(folder):
+            for place in (RECIPES, SPECIFICATIONS):
+                (folder / place).mkdir(exist_ok=True)
+        if isinstance(recipe.source, KeptSource):
+            copy_made(work / recipe.source.bundle, folder / RECIPES / recipe.source.bundle)
+        write_made(folder / SPECIFICATIONS / f"{recipe.task}.md", text.encode("utf-8", "replace"))
+        write_made(folder / RECIPES / f"{recipe.task}{FINGERPRINT_SUFFIX}", prints.encode())
+        write_made(folder / RECIPES / f"{recipe.task}.toml", recipe_text(recipe).encode())
+
+    def finished(self, one: SetEntry, folder: Path) -> None:
+        """Do nothing: an entry that was interrupted begins anew, with the environments that were built."""
+
+    def is_there(self, one: SetEntry, folder: Path) -> bool:
+        """Whether there is a recipe, which is written last."""
+        return (folder / RECIPES / f"{one.task}.toml").is_file()
+
+    def described(self, one: SetEntry, folder: Path) -> SetTask:
+        """Return what the manifest says of a library."""
+        recipe = read_recipe(folder / RECIPES / f"{one.task}.toml")
+        places = [f"{SPECIFICATIONS}/{one.task}.md"]
+        places += [f"{RECIPES}/{one.task}{suffix}" for suffix in (".toml", FINGERPRINT_SUFFIX)]
+        if isinstance(recipe.source, KeptSource):
+            places.append(f"{RECIPES}/{recipe.source.bundle}")
+        digests = {path: digest_of_entry(folder / path) for path in places}
+        return SetTask(
+            id=one.task,
+            entry=one.entry,
+            source=recipe.source.label,
+            licence=one.facts.licence if one.facts.licence != UNKNOWN else recipe.source.licence,
+            tests=len(recipe.expected),
+            left_out=len(recipe.excluded),
+            files={path: digest for path, digest in digests.items() if digest is not None},
+        )
+
+    def shared(self, folder: Path) -> Mapping[str, str]:
+        """Return none: each task has its own files."""
+        return {}
+
+
+def _identified(recipe: Recipe, origin: RepositoryOrigin | None) -> Recipe:
+    """Return *recipe* by the id of the very original that it is of."""
+    source = recipe.source
+    if isinstance(source, RecipeSource):
+        return recipe.but(task=identity(None, recipe.task, source.version))
+    full_name = origin.full_name if origin is not None else None
+    return recipe.but(task=identity(full_name, recipe.task, source.commit[:12]))
+
+
+async def _found(
+    wish: SetWish, work: Path, settings: Settings
+) -> tuple[UnpublishedLibrary, RepositoryOrigin | None]:
+    """Return where the original of an entry is; that of a folder is put into a bundle."""
+    if wish.kind == "package":
+        return UnpublishedLibrary(wish.name, f"sdist:{wish.what}"), None
+    if wish.kind == "git":
+        try:
+            origin = await check_out(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
+        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
+            raise InfrastructureError(str(error)) from error
+        return UnpublishedLibrary(wish.name, f"git:{wish.what}@{origin.commit}"), origin
+    ours = GitRepository(work / "snapshot.git")
+    await ours.create()
+    bundle = work / f"{wish.name}{BUNDLE}"
+    commit = await ours.snapshot(Path(wish.what), bundle)
+    named = work / f"{identity(None, wish.name, commit[:12])}{BUNDLE}"
+    shutil.move(bundle, named)
+    return UnpublishedLibrary(wish.name, f"git:{named}@{commit}", kept=named.name), None
