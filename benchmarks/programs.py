@@ -26,16 +26,28 @@ from groundup.store.folder import RunFolder
 TASK = "jsonlines"
 SHELLS: dict[str, tuple[str, dict[str, object]]] = {
     "claude-code": ("Bash", {"command": "{}"}),
+    "cline": ("run_commands", {"commands": ["{}"]}),
     "codex": ("exec_command", {"cmd": "{}"}),
+    "continue": ("Bash", {"command": "{}"}),
+    "copilot": ("bash", {"command": "{}", "description": "write the library"}),
+    "deepagents": ("execute", {"command": "{}"}),
     "deepcode": ("bash", {"command": "{}"}),
+    "gemini-cli": ("run_shell_command", {"command": "{}", "description": "write the library"}),
+    "gptme": ("shell", {"command": "{}"}),
+    "grok-cli": ("bash", {"command": "{}"}),
+    "hermes": ("terminal", {"command": "{}"}),
     "kimi-cli": ("Shell", {"command": "{}"}),
     "mini-swe-agent": ("bash", {"command": "{}"}),
+    "mistral-vibe": ("bash", {"command": "{}"}),
     "openhands": ("terminal", {"command": "{}", "security_risk": "LOW"}),
     "opencode": ("bash", {"command": "{}", "description": "write the library"}),
+    "pi": ("bash", {"command": "{}"}),
     "qwen-agent": ("shell", {"command": "{}"}),
     "qwen-code": ("run_shell_command", {"command": "{}", "is_background": False}),
 }
 """What each program calls its shell, and that tool's arguments."""
+WRITERS = frozenset({"aider"})
+"""Programs without a shell: they write the files that a reply gives whole, each after a line with its name."""
 
 
 def main() -> int:
@@ -46,13 +58,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="keep the runs in this folder")
     given = parser.parse_args()
     folder = given.output or Path(tempfile.mkdtemp(prefix="groundup-programs-"))
-    command = writing(original(folder))
+    tree = original(folder)
     failed = False
     print("| program | version | points | turns | seconds | outcome |\n|---|---|---|---|---|---|")
     for name in given.programs or preset_names():
         preset = shipped_preset(name.partition("@")[0])
         version = name.partition("@")[2] or (newest(preset) if given.newest else preset.proved) or ""
-        row, whole = trial(preset, version, command, folder)
+        row, whole = trial(preset, version, tree, folder)
         failed |= not whole
         print(f"| {' | '.join(row)} |", flush=True)
     return int(failed)
@@ -68,10 +80,21 @@ def writing(tree: Path) -> str:
     """Return the shell command that writes *tree* into the working folder."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz") as archive:
-        for path in sorted(tree.iterdir()):
-            if path.name not in ("tests", "PKG-INFO") and not path.name.endswith(".egg-info"):
-                archive.add(path, path.name)
+        for path in handed_in(tree):
+            archive.add(path, path.name)
     return f"echo {base64.b64encode(packed.getvalue()).decode()} | base64 -d | tar xJ && ls"
+
+
+def handed_in(tree: Path) -> list[Path]:
+    """Return what of *tree* is the library: not its tests, nor what its build left."""
+    left_out = ("tests", "PKG-INFO")
+    return [one for one in sorted(tree.iterdir()) if one.name not in left_out and one.suffix != ".egg-info"]
+
+
+def in_whole(tree: Path) -> str:
+    """Return the files of *tree* as a reply that gives them whole."""
+    files = [path for top in handed_in(tree) for path in ([top] if top.is_file() else sorted(top.rglob("*")))]
+    return "\n".join(f"{path.relative_to(tree)}\n```\n{path.read_text()}```\n" for path in files if path.is_file())
 
 
 def newest(preset: Preset) -> str:
@@ -98,18 +121,22 @@ def newest(preset: Preset) -> str:
     return found.partition("(")[2].partition(")")[0]
 
 
-def trial(preset: Preset, version: str, command: str, folder: Path) -> tuple[list[str], bool]:
+def trial(preset: Preset, version: str, tree: Path, folder: Path) -> tuple[list[str], bool]:
     """Return the row of one program, and whether it got all points."""
-    if preset.name not in SHELLS:
+    if preset.name in WRITERS:
+        first: dict[str, object] = {"content": in_whole(tree)}
+    elif preset.name in SHELLS:
+        tool, arguments = SHELLS[preset.name]
+        command = writing(tree)
+        filled = {
+            name: [command] if value == ["{}"] else command if value == "{}" else value
+            for name, value in arguments.items()
+        }
+        first = {"content": "", "calls": [{"tool": tool, "arguments": filled}]}
+    else:
         return [preset.name, version, "-", "-", "-", "not tried: its shell is not known here (SHELLS)"], True
-    tool, arguments = SHELLS[preset.name]
-    filled = {name: command if value == "{}" else value for name, value in arguments.items()}
     script = folder / f"{preset.name}.json"
-    script.write_text(
-        json.dumps(
-            {"turn": [{"content": "", "calls": [{"tool": tool, "arguments": filled}]}, {"content": "Done."}]}
-        )
-    )
+    script.write_text(json.dumps({"turn": [first, {"content": "Done."}]}))
     began = time.monotonic()
     try:
         run = groundup.run(

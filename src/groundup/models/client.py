@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.models.asking import chat, messages
+from groundup.models.asking import chat, gemini, messages
 from groundup.models.asking.forms import Parsed
 from groundup.models.endpoint import ModelEndpoint
 from groundup.models.prices import CostLedger, Price, counted_tokens, estimated_reply_tokens, estimated_tokens
@@ -96,6 +96,8 @@ class EndpointModel:
             return {}
         if self._provider.api == "chat":
             return {"reasoning_effort": effort}
+        if self._provider.api == "gemini":
+            return {"generationConfig": {"thinkingConfig": {"thinkingLevel": effort}}}
         if effort == "none":
             return {"thinking": {"type": "disabled"}}
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
@@ -112,5 +114,8 @@ class EndpointModel:
         if self._provider.api == "messages":
             document = messages.request_document(request, self._model)
             return await self._endpoint.post(messages.PATH, document, messages.FORM)
+        if self._provider.api == "gemini":
+            document = gemini.request_document(request)
+            return await self._endpoint.post(gemini.path(self._model), document, gemini.FORM)
         document = chat.request_document(request, self._model, self._provider)
         return await self._endpoint.post(chat.PATH, document, chat.FORM)

@@ -89,7 +89,8 @@ class ModelEndpoint:
         async def attempt() -> Parsed:
             asked = {**document, **form.streaming} if self._streams else document
             body = json.dumps(asked, ensure_ascii=False).encode(errors="replace")
-            return await self._post(f"{self.base_url}{path}", body, partial(self._reply, form))
+            place = form.stream_path(path) if self._streams else path
+            return await self._post(f"{self.base_url}{place}", body, partial(self._reply, form))
 
         reply = await self._persistently(attempt)
         self._answered = True

@@ -1,7 +1,8 @@
-"""A model as programs in a sandbox see it: three well-known forms of HTTP on the sandbox's own loopback.
+"""A model as programs in a sandbox see it: four well-known forms of HTTP on the sandbox's own loopback.
 
-Chat Completions, Responses and Anthropic Messages, streamed or not, become requests to the run's `ChatModel`; the
-key stays with that model, outside. The attempt's limits are kept here; the caller hears of every exchange.
+Chat Completions, Responses, Anthropic Messages and Gemini's own, streamed or not, become requests to the run's
+`ChatModel`; the key stays with that model, outside. The attempt's limits are kept here; the caller hears of every
+exchange.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -18,7 +20,7 @@ from groundup.domain.errors import GroundupError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
-from groundup.models.answering import chat, messages, responses
+from groundup.models.answering import chat, gemini, messages, responses
 from groundup.models.answering.forms import Asked, BadRequestError, Document, fresh_id
 from groundup.models.exchanges import Account, Exchange, Stop, Threads
 from groundup.models.protocol import (
@@ -107,6 +109,18 @@ FORMS: Mapping[str, _Form] = {
 """What is spoken, by path."""
 
 
+def _of_gemini(model: str, *, stream: bool) -> _Form:
+    """Return the form whose paths name the model, and say whether a stream is wanted."""
+    return _Form(
+        "gemini",
+        partial(gemini.asked, model=model, stream=stream),
+        lambda reply, asked: gemini.reply_document(reply, asked.model),
+        lambda reply, asked: gemini.reply_events(reply, asked.model),
+        gemini.error_document,
+        gemini.error_event,
+    )
+
+
 class _RefusedCallError(Exception):
     """What a program gets instead of a reply: nothing on addresses or accounts, which are in *detail*."""
 
@@ -175,8 +189,13 @@ class ModelGateway(Closing):
         path = urlsplit(request.path).path.rstrip("/")
         if path in FORMS and request.method == "POST":
             return await self._answer(FORMS[path], request.body)
+        if (found := gemini.PATH.fullmatch(path)) and request.method == "POST":
+            form = _of_gemini(found[1], stream=found[2] == gemini.STREAM)
+            if found[2] == gemini.COUNT:
+                return await self._count(form, "totalTokens", request.body)
+            return await self._answer(form, request.body)
         if path == messages.COUNT_PATH and request.method == "POST":
-            return await self._count(request.body)
+            return await self._count(FORMS[messages.PATH], "input_tokens", request.body)
         if path == _MODELS_PATH:
             return _json(200, {"object": "list", "data": [self._about()], "has_more": False})
         if path.startswith(f"{_MODELS_PATH}/"):
@@ -197,12 +216,12 @@ class ModelGateway(Closing):
             "owned_by": "groundup",
         }
 
-    async def _count(self, body: bytes) -> Response:
+    async def _count(self, form: _Form, name: str, body: bytes) -> Response:
         try:
-            asked = messages.asked(body)
+            asked = form.asked(body)
         except BadRequestError as error:
-            return _json(400, messages.error_document(400, str(error)))
-        return _json(200, {"input_tokens": await self._model.count_tokens(asked.request)})
+            return _json(400, form.error(400, str(error)))
+        return _json(200, {name: await self._model.count_tokens(asked.request)})
 
     async def _answer(self, form: _Form, body: bytes) -> Response:
         try:

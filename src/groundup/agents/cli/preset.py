@@ -64,7 +64,7 @@ class Preset(Record):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     description: str
     install: Install | None = Field(default=None, description="None: the program is in the sandbox already")
-    protocol: Literal["chat", "responses", "messages", "none"] = Field(
+    protocol: Literal["chat", "responses", "messages", "gemini", "none"] = Field(
         description="how it asks its model; none: it has no model"
     )
     run: tuple[str, ...] = Field(min_length=1, description="the program, without a shell, and its arguments")

@@ -67,6 +67,8 @@ class ReplyForm:
     """Joins a stream's events to one reply. Raises `BrokenReplyError`."""
     streaming: Mapping[str, JsonValue]
     """What a request for a stream holds besides."""
+    stream_path: Callable[[str], str] = str
+    """Where a stream is asked for, where that is elsewhere."""
 
 
 class LooseReply(BaseModel):

@@ -19,8 +19,8 @@ from pydantic import JsonValue, SecretStr
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError
-from groundup.models.answering import chat, messages
-from groundup.models.answering.forms import Asked, BadRequestError, Document, parsed_json
+from groundup.models.answering import chat, gemini, messages
+from groundup.models.answering.forms import Asked, BadRequestError, Document, data, parsed_json
 from groundup.models.client import EndpointModel
 from groundup.models.endpoint import ModelEndpoint, Patience
 from groundup.models.prices import CostLedger, Price, estimated_text_tokens, estimated_tokens
@@ -99,6 +99,23 @@ _FORMS = {
 }
 
 
+def _form_at(path: str) -> _Form | None:
+    """Return what is spoken at *path*; Gemini's paths name the model, and say whether a stream is wanted."""
+    place, _, _ = path.partition("?")
+    found = gemini.PATH.fullmatch(place)
+    if found is None or found[2] == gemini.COUNT:
+        return _FORMS.get(path)
+    model, stream = found[1], found[2] == gemini.STREAM
+    return _Form(
+        lambda body: gemini.asked(body, model=model, stream=stream),
+        lambda document: None,
+        gemini.reply_document,
+        lambda document, reply: document,
+        lambda reply, asked: gemini.reply_events(reply, asked.model),
+        lambda document: [data(document)],
+    )
+
+
 class ScriptedServer:
     """Serves a script until it is closed; used as a context."""
 
@@ -144,9 +161,9 @@ class ScriptedServer:
             return _json(200, self.counts())
         if request.path == "/v1/models":
             return _json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
-        if request.path not in _FORMS or request.method != "POST":
+        form = _form_at(request.path)
+        if form is None or request.method != "POST":
             return _json(404, chat.error_document(404, f"nothing is at {request.path}"))
-        form = _FORMS[request.path]
         if self.script.key is not None and request.headers.get("authorization") != f"Bearer {self.script.key}":
             return self._failure("key", None)
         try:
