@@ -300,6 +300,16 @@ async def test_a_copy_without_a_large_file_is_one_sentence(repository: Path, tmp
         await check_out(str(repository / ".git"), None, tmp_path / "tree", tmp_path, None)
 
 
+async def test_a_picture_that_a_copy_lacks_is_left_out_and_named(tmp_path: Path) -> None:
+    """What only people read keeps nobody from making an instance of the rest."""
+    root = _committed(tmp_path / "x", {"x.py": b"", "docs/a.pdf": b"%PDF 1", "docs/b.PNG": b"picture"})
+    _lose(root, "docs/a.pdf")
+    _lose(root, "docs/b.PNG")
+    origin = await check_out(str(root / ".git"), None, tmp_path / "tree", tmp_path, None)
+    assert origin.lacking == ("docs/a.pdf", "docs/b.PNG")
+    assert [path.name for path in (tmp_path / "tree").iterdir()] == ["x.py"]
+
+
 def _head(repository: Path) -> str:
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, check=True)
     return found.stdout.decode().strip()

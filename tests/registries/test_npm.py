@@ -130,6 +130,30 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, regis
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
 
 
+async def test_no_cut_off_holds_for_a_registry_that_dates_by_fetching(npm: FakeNpm, registry: NpmClient) -> None:
+    """A mirror that dates versions of 2011 by when it first fetched them would hide what was there at the time."""
+    npm.add("inherits", "1.0.0", published="2024-11-23T00:00:00.000Z")
+    npm.add("ms", "1.0.0", published="2025-10-03T00:00:00.000Z")
+    npm.add("ms", "2.0.0", published="2024-02-23T00:00:00.000Z")
+    gateway = NpmGateway(registry, cutoff=cutoff_instant("2023-01-01"))
+    async with guest(gateway) as client:
+        found = (await client.get("/ms", headers=BRIEF)).json()
+        assert (list(found["versions"]), found["dist-tags"]) == (["1.0.0", "2.0.0"], {"latest": "2.0.0"})
+        assert (await client.get("/ms/-/ms-1.0.0.tgz")).status_code == 200
+    assert gateway.is_undated
+    assert not gateway.hidden
+
+
+async def test_dates_of_an_honest_registry_hold(npm: FakeNpm, registry: NpmClient) -> None:
+    """Where an old package is as old as it should be, the cut-off hides what came later."""
+    npm.add("inherits", "1.0.0", published="2011-04-07T00:00:00.000Z")
+    npm.add("ms", "1.0.0", published="2024-02-23T00:00:00.000Z")
+    gateway = NpmGateway(registry, cutoff=cutoff_instant("2023-01-01"))
+    async with guest(gateway) as client:
+        assert (await client.get("/ms", headers=BRIEF)).status_code == 404
+    assert not gateway.is_undated
+
+
 async def test_what_is_in_the_cache_needs_no_registry(npm: FakeNpm, registry: NpmClient) -> None:
     """A second install works while the registry is down, also with a client that wants another form."""
     tarball = npm.add("ms", "1.0.0")

@@ -188,6 +188,8 @@ def instance(
         f"groundup: {made.instance.instance_id}: {masked} dependencies taken out of "
         f"{', '.join(made.instance.build_files)}; {made.instance.act_command}"
     )
+    if made.lacking:
+        say(f"groundup: without {', '.join(made.lacking[:_SHOWN])}, which the mirror does not hold")
     for removed in made.report.removed:
         say(f"groundup: {removed} was removed, because it gives the answer away; the job must not need it")
     for leak in made.report.leaks[:_SHOWN]:

@@ -74,6 +74,8 @@ class Made(Record):
     instance: Instance
     report: MaskReport
     job: TestJob
+    lacking: tuple[str, ...] = ()
+    """Pictures and documents that the mirror does not hold."""
 
 
 class InstanceRequest(Record):
@@ -116,7 +118,7 @@ def masked_instance(
         build_files=tuple(item.path for item in changed),
         env_specs=_specifications(language, job),
     )
-    return Made(instance=instance, report=report, job=job)
+    return Made(instance=instance, report=report, job=job, lacking=origin.lacking)
 
 
 def _nothing_declared(original: Path, language: Language, name: str) -> str:

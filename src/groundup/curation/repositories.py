@@ -1,5 +1,6 @@
 """Repositories that tasks are made of: fetching one commit, and finding the job that tests it."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,7 @@ from groundup.curation.choosing import hindrance
 from groundup.curation.foreign import ForeignWorkflow, foreign_workflows
 from groundup.curation.locating import Located, located, read_workflows
 from groundup.domain.errors import TaskError, UsageError
-from groundup.environments.git import GitRepository, address_of
+from groundup.environments.git import AbsentFileError, GitRepository, address_of
 from groundup.settings import Settings
 from groundup.trees.scratch import scratch_folder
 from groundup.workflows.tree import FolderTree
@@ -22,6 +23,14 @@ class RepositoryOrigin(NamedTuple):
     commit: str
     commit_date: str | None = None
     """When it was committed, RFC 3339."""
+    lacking: tuple[str, ...] = ()
+    """Pictures and documents that the mirror does not hold; the tree is without them."""
+
+
+_READ_BY_PEOPLE = re.compile(
+    r"\.(?:pdf|ps|eps|png|jpe?g|gif|webp|tiff?|ico|mp[34]|mov|webm|pptx?|docx?)$", re.IGNORECASE
+)
+_MOST_LACKING = 20
 
 
 async def check_out(
@@ -42,8 +51,22 @@ async def check_out(
     found = await ours.resolve(wanted)
     if found is None:
         raise TaskError(f"{repository} has no commit {wanted}; name another one")
-    await ours.export(found, destination, work)
-    return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found))
+    lacking = await _export(ours, found, destination, work)
+    return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found), lacking)
+
+
+async def _export(ours: GitRepository, commit: str, destination: Path, work: Path) -> tuple[str, ...]:
+    """Write the tree of *commit*, without what a mirror lacks and only people read; return what that is."""
+    lacking: list[str] = []
+    while True:
+        try:
+            await ours.export(commit, destination, work, without=lacking)
+        except AbsentFileError as error:
+            if len(lacking) == _MOST_LACKING or not _READ_BY_PEOPLE.search(error.path) or error.path in lacking:
+                raise
+            lacking.append(error.path)
+        else:
+            return tuple(lacking)
 
 
 async def locate_in(

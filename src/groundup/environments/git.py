@@ -20,8 +20,16 @@ _ANSWER_S = 30.0
 _AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """A repository's attributes would leave tests out of an archive, or change what is in its files."""
 _ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
-_ABSENT = re.compile(r"invalid object \d+ [0-9a-f]+ for '([^']+)'")
+_ABSENT = re.compile(r"cannot read '([0-9a-f]{40,64})'")
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
+
+
+class AbsentFileError(TaskError):
+    """A copy of a repository that lacks large files lacks one of the wanted tree."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> bool:
@@ -190,6 +198,7 @@ class GitRepository:
         archive = work / "commit.tar"
         printed = await self.run(
             "archive",
+            "--worktree-attributes",  # there are none; otherwise Git reads every file, also those left out
             "--format=tar",
             "-o",
             str(archive),
@@ -200,10 +209,18 @@ class GitRepository:
         )
         if not printed.ok:
             absent = _ABSENT.search(printed.text())
-            why = f"this copy lacks {absent[1]}, a large file perhaps" if absent else _complaint(printed)
-            raise TaskError(f"the tree of {commit[:12]} cannot be read: {why}; name another mirror or commit")
+            path = await self._path_of(commit, absent[1]) if absent else ""
+            why = f"this copy lacks {path}, a large file perhaps" if path else _complaint(printed)
+            error = f"the tree of {commit[:12]} cannot be read: {why}; name another mirror or commit"
+            raise AbsentFileError(error, path) if path else TaskError(error)
         extract_archive(archive, destination, limits or TreeLimits())
         archive.unlink()
+
+    async def _path_of(self, commit: str, blob: str) -> str:
+        """Return a path that has the contents *blob* in *commit*; "" where none is found."""
+        listed = (await self.run("ls-tree", "-r", "-z", commit)).stdout.decode(errors="replace")
+        entries = (entry.partition("\t") for entry in listed.split("\0"))
+        return next((path for about, _, path in entries if about.endswith(blob)), "")
 
     async def snapshot(self, folder: Path, bundle: Path) -> str:
         """Write *folder* as it lies there, without what its `.gitignore` names, as the one commit of a *bundle*.

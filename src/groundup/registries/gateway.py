@@ -113,6 +113,11 @@ class RegistryGateway(Closing):
         return self._ledger.hidden
 
     @property
+    def is_undated(self) -> bool:
+        """Whether there is a cut-off that the registry's dates mean nothing to."""
+        return self._cutoff is not None and self._registry.is_undated
+
+    @property
     def questions(self) -> int:
         """How many things were asked for so far."""
         return self._ledger.questions

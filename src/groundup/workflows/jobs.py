@@ -281,7 +281,7 @@ class JobReader:
 
     def _meanings_of(self, steps: Sequence[PlacedStep], job: Job) -> tuple[tuple[Step, Meaning], ...]:
         """Return what *steps* do, each with the job's own step; their names count where no script runs tests."""
-        found = tuple((placed.origin, meaning) for placed in steps for meaning in self._of(placed, job))
+        found = tuple((placed.origin, meaning) for placed in steps for meaning in self.of_step(placed, job))
         if any(meaning.purpose is Purpose.TEST for _, meaning in found):
             return found
         known = {step.index for step, meaning in found if meaning.purpose is not Purpose.OTHER}
@@ -296,8 +296,11 @@ class JobReader:
             if index not in known
         )
 
+    def of_step(self, placed: PlacedStep, job: Job) -> tuple[Meaning, ...]:
+        """Return what one step does."""
+        return tuple(self._of(placed, job))
+
     def _of(self, placed: PlacedStep, job: Job) -> Iterator[Meaning]:
-        """Yield what one step does."""
         step, contexts = placed.step, placed.contexts
         variables = {key: value for key, value in contexts.environment.items() if "${{" not in value}
         for key, value in flat(contexts.matrix or {}):

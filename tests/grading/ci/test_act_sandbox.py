@@ -47,6 +47,21 @@ def test_act_gets_one_leg_and_what_it_needs() -> None:
     assert (skipped["if"], skipped["id"]) == (False, "w")
 
 
+def test_scripts_stand_in_the_place_of_the_jobs_own() -> None:
+    """Only the named steps of the wanted job change, and a skipped one stays skipped."""
+    jobs = {
+        "pre": {"steps": [{"run": "echo"}]},
+        "test": {
+            "needs": "pre",
+            "steps": [{"run": "ruff ."}, {"run": "pytest"}, {"run": "ruff .", "if": "false"}],
+        },
+    }
+    one = read_workflow(json.dumps({"on": "push", "jobs": jobs}).encode(), "ci.yml")
+    derived = json.loads(derived_workflow(one, "test", {}, {0: "ruff . || echo", 2: "ruff . || echo"}))["jobs"]
+    assert [step["run"] for step in derived["test"]["steps"]] == ["ruff . || echo", "pytest", "exit 1"]
+    assert derived["pre"]["steps"][0]["run"] == "echo"
+
+
 def test_a_needed_job_keeps_the_steps_of_all_its_legs() -> None:
     """It runs in each of its legs, so a condition on its matrix skips none of its steps beforehand."""
     jobs = {

@@ -84,6 +84,15 @@ async def test_cargo_tools_are_installed_or_missed_aloud(tmp_path: pathlib.Path)
     assert result.outcome is JobOutcome.PASSED, log_of(result)
 
 
+async def test_only_tests_decide_where_a_check_of_style_fails(tmp_path: pathlib.Path) -> None:
+    """A linter that fails before the tests is passed over, and the record names it."""
+    check = "{name: Lint, run: 'export PATH=$PWD:$PATH; chmod +x flake8\n\n  flake8 src'}"
+    files = {"marker": "", "flake8": "#!/bin/sh\nexit 3\n"}
+    result = await run(tmp_path, steps(CHECKOUT, check, TEST), files)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
+    assert any(one.startswith("flake8 src: failed and was passed over") for one in result.substitutes)
+
+
 async def test_needed_jobs_run_first_and_apart(tmp_path: pathlib.Path) -> None:
     """Outputs of a needed job arrive, what it left in its folder does not, and its failure fails the job."""
     workflow = (

@@ -240,3 +240,13 @@ def test_a_script_that_can_do_without_docker_is_no_obstacle() -> None:
     for script in ("docker ps || true", "if command -v docker; then docker ps; fi"):
         assert not needs({"steps": [{"run": script}]}).obstacles
     assert not needs({"steps": [{"run": "docker ps", "continue-on-error": True}]}).obstacles
+
+
+def test_an_archive_that_is_fetched_and_unpacked_is_an_obstacle() -> None:
+    """Without network the unpacking fails, and says nothing of the network; installers are answered otherwise."""
+    found = needs({"steps": [{"run": "mkdir x\nwget -qO- https://micro.mamba.pm/latest | tar -xvj bin"}]})
+    assert [(one.kind, one.what.partition(" ")[0]) for one in found.obstacles] == [
+        ("network", "https://micro.mamba.pm/latest")
+    ]
+    for script in ("curl -sSf https://sh.rustup.rs | sh", "curl -L https://a.b/c.tgz | tar xz || true"):
+        assert not needs({"steps": [{"run": script}]}).obstacles

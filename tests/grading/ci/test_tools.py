@@ -84,6 +84,17 @@ def test_tools_come_from_actions_scripts_and_language() -> None:
     assert found.python_files == (".python-version",)
 
 
+def test_a_build_of_python_packages_may_call_npm_and_cargo() -> None:
+    """Where a package of another language lies near the root, its tools lie ready without being needed."""
+    python = steps({"run": "pip install -e ."})
+    found = tools_of(
+        python, ("python",), ("setup.py", "package.json", "src/native/Cargo.toml", "a/b/c/package.json")
+    )
+    assert (found.kinds, found.perhaps) == (("python",), ("node", "rust"))
+    assert tools_of(python, ("python",), ("tests/data/app/package.json",)).perhaps == ()
+    assert tools_of(steps({"run": "npm test"}), ("node",), ("Cargo.toml",)).perhaps == ()
+
+
 @pytest.mark.parametrize(
     ("kind", "asked", "have", "expected"),
     [

@@ -41,11 +41,14 @@ _KEPT = ("name", "env", "defaults", "permissions")
 _DROPPED_OF_JOB = ("runs-on", "strategy", "environment", "concurrency", "timeout-minutes")
 
 
-def derived_workflow(workflow: Workflow, job: str, leg: Leg) -> bytes:
-    """Return the workflow to run."""
+def derived_workflow(workflow: Workflow, job: str, leg: Leg, scripts: Mapping[int, str] | None = None) -> bytes:
+    """Return the workflow to run; *scripts* stand in the place of those of the job's own steps."""
     document = {key: value for key, value in workflow.document.items() if key in _KEPT}
     jobs = {
-        needed.id: _job(workflow, needed, leg if needed.id == job else None) for needed in workflow.needed(job)
+        needed.id: _job(workflow, needed, leg, scripts or {})
+        if needed.id == job
+        else _job(workflow, needed, None, {})
+        for needed in workflow.needed(job)
     }
     return _as_yaml(_without_folder(document) | {"on": workflow.event, "jobs": jobs})
 
@@ -59,13 +62,16 @@ def derived_action(data: bytes, path: str, kept: Collection[int]) -> bytes:
     return _as_yaml(document | {"runs": runs | {"steps": _steps(runs.get("steps"), kept, None)}})
 
 
-def _job(workflow: Workflow, job: Job, leg: Leg | None) -> JsonValue:
+def _job(workflow: Workflow, job: Job, leg: Leg | None, scripts: Mapping[int, str]) -> JsonValue:
     jobs = workflow.document["jobs"]
     assert isinstance(jobs, dict)
     contexts = contexts_of(workflow, job, leg)
     original = _with_variables(jobs[job.id], contexts)
     steps = original.get("steps")
-    original["steps"] = [_with_variables(step, contexts) for step in steps] if isinstance(steps, list) else []
+    original["steps"] = [
+        _with_variables(step, contexts) | ({"run": scripts[index]} if index in scripts else {})
+        for index, step in enumerate(steps if isinstance(steps, list) else ())
+    ]
     derived = _without_folder({key: value for key, value in original.items() if key not in _DROPPED_OF_JOB})
     derived["runs-on"] = RUNNER
     if leg:
@@ -174,7 +180,7 @@ class ActSandbox:
         for folder, kept in planned.needs.local_actions.items():
             _copy_local(planned.request.tree, folder, repository, kept)
         _write_git(repository / ".git")
-        derived = derived_workflow(planned.workflow, planned.job.id, planned.leg)
+        derived = derived_workflow(planned.workflow, planned.job.id, planned.leg, planned.scripts)
         (workspace / "workflow.yml").write_bytes(derived)
         self._stubs = write_stubs(planned.needs.actions, self._folder / "stubs")
         programs = self._programs()

@@ -352,6 +352,9 @@ class _Looking:
             called = None if step.continue_on_error else _engine_called(placed.contexts.shown(step.run))
             if called is not None:
                 self._tell("container", f"{called} (step {step.title!r}): there is no Docker")
+            fetched = None if step.continue_on_error else _archive_fetched(placed.contexts.shown(step.run))
+            if fetched is not None:
+                self._tell("network", f"{fetched} (step {step.title!r}) is unpacked, and jobs have no network")
         elif step.uses:
             self._uses(placed, step.uses)
 
@@ -396,6 +399,17 @@ def _engine_called(script: str) -> str | None:
     if _MAY_FAIL.search(script):
         return None
     return next((" ".join(words[:2]) for words in simple_commands(script) if words[0] in _ENGINES), None)
+
+
+_UNPACKED = re.compile(
+    r"\b(?:wget|curl)\b[^|\n]*?(https?://[^\s|'\"]+)[^|\n]*\|\s*(?:sudo\s+)?(?:tar|bunzip2|gunzip|funzip)\b"
+)
+
+
+def _archive_fetched(script: str) -> str | None:
+    """Return the address of an archive that a script fetches and unpacks in one line; None: there is none."""
+    found = None if _MAY_FAIL.search(script) else _UNPACKED.search(script)
+    return found[1] if found else None
 
 
 def only_uploads(step: Step) -> bool:

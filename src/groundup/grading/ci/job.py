@@ -27,6 +27,7 @@ from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.step_sandboxes import StepSandboxes, StepTools, prepare
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import CommandResult
+from groundup.workflows.checks import PASSED_OVER
 from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job
 
@@ -219,14 +220,17 @@ async def run_job(request: JobRequest, context: GradingContext, languages: Itera
         return _result(planned, prepared, relay, ended, sandboxes.peak_memory_mb, timings)
 
 
-_WITHOUT_LOCK = re.compile(rb"^groundup: (.{1,80}): no lock file is here$", re.MULTILINE)
-"""What the stand-ins of installers say (`stubs/bin`)."""
+_SAID = re.compile(rb"^groundup: (.{1,80}): (no lock file is here|" + PASSED_OVER.encode() + rb")$", re.MULTILINE)
+"""What the stand-ins of installers say (`stubs/bin`), and checks that failed."""
 
 
-def _without_lock(log: bytes) -> tuple[str, ...]:
-    """Return which commands ran otherwise because the instance holds no lock file, each once."""
-    told = dict.fromkeys(match.decode(errors="replace") for match in _WITHOUT_LOCK.findall(log))
-    return tuple(itertools.islice(told, 4))
+def _said(log: bytes) -> tuple[str, ...]:
+    """Return which commands ran otherwise for want of a lock file, or failed without consequence, each once."""
+    found: dict[str, None] = {}
+    for name, what in _SAID.findall(log):
+        text = name.decode(errors="replace")
+        found[f"{text}: {PASSED_OVER}" if what == PASSED_OVER.encode() else text] = None
+    return tuple(itertools.islice(found, 4))
 
 
 def _result(
@@ -249,7 +253,7 @@ def _result(
         reason=reason,
         leg=planned.leg,
         steps=steps,
-        substitutes=(*prepared.substitutes, *_without_lock(relay.log)),
+        substitutes=tuple(dict.fromkeys((*prepared.substitutes, *_said(relay.log), *prepared.undated()))),
         timings_s={name: round(value, 3) for name, value in {**timings, "steps": spent}.items()},
         failed_output=relay.last_failed,
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},

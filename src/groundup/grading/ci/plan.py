@@ -8,6 +8,7 @@ from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
 from groundup.languages import SETUPS, SetupKind
+from groundup.workflows.checks import lenient_scripts
 from groundup.workflows.jobs import JobReader, PlacedStep, setup_of
 from groundup.workflows.matrix import Leg, pinned
 from groundup.workflows.tree import FolderTree
@@ -44,10 +45,18 @@ class Tools(Record):
     """Versions as the steps name them, in their order."""
     python_files: tuple[str, ...] = ()
     """Files that name versions of Python, as `setup-python` takes them."""
+    perhaps: tuple[Tool, ...] = ()
+    """What a build may call though no step does; it lies ready where this machine has it."""
 
 
-def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool]) -> Tools:
-    """Return what *steps* need; *languages* are needed in any case."""
+_BUILT_WITH: Mapping[str, Tool] = {"package.json": "node", "Cargo.toml": "rust"}
+"""Files of a package in another language, which a build of Python packages installs from its registry."""
+_DEEPEST_BUILT = 2
+"""How many folders above such a file may have: deeper ones are examples and tests."""
+
+
+def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool], paths: Iterable[str] = ()) -> Tools:
+    """Return what *steps* need; *languages* are needed in any case. *paths* are the repository's files."""
     kinds: dict[Tool, None] = dict.fromkeys(languages)
     asked: dict[Tool, list[str]] = {}
     python_files: list[str] = []
@@ -70,8 +79,10 @@ def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool]) -> Tools:
         asked.setdefault(_KIND_OF_STUB[stub], []).extend(lines)
         if stub == "python" and not lines:
             python_files.append(contexts.text(step.inputs.get("python-version-file", "")) or "")
+    beside = {_BUILT_WITH.get(PurePosixPath(path).name) for path in paths if path.count("/") <= _DEEPEST_BUILT}
     return Tools(
         kinds=tuple(kinds),
+        perhaps=tuple(sorted(kind for kind in beside if kind and "python" in kinds and kind not in kinds)),
         asked={kind: tuple(dict.fromkeys(lines)) for kind, lines in asked.items()},
         python_files=tuple(dict.fromkeys(file for file in python_files if file)),
     )
@@ -163,6 +174,7 @@ class PlannedJob:
         self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, self.tree)
         if self.needs.obstacles:
             raise UnsupportedJobError(self.needs.obstacles)
-        self.tools = tools_of(self.needs.steps, languages)
-        testing = JobReader(self.tree).test_steps(self.workflow, self.job, self.leg)
-        self.tests = frozenset(step.key for step in testing)
+        self.tools = tools_of(self.needs.steps, languages, self.tree.paths())
+        reader = JobReader(self.tree)
+        self.tests = frozenset(step.key for step in reader.test_steps(self.workflow, self.job, self.leg))
+        self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}

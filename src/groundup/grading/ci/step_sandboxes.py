@@ -210,6 +210,13 @@ class StepTools:
         """Return what registries would not give out."""
         return tuple(one for lent in self.lent for group in lent.troubles.values() for one in group)
 
+    def undated(self) -> Iterator[str]:
+        """Yield which registries offered packages of any date, whatever the cut-off."""
+        for lent in self.lent:
+            for kind, gateway in lent.gateways.items():
+                if gateway.is_undated:
+                    yield f"{kind} packages of any date: the registry does not know when they were published"
+
     def hidden(self) -> dict[str, str]:
         """Return the packages of which the cut-off hides releases, with the day of the first of these."""
         gateways = (gateway for lent in self.lent for gateway in lent.gateways.values())
@@ -233,7 +240,9 @@ async def prepare(
     for chain in toolchains:
         have = chain.versions[TOOLCHAINS[chain.name].program]
         reported.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
-    kinds: list[RegistryKind] = ["pypi" if kind == "python" else TOOLCHAINS[kind].registry for kind in tools.kinds]
+    kinds: list[RegistryKind] = [TOOLCHAINS[chain.name].registry for chain in toolchains]
+    if "python" in tools.kinds:
+        kinds.insert(0, "pypi")
     wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
     yield StepTools(
         builder=builder,
@@ -263,13 +272,14 @@ async def _pythons(tools: Tools, tree: RepositoryTree, context: GradingContext) 
 
 async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolchain, ...]:
     found = []
-    for kind in tools.kinds:
+    for kind in (*tools.kinds, *tools.perhaps):
         if kind == "python":
             continue
         try:
             found.append(await builder.toolchain(kind))
         except InfrastructureError as error:
-            raise UnsupportedJobError((Obstacle(kind="toolchain", what=str(error)),)) from error
+            if kind in tools.kinds:
+                raise UnsupportedJobError((Obstacle(kind="toolchain", what=str(error)),)) from error
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -28,6 +28,7 @@ from groundup.registries.npm.pages import (
     Packument,
     PackumentError,
     is_name,
+    of_unknown_age,
     parse_packument,
     parse_release,
     version_of,
@@ -142,6 +143,9 @@ Detail = Literal["brief", "dated", "whole"]
 _PACKUMENT_BYTES = 256 * 1024 * 1024
 _BRIEF = f"{BRIEF_TYPE}; q=1.0, application/json; q=0.8"
 _WHOLE = "application/json"
+_OLD_PACKAGE = "inherits"
+_OLD_PACKAGE_BY = datetime(2015, 1, 1, tzinfo=UTC)
+"""Its first version is of 2011; a registry that says otherwise does not know when packages were published."""
 
 
 class TarballFound(NamedTuple):
@@ -173,6 +177,7 @@ class NpmClient(RegistryClient[NpmSettings]):
         super().__init__(settings, cache)
         self._packuments: SharedWork[Found[Packument]] = SharedWork()
         self._tarballs: SharedWork[TarballFound] = SharedWork()
+        self._asked_for_dates = False
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> NpmSettings:
@@ -195,7 +200,30 @@ class NpmClient(RegistryClient[NpmSettings]):
         if cutoff is not None and detail == "brief":
             detail = "dated"
         key = (name, detail, cutoff)
-        return await self._packuments.get(key, partial(self._packument, name, detail, cutoff))
+        found = await self._packuments.get(key, partial(self._packument, name, detail, cutoff))
+        if cutoff is not None and await self._dates_by_fetching(name):
+            found = found._replace(page=await asyncio.to_thread(of_unknown_age, found.page))
+        return found
+
+    async def _dates_by_fetching(self, name: str) -> bool:
+        """Whether the registry of *name* dates versions by when it first fetched them, as some mirrors do.
+
+        Then a cut-off would hide what was there at the time, so that hardly anything could be installed.
+        """
+        if self.settings.registry_of(name) != self.settings.registry_of(_OLD_PACKAGE):
+            return False
+        if self._asked_for_dates:
+            return self.is_undated
+        key = (_OLD_PACKAGE, "dated", None)
+        try:
+            old = await self._packuments.get(key, partial(self._packument, _OLD_PACKAGE, "dated", None))
+            dates = [one.published for one in old.page.releases.values() if one.published is not None]
+        except UnknownPackageError:
+            dates = []
+        except NetworkError:
+            return False
+        self._asked_for_dates, self.is_undated = True, bool(dates) and min(dates) > _OLD_PACKAGE_BY
+        return self.is_undated
 
     async def tarball(self, name: str, filename: str, cutoff: datetime | None = None) -> TarballFound:
         """Return a tarball on disk, verified against its registry's hashes. Raises as `packument` does."""

@@ -12,7 +12,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -177,6 +177,15 @@ def _manifest(manifest: Mapping[str, Any], name: str, filename: str, *, whole: b
 
 
 # --- cut-off
+
+
+def of_unknown_age(packument: Packument) -> Packument:
+    """Return *packument* with all of it old enough: its registry does not know when versions were published."""
+    releases = {name: release.but(published=_LONG_AGO) for name, release in packument.releases.items()}
+    return packument.but(releases=releases)
+
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _cut_off(
