@@ -56,6 +56,12 @@ REFUSALS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "recipe check": (("recipe", "check", "six", "-o", "."), ("six.toml",)),
     "fingerprint": (("recipe", "fingerprint", "six"), ("six.prints.json",)),
     "freshen": (("recipe", "freshen", "six"), ("cache/fresh/six.fresh.json",)),
+    "set": (("curate", "set", "calc", "-o", "out"), ("out/recipes/calc.toml",)),
+    "manifest of a set": (("curate", "set", "calc", "-o", "out"), ("out/set.json",)),
+    "warm": (("warm", "nl2repobench", "--task", "six", "--bundle", "six.bundle"), ("six.bundle",)),
+    "site": (("view", "done", "--bundle", "site"), ("site/index.html", "site/notes")),
+    "pages": ((*BOARD, "--pages"), ("site/runs/done/index.html",)),
+    "plots": (("report", "done", "--plots", "plots"), ("plots/scores.svg",)),
     "fleet": (("fleet", "up", "--address-file", "fleet.json"), ("fleet.json",)),
     "run": (("run", TWO, "-a", "nop", "--run-id", "taken"), ("runs/taken/notes",)),
 }
@@ -67,7 +73,7 @@ def test_what_is_in_the_way_is_refused(groundup: Groundup, tmp_path: Path, predi
     """Exit code 2 and one sentence that names what is there; every file keeps its content."""
     groundup("evaluate", TWO, "-p", predict({"task-0000": "half"}), "--run-id", "done")
     groundup("leaderboard", "pack", "done", "-o", "bundles/done.tar.gz")
-    if case in ("board", "evidence"):
+    if case in ("board", "evidence", "pages"):
         groundup(*VERIFY)
     data(tmp_path / "mine")
     (tmp_path / "old.jsonl").write_text(OLDER)
