@@ -32,11 +32,11 @@ _DEBIAN = {
     "cc": "gcc",
     "chromium": "chromium",
     "git": "git",
-    "javac": "openjdk-17-jdk",
-    "JDK 17 and Maven": "openjdk-17-jdk maven",
+    "javac": "default-jdk-headless",
     "npm": "npm",
+    "pdflatex": "texlive-latex-recommended",
 }
-"""Packages of Debian and Ubuntu that have a tool."""
+"""Packages of Debian and Ubuntu, in each release, that have a tool. A JDK 17 is not in each."""
 _REASON = re.compile(r"needs (?P<tool>[^:]+): ")
 
 

@@ -99,6 +99,7 @@ async def test_what_is_settled_is_not_made_again(tmp_path: Path) -> None:
     assert made.kept == 1
 
 
+@pytest.mark.needs("git")
 async def test_what_cannot_be_reached_is_tried_again(tmp_path: Path) -> None:
     """A repository that does not answer is no verdict on it."""
     wanted = SetRequest([f"file://{tmp_path}/absent/lib"], tmp_path / "set")

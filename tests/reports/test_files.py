@@ -14,11 +14,9 @@ import pytest
 from groundup.api.reports import write_plots, write_report
 from groundup.domain.errors import UsageError
 from groundup.domain.verdicts import Score
-from groundup.reports.exchange import as_latex
 from groundup.reports.formats import FORMS, ShownReport
 from groundup.reports.plots import as_png, plots_of
 from groundup.reports.summary import report_of, report_run, side_by_side
-from groundup.reports.views import View
 from groundup.suites.base import Summary
 from tests.needs import lack
 from tests.reports.made import Word, run_of
@@ -195,51 +193,10 @@ def test_junit_is_valid_by_both_schemas_that_servers_use() -> None:
             assert [set(child.attrib) for child in case] in ([], [{"type", "message"}])
 
 
-def test_latex_keeps_its_own_signs() -> None:
-    """Percent and underscore are escaped, and each table is whole."""
-    text = report().written("latex").decode()
-    assert r"50.0 \%" in text
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
-
-
-LONG = "a message of many words that no line of a page can hold, " * 5
-
-
-@pytest.mark.parametrize(
-    ("view", "environment", "columns"),
-    [
-        (View(title="t", columns=("a", "b"), rows=(("1", "2"),)), "tabular", "ll"),
-        (View(title="t", columns=("a", "why"), rows=(("1", LONG),)), "tabular", "lp"),
-        (View(title="t", columns=("a", "why"), rows=(("1", "2"),) * 41), "longtable", "ll"),
-        (View(title="t", columns=("figure",) * 16, rows=(("100.0",) * 16,)), "resizebox", "l" * 16),
-    ],
-    ids=["as it is", "text in lines", "several pages", "scaled"],
-)
-def test_latex_fits_a_page(view: View, environment: str, columns: str) -> None:
-    """Long texts get lines, many rows get pages, and many columns are scaled; what fits is left as it is."""
-    text = as_latex([view]).decode()
-    (spec,) = re.findall(r"\\begin\{(?:tabular|longtable)\}\{(.*)\}", text)
-    widths = [float(share) for share in re.findall(r"p\{([0-9.]+)\\linewidth\}", spec)]
-    assert re.sub(r">\{.*?\}p\{.*?\}", "p", spec) == columns
-    assert sum(widths) < 1
-    assert ("\\begin{longtable}" in text) == (environment == "longtable")
-    assert ("\\resizebox{\\linewidth}" in text) == (environment == "resizebox")
-
-
 def test_a_form_that_is_none_is_refused() -> None:
     """Before, every unknown form was written as LaTeX."""
     with pytest.raises(UsageError, match="latex"):
         report().written("json")
-
-
-def test_latex_runs_no_command_of_a_stranger() -> None:
-    """Names and reasons that are commands are printed; none continues the rule of the row before."""
-    hostile = ("\\input{/etc/passwd}", "[9cm]", "*", "a%b", "$x$", "x\n\\end{table}", "\u202egpj")
-    text = as_latex([View(title=hostile[0], columns=("a",), rows=tuple((word,) for word in hostile))]).decode()
-    for command in ("\\input", "\\\\\n[", "\\\\\n*", "\u202e"):
-        assert command not in text
-    assert "\\textbackslash{}input\\{/etc/passwd\\}" in text
-    assert text.count("\\end{table}") == 1
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "parquet"])

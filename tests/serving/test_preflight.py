@@ -82,6 +82,7 @@ def local(job: ServeJob) -> ServeJob:
     return replace(job, settings=job.settings.but(builder="local"))
 
 
+@pytest.mark.needs("git")
 def test_what_cannot_be_fetched_is_not_offered(tmp_path: Path) -> None:
     """The start says how many, which and why; the other tasks are offered."""
     job = serving.preflight(local(job_in(tmp_path, f"{SUITE}:create_gone")))

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -191,7 +192,7 @@ def view(
 
     folder, page = _place(runs, settings or load())
     viewer = Viewer((settings or load()).but(output=folder))
-    with listening(host, port, has_token=token is not None) as listener:
+    with closing(viewer.index), listening(host, port, has_token=token is not None) as listener:
         name, number = listener.getsockname()[:2]
         # Pages of other sites must not read runs through a name of theirs that leads to this machine.
         hosts = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"}) if token is None else None
@@ -201,7 +202,6 @@ def view(
             ready(f"http://{shown}:{number}{page}" + (f"{sign}token={token}" if token else ""))
         server = uvicorn.Server(uvicorn.Config(viewer.app(token, hosts), log_level="warning", access_log=False))
         server.run(sockets=[listener])
-    viewer.index.close()
 
 
 def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: Settings | None = None) -> "Site":
@@ -226,11 +226,9 @@ def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: 
         raise UsageError(f"there are no runs in {folder}; name a folder with runs")
     with scratch_folder("site") as scratch:
         viewer = Viewer(found.but(output=chosen(scratch, paths)), still=True)
-        try:
+        with closing(viewer.index):
             viewer.index.refresh()
             return write_site(viewer, Path(site), trajectories=trajectories)
-        finally:
-            viewer.index.close()
 
 
 def _check_viewer() -> None:

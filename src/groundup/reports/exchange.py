@@ -1,10 +1,10 @@
-"""A report for other programs: CSV, LaTeX, JUnit's XML, CTRF's JSON and Parquet. One row or test per attempt."""
+"""A report for other programs: CSV, JUnit's XML, CTRF's JSON and Parquet. One row or test per attempt."""
 
 import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from importlib import import_module
 from xml.etree import ElementTree
@@ -13,7 +13,6 @@ from groundup.domain.errors import MissingExtraError
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report
-from groundup.reports.views import View
 
 Row = Mapping[str, str | int | float | bool | None]
 
@@ -175,80 +174,3 @@ def _message(row: AttemptRow) -> str:
 def _xml(text: str) -> str:
     """Leave out what XML cannot hold at all, escaped or not."""
     return "".join(sign for sign in text if sign in "\t\n\r" or " " <= sign <= "\ud7ff" or sign >= "\ue000")
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX.update({sign: f"\\{sign}" for sign in "&%$#_{}"})
-
-
-def as_latex(views: Iterable[View]) -> bytes:
-    """Return the tables for a paper, with `booktabs` rules; notes stand below as comments.
-
-    A table that is too wide for a page has its widest columns of text broken into lines, or is scaled where these
-    are not to blame; one of more than a page is a `longtable`.
-    """
-    needs = "% needs \\usepackage{array,booktabs,graphicx,longtable}\n"
-    return (needs + "\n".join(_table(view) for view in views if view.columns)).encode()
-
-
-_LINE = 84
-"""Signs that fit into a line of a page in the size of footnotes."""
-_TEXT = 24
-"""A wider cell is text that can be broken."""
-_LEAST = 16
-_LONG = 40
-"""More rows than these stand on several pages."""
-
-
-def _table(view: View) -> str:
-    columns, scaled = _columns(view)
-    heads = " & ".join(map(_tex, view.columns)) + r" \\"
-    rows = [" & ".join(map(_tex, row)) + r" \\" for row in view.rows]
-    caption = rf"\caption{{{_tex(view.title)}}}"
-    if len(rows) > _LONG:
-        head = [r"\toprule", heads, r"\midrule"]
-        lines = [
-            r"\begingroup\footnotesize",
-            rf"\begin{{longtable}}{{{columns}}}",
-            rf"{caption} \\",
-            *head,
-            r"\endfirsthead",
-            *head,
-            r"\endhead",
-            *rows,
-            r"\bottomrule",
-            r"\end{longtable}",
-            r"\endgroup",
-        ]
-    else:
-        tabular = [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            heads,
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-        if scaled:
-            tabular = [r"\resizebox{\linewidth}{!}{%", *tabular[:-1], r"\end{tabular}}"]
-        lines = [r"\begin{table}", r"\centering\footnotesize", caption, *tabular, r"\end{table}"]
-    return "\n".join([*lines, *(f"% {printable(note)}" for note in view.below), ""])
-
-
-def _columns(view: View) -> tuple[str, bool]:
-    """Return how columns are set, and whether the table has to be scaled to a page's width."""
-    widths = [max(len(cell) for cell in cells) + 2 for cells in zip(view.columns, *view.rows, strict=True)]
-    texts = [number for number, width in enumerate(widths) if width > _TEXT + 2]
-    if sum(widths) <= _LINE or not texts:
-        return "l" * len(widths), sum(widths) > _LINE
-    left = _LINE - sum(width for number, width in enumerate(widths) if number not in texts)
-    share = max(left // len(texts), _LEAST)
-    broken = rf">{{\raggedright\arraybackslash}}p{{{(share - 2) / _LINE:.2f}\linewidth}}"
-    set_as = "".join(broken if number in texts else "l" for number in range(len(widths)))
-    return set_as, left < _LEAST * len(texts)
-
-
-def _tex(text: str) -> str:
-    words = "".join(_LATEX.get(sign, sign) for sign in " ".join(printable(text).split()))
-    return f"{{}}{words}" if words[:1] in ("[", "*") else words  # after a row's end they would belong to it

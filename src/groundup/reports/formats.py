@@ -138,6 +138,7 @@ class ShownReport(Report):
         `html` is one file for people with plots; the others are for programs and papers.
         """
         from groundup.reports import exchange
+        from groundup.reports.latex import as_latex
         from groundup.reports.page import page
 
         if form not in FORMS:
@@ -148,7 +149,7 @@ class ShownReport(Report):
         by_report = {"junit": exchange.as_junit, "ctrf": exchange.as_ctrf}
         if form in by_rows:
             return by_rows[form](self.rows())
-        return by_report[form](self) if form in by_report else exchange.as_latex(self.views())
+        return by_report[form](self) if form in by_report else as_latex(self.views())
 
     def below(self, least: float | None) -> str | None:
         """Return a sentence when the mean score of some run is below *least*, a share, or is none at all."""

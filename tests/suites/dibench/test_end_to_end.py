@@ -3,6 +3,7 @@
 import json
 import shutil
 import tarfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,8 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha")
     assert f"{len(lost)} of {len(lost)} dependencies are missing, or one too many" in shown.err
     assert "expected tests" not in shown.err
-    with TestClient(Viewer(load({"output": str(tmp_path / "runs")})).app()) as client:
+    viewer = Viewer(load({"output": str(tmp_path / "runs")}))
+    with closing(viewer.index), TestClient(viewer.app()) as client:
         page = client.get(f"/run/{run_of(ended.document)['run_id']}/attempt/one_alpha/0").text
     assert f"{len(lost)} dependencies are missing, or one too many" in page
     assert "the original declares" in page
