@@ -28,6 +28,8 @@ _LEAST = 75.0
 _NARROW = "0123456789 .,:;()[]/-_'"
 _LONG = 40
 """More lines than these stand on several pages."""
+_WORD = 12
+"""Longer words may be broken where a line ends."""
 _CELL = 300
 """More signs than these are cut: no row is higher than a page."""
 
@@ -131,7 +133,7 @@ def _width(text: str) -> float:
 def _tex(text: str, *, broken: bool = False) -> str:
     """Return *text* as LaTeX prints it; *broken* lets a line end within long words, too."""
     words = " ".join(_known(printable(text)).split())
-    parts = (_breakable(word) if broken else [word] for word in words.split(" "))
+    parts = (_breakable(word) if broken and len(word) > _WORD else [word] for word in words.split(" "))
     told = " ".join(r"\allowbreak{}".join(map(_escaped, part)) for part in parts)
     return f"{{}}{told}" if told[:1] in ("[", "*") else told  # after a row's end they would belong to it
 
@@ -154,7 +156,7 @@ def _is_accented(sign: str) -> bool:
 def _breakable(word: str) -> Iterator[str]:
     """Yield the parts of *word* between which a line may end."""
     for part in re.findall(r"[^/_.:=,@-]+[/_.:=,@-]*|[/_.:=,@-]+", word):
-        yield from (part[start : start + 8] for start in range(0, len(part), 8)) if len(part) > 12 else [part]
+        yield from (part[start : start + 8] for start in range(0, len(part), 8)) if len(part) > _WORD else [part]
 
 
 def _escaped(text: str) -> str:
