@@ -51,6 +51,8 @@ class ScriptedLibrary:
     tests: int = 40
     files: int = 1
     changed: tuple[str, ...] = ()
+    failing_s: float = 0.001
+    """How long a test takes that fails."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     """What each process of tests was asked."""
 
@@ -102,7 +104,8 @@ class ScriptedLibrary:
             if outcome in ("ends", "died"):
                 ending = Ending.EXITED if outcome == "ends" else Ending.SANDBOX_DIED
                 return answer(1, report=_written(asked["token"], lines), ending=ending)
-            told = {"outcome": outcome, "message": "", "detail": "", "duration": 0.001}
+            told: dict[str, object] = {"outcome": outcome, "message": "", "detail": ""}
+            told["duration"] = self.failing_s if outcome == "failed" else 0.001
             lines.append({"event": "test", "id": name, "ordinal": 1, **told})
         place = f"{WORKSPACE}/calc/__init__.py"
         lines += [

@@ -18,7 +18,6 @@ from groundup.grading.library.false_forms import FalseForms, HiddenSuite, functi
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.grading.library.integrity import (
     FEW_FUNCTIONS,
-    LOST_AGAIN,
     Contradiction,
     Draw,
     Integrity,
@@ -27,6 +26,7 @@ from groundup.grading.library.integrity import (
     is_claimed,
     is_forged,
     log_of,
+    lost_again,
     sample,
 )
 from groundup.grading.library.report import Result
@@ -74,14 +74,18 @@ class Check:
             return Integrity()
         chosen = sample(candidates, self.random)
         draw = await asyncio.to_thread(drawn, chosen, self.forms, self.random)
-        draw = draw.but(lost=self._lost())
+        failed = self._failed()
+        suite_s = sum(found.duration_s for found in self.true.last.report.results.values())
+        draw = draw.but(lost=lost_again(failed, suite_s, self.random))
         seen, rounds = await self._run("spot check", draw)
-        flaky = frozenset(test for test in draw.lost if _outcome(rounds, test) == "passed")
+        again = {test: _outcome(rounds, test) for test in draw.lost}
+        flaky = frozenset(test for test, outcome in again.items() if outcome == "passed")
+        is_open = not failed.keys() <= {test for test, outcome in again.items() if outcome in ("failed", "error")}
         answer = Integrity(depth="spot", checked=len(draw.tests - draw.lost))
         is_unsteady = bool(seen.failed_true)
         if seen or deep or await asyncio.to_thread(self._has_few, candidates):
             answer = await self._full(candidates, draw, seen)
-        return answer.but(flaky=flaky, unsteady=answer.unsteady or is_unsteady, log=self.log)
+        return answer.but(flaky=flaky, open=is_open, unsteady=answer.unsteady or is_unsteady, log=self.log)
 
     def _among_all(self, draw: Draw) -> Draw:
         """Return *draw* with all other tests of the run that counts: a test may lean on what they leave."""
@@ -91,13 +95,11 @@ class Check:
         able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
         return 0 < len(able) < FEW_FUNCTIONS
 
-    def _lost(self) -> frozenset[NumberedTest]:
-        """Return tests that failed and run once more, as many as take no longer than what is drawn."""
+    def _failed(self) -> dict[NumberedTest, float]:
+        """Return how long each expected test took that failed."""
         results = self.true.last.report.results
-        failed = [
-            key for key in sorted(self.expected & results.keys()) if results[key].outcome in ("failed", "error")
-        ]
-        return frozenset(sample({key: results[key].duration_s for key in failed[:LOST_AGAIN]}, self.random))
+        ran = {key: results[key] for key in sorted(self.expected & results.keys())}
+        return {key: found.duration_s for key, found in ran.items() if found.outcome in ("failed", "error")}
 
     async def _full(self, candidates: dict[NumberedTest, float], first: Draw, spot: Contradiction) -> Integrity:
         """Check all *candidates*: what was true in the *first* draw is false now, so each shows both forms."""

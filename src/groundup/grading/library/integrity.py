@@ -29,8 +29,10 @@ LEAST_S = 0.2
 """What they may take in any case."""
 FEW_FUNCTIONS = 4
 """Of fewer that can be false both forms are looked at: one draw would miss half of what a single test shows."""
-LOST_AGAIN = 32
-"""Tests that failed and run again in a spot check: who passes then is called flaky, and stays lost."""
+LOST_SHARE_OF_TIME = 0.25
+"""Of the suite's time, what tests that failed may take to run again, all of them; else some are drawn."""
+LOST_LEAST_S = 1.0
+"""What they may take in any case."""
 LEAST_FORGED = 2
 """Functions. One false expectation may happen to be met by a fault; two independent ones hardly ever are."""
 MANY_CASES = 8
@@ -73,6 +75,7 @@ class Integrity(Record):
     depth: Literal["none", "spot", "full"] = "none"
     checked: int = Field(default=0, description="tests that ran in the last check")
     flaky: frozenset[NumberedTest] = Field(default=frozenset(), description="lost tests that pass when run again")
+    open: bool = Field(default=False, description="whether a lost test did not run again, or did something else")
     unsteady: bool = Field(default=False, description="whether a test that counts failed when it ran again")
     log: str = ""
 
@@ -87,6 +90,13 @@ def sample(durations_s: Mapping[NumberedTest, float], random: Random) -> frozens
             drawn.add(test)
     slow = sorted(durations_s.keys() - drawn, key=lambda test: (durations_s[test], test))
     return frozenset(drawn | {*slow[: max(0, LEAST_SAMPLE - len(drawn))]})
+
+
+def lost_again(failed: Mapping[NumberedTest, float], suite_s: float, random: Random) -> frozenset[NumberedTest]:
+    """Return which tests that *failed* run again: all, or a sample where that takes too much of its time."""
+    if sum(failed.values()) <= max(LOST_LEAST_S, LOST_SHARE_OF_TIME * suite_s):
+        return frozenset(failed)
+    return sample(failed, random)
 
 
 def drawn(tests: Collection[NumberedTest], forms: FalseForms, random: Random, before: Draw | None = None) -> Draw:

@@ -154,7 +154,7 @@ class NL2RepoStrictGrader(Grader):
             facts=facts_of(judged, recipe, environment, declared),
             reasons=reasons_of(judged),
             grader=self._identity(task),
-            cacheable=not (decision.timed_out or integrity.flaky or integrity.unsteady),
+            cacheable=not (decision.timed_out or integrity.open or integrity.unsteady),
             by_time=decision.timed_out,
         )
 
