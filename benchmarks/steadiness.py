@@ -2,10 +2,10 @@
 
     python -m benchmarks.steadiness --copies 200 --times 3 --limit-s 2 [--tasks cherry] [--jobs 2] [--json FILE]
 
-Makes broken copies as `mutants` does, and grades each without a cache. A copy is a line: its scores, whether the
-same tests passed each time, how many lost tests were called flaky, and how many verdicts may be cached. FILE gets
-a line of JSON per copy, and what it has is not done again. The exit code is 1 when a copy has two scores of which
-one may be cached.
+Makes broken copies as `mutants` does, and grades each without a cache, as an attempt is: once more where the
+machine may have decided. A copy is a line: its scores, whether the same tests passed each time, how many lost
+tests were called flaky, and how many verdicts may be cached. FILE gets a line of JSON per copy, and what it
+has is not done again. The exit code is 1 when a copy has two scores of which one may be cached.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from benchmarks.faults import write_mutant
@@ -24,8 +25,10 @@ from pydantic import ValidationError
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
+from groundup.episodes.attempt import fairly_graded
 from groundup.episodes.backends import Backends, backends
 from groundup.settings import load
+from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
 from groundup.trees.removal import remove_tree
@@ -87,9 +90,8 @@ class GradingContext:
         copy = await asyncio.to_thread(write_mutant, original, recipe.tests, room / "tree", chance, order.kinds)
         found = []
         for number in range(self._asked.times):
-            (room / f"scratch-{number}").mkdir()
-            context = self._tools.context(room / f"scratch-{number}", None)
-            found.append(await self._grader.grade(self._tasks[order.task], room / "tree", context))
+            (room / f"{number}").mkdir()
+            found.append(await fairly_graded(partial(self._once, order.task, room, room / f"{number}")))
         passed = [_passed(one.tests) for one in found]
         verdicts = [one.verdict for one in found]
         return Steady(
@@ -100,6 +102,13 @@ class GradingContext:
             differing=tuple(sorted(passed[0].union(*passed) - passed[0].intersection(*passed))),
             flaky=len({test.id for one in found for test in one.tests if test.flaky}),
             cacheable=tuple(one.cacheable for one in verdicts),
+        )
+
+    async def _once(self, task: str, room: Path, workings: Path, place: str) -> Graded:
+        """Grade the copy in *room* as an attempt's submission is."""
+        (workings / place).mkdir()
+        return await self._grader.grade(
+            self._tasks[task], room / "tree", self._tools.context(workings / place, None)
         )
 
 

@@ -46,10 +46,13 @@ class LoudProvider:
         self._open -= 1
 
 
-async def graded_with_noise(trial: Trial, multiply: str, *, loud: int) -> tuple[Graded, LoudProvider]:
+async def graded_with_noise(
+    trial: Trial, multiply: str, *, loud: int, add: str = "return a + b"
+) -> tuple[Graded, LoudProvider]:
     """Return the verdict on a library with another `multiply(a, b)`, and the sandboxes that it took."""
     provider = LoudProvider(trial.provider, loud)
     library = LIBRARY.replace("return a * b", f"import os; loud = 'LOUD' in os.environ; {multiply}")
+    library = library.replace("return a + b", add)
     graded = await replace(trial, provider=cast(Any, provider), recipe=RECIPE_WITH_TIMED).grade(
         {"calc/__init__.py": library}
     )
@@ -84,6 +87,16 @@ async def test_only_lost_timed_tests_are_a_reason_to_repeat(trial: Trial, multip
     graded, _ = await graded_with_noise(trial, multiply, loud=0)
 
     assert graded.repeat_alone == again
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("loud", [0, 1])
+async def test_a_timed_test_that_passes_in_the_check_is_a_reason_too(trial: Trial, loud: int) -> None:
+    """Also beside others that are lost for good: else a broken copy has another score when a neighbour is loud."""
+    graded, _ = await graded_with_noise(trial, "return -1 if loud else a * b", loud=loud, add="return a - b")
+
+    assert 0 < passed(graded) < EXPECTED_TESTS - 1
+    assert graded.repeat_alone == (loud == 1)
 
 
 def test_a_recipe_names_its_timed_tests() -> None:

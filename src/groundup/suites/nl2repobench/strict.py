@@ -107,7 +107,7 @@ class NL2RepoStrictGrader(Grader):
             verdict=verdict.but(timings_s=timings),
             tests=judged.results(),
             logs=judged.logs(),
-            repeat_alone=judged.lost_only(recipe.tests.timed),
+            repeat_alone=judged.may_be_noise(recipe.tests.timed),
         )
 
     @override

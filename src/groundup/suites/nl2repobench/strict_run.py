@@ -38,11 +38,13 @@ class Judged:
         """The run that says how the submission went."""
         return self.rounds.last
 
-    def lost_only(self, timed: Iterable[str]) -> bool:
-        """Whether tests were lost, and only such that a neighbour on the machine may fail."""
-        lost = lost_tests(self.decision)
+    def may_be_noise(self, timed: Iterable[str]) -> bool:
+        """Whether tests were lost that a neighbour on the machine may fail: no others, or one that then passed."""
+        lost, known = lost_tests(self.decision), {*timed}
+        if any(test.without_parameters in known for test in self.integrity.flaky):
+            return True
         is_whole = self.decision.passed == self.decision.expected - len(lost)
-        return bool(lost) and is_whole and {test.without_parameters for test in lost} <= {*timed}
+        return bool(lost) and is_whole and {test.without_parameters for test in lost} <= known
 
     def results(self) -> tuple[TestResult, ...]:
         """Return what each test did in the run that counts, flaky ones named."""
