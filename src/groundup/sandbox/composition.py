@@ -11,6 +11,7 @@ import os
 import posixpath
 import re
 import resource
+import secrets
 import shutil
 import stat
 import sys
@@ -85,12 +86,22 @@ def base_environment(spec: SandboxSpec) -> dict[str, str]:
     }
 
 
-def write_host_etc(folder: Path) -> None:
-    """Fill *folder* with a guest's /etc for the host's own /usr."""
-    write_etc(folder)
-    for name in _HARMLESS_ETC:
-        for source in Path("/etc").glob(name):
-            _copy(source, folder / source.relative_to("/etc"))
+def host_etc(state: Path) -> Path:
+    """Return a guest's /etc for the host's own /usr, made in *state* for the first guest that wants it."""
+    folder = state / "etc"
+    if not folder.is_dir():
+        fresh = state / f"etc-{secrets.token_hex(4)}"
+        write_etc(fresh)
+        for name in _HARMLESS_ETC:
+            for source in Path("/etc").glob(name):
+                _copy(source, fresh / source.relative_to("/etc"))
+        try:
+            fresh.rename(folder)
+        except OSError:
+            shutil.rmtree(fresh)
+            if not folder.is_dir():  # else another guest was faster
+                raise
+    return folder
 
 
 def write_etc(folder: Path) -> None:
@@ -190,7 +201,7 @@ def compose(
         _host_system(box, state)
     else:
         _listed_system(box, system, spec)
-    _etc(box, state / "etc" if system is None else system.path / "etc", spec)
+    _etc(box, host_etc(state) if system is None else system.path / "etc", spec)
     box.add("--proc", "/proc", "--dev", "/dev")
     _supervisor(box, spec, state, controllers)
     _private(box, spec)

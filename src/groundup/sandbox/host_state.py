@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from groundup.sandbox import supervisor
-from groundup.sandbox.composition import write_host_etc
 from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher.workspaces import take_back
 from groundup.trees.scratch import temporary_root
@@ -33,7 +32,6 @@ class HostState:
         lock.rename(self.path / "lock")  # held from its first moment: not taken for a killed program's
         (self.path / "empty").mkdir(mode=0o755)
         (self.path / "sandboxes").mkdir(mode=0o700)
-        write_host_etc(self.path / "etc")
         # Compiled once, so that sandboxes start faster.
         py_compile.compile(
             supervisor.__file__,

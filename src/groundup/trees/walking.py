@@ -160,7 +160,11 @@ def open_regular(path: Path) -> BufferedReader:
 def read_regular(path: Path, largest: int = SMALL) -> bytes:
     """Return the content of *path*. Raises `OSError`, also for what is no regular file or has too many bytes."""
     with open_regular(path) as file:
-        content = file.read(largest + 1)
+        # What is there and a byte more: to ask for the *largest* would set that much memory aside each time.
+        size = min(os.fstat(file.fileno()).st_size, largest)
+        content = file.read(size + 1)
+        if len(content) > size:  # it grows, or the kernel makes it up, as in /proc
+            content += file.read(largest - size)
     if len(content) > largest:
         raise OSError(errno.EFBIG, f"it is larger than {largest // (1024 * 1024) or 1} MiB", str(path))
     return content

@@ -69,6 +69,15 @@ def test_a_wrong_file_is_named(tmp_path: Path, files: dict[str, str | None], sen
         read_published(tmp_path)
 
 
+def test_data_are_read_once_until_a_file_changes(tmp_path: Path) -> None:
+    """A command that opens the suite four times reads its files once; a change of one of them is seen."""
+    folder = _task(tmp_path)
+    first = read_published(tmp_path)
+    assert read_published(tmp_path) is first
+    (folder / "start.md").write_text("# changed")
+    assert read_published(tmp_path).tasks[0].specification == "# changed"
+
+
 def test_an_empty_folder_is_not_data(tmp_path: Path) -> None:
     """Pointing at the wrong folder says so."""
     with pytest.raises(UsageError, match="is this the published data"):

@@ -25,6 +25,7 @@ from groundup.sandbox.composition import (
     ROOT_FOLDERS,
     base_environment,
     check_mount,
+    host_etc,
     interpreter_parts,
     masked_folders,
     resource_limits,
@@ -259,18 +260,18 @@ def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None)
         layout.show(system.path / "usr", "/usr")
     for source, target in system.data if system else ():
         layout.show(source, target)
-    etc = layout.state / "etc" if system is None else system.path / "etc"
+    etc = host_etc(layout.state) if system is None else system.path / "etc"
     layout.show(etc, ETC if spec.throw_away_root else "/etc")  # from where the supervisor copies it
 
 
 def _names(layout: MountLayout, spec: SandboxSpec, control: Path) -> None:
     """Show who the machine is; a guest that may write beside its mounts gets files of its own."""
-    folder = layout.state / "etc"
+    folder = made = host_etc(layout.state)
     if spec.throw_away_root:
         folder = control.with_name(f"{control.name}-etc")
         folder.mkdir(mode=0o755)
         for name in _ENGINE_FILES:
-            shutil.copyfile(layout.state / "etc" / name, folder / name)
+            shutil.copyfile(made / name, folder / name)
             (folder / name).chmod(0o666)  # the guest's number may be another one than ours
     for name in _ENGINE_FILES:
         layout.show(folder / name, f"/etc/{name}", writable=spec.throw_away_root)

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from groundup.environments.at_hand import FETCHED, YES, python_at_hand
@@ -24,7 +25,9 @@ DEFAULT_DATA_VERSION = "781a1da"
 """Whose declared counts are shown while no data has been pulled."""
 
 _EASY_LINES, _MEDIUM_LINES = 1500, 4000
-_LOCKS = re.compile(r"^\[\w+\.lock\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+_NEEDED = re.compile(r"^\[(?:source|environment|declared|frozen)\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+_LONG_LISTS = re.compile(r"^\w+ = \[\n(?: .*\n)*\]\n", re.MULTILINE)
+"""The TOML parser is slow: what the table does not show is cut out before."""
 
 
 class RecipeHead(NamedTuple):
@@ -102,16 +105,19 @@ def reasons_without_recipe(tasks: Sequence[str]) -> dict[str, str]:
     }
 
 
-def shipped_summaries() -> dict[str, RecipeHead]:
+@cache
+def shipped_summaries() -> Mapping[str, RecipeHead]:
     """Return the summary of every shipped recipe by its task, sorted."""
     paths = sorted((Path(__file__).parent / "recipes").glob(f"*{SUFFIX}"))  # importlib.resources is heavy
-    return {path.name.removesuffix(SUFFIX): summarized(path.read_text(encoding="utf-8")) for path in paths}
+    return MappingProxyType(
+        {path.name.removesuffix(SUFFIX): summarized(path.read_text(encoding="utf-8")) for path in paths}
+    )
 
 
 def summarized(text: str) -> RecipeHead:
     """Return the summary of a recipe in the form in which recipes are written: one test per line."""
     head, _, tail = text.partition("\n[expected]\n")
-    decided = tomllib.loads(_LOCKS.sub("", head))
+    decided = tomllib.loads(_LONG_LISTS.sub("", "".join(_NEEDED.findall(f"{head}\n"))))
     source, frozen = decided["source"], decided.get("frozen")
     return RecipeHead(
         label=label(source["name"], source["version"], source.get("commit")),
