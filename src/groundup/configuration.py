@@ -21,11 +21,6 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def set_variable(name: str, value: str) -> None:
-    """Set a variable of this process, and of those that it starts from now on."""
-    os.environ[name] = value
-
-
 def default_cache() -> Path:
     """Return where groundup keeps what it has fetched and built unless the user names a place."""
     base = environment().get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -47,9 +47,9 @@ TIMES = ("started_at", "finished_at", "timings_s")
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
-    """Two nodes of one slot each, with keys and a cache for each."""
+    """Two nodes of one slot each, with keys."""
     folder = tmp_path_factory.mktemp("fleet")
-    with fleet_of("--local", "2", "--slots", "1", "--caches", str(folder / "c"), folder=folder, nodes=2) as made:
+    with fleet_of("--local", "2", "--slots", "1", folder=folder, nodes=2) as made:
         yield made
 
 
@@ -151,7 +151,7 @@ def test_a_killed_node_loses_nothing_and_another_joins(
         result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=kill)
         fleet.said(" is there: ", 3)
         until = time.monotonic() + patient(60)
-        while len(list((tmp_path / "t").glob("groundup-*/scratch/node-*"))) != 2:
+        while len(list((tmp_path / "t").glob("groundup-*/scratch/layers-*"))) != 2:
             assert time.monotonic() < until
             time.sleep(0.05)
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]

@@ -287,7 +287,6 @@ class FleetFlags(TypedDict, total=False):
     memory_mb: Annotated[
         int | None, FlagHelp("Memory of a node's attempts (default: most of the machine's).", "Nodes", least=1)
     ]
-    caches: Annotated[AnyPath | None, FlagHelp("Give each local node a cache of its own below this.", "Nodes")]
     host: Annotated[str, FlagHelp("Where others reach the scheduler (default: 127.0.0.1).", "Scheduler")]
     port: Annotated[int, FlagHelp("Default: a free one.", "Scheduler", least=0)]
     address_file: Annotated[AnyPath | None, FlagHelp("Where address and keys are written.", "Scheduler")]

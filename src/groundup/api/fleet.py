@@ -36,7 +36,7 @@ def wanted(flags: FleetFlags) -> NodesWanted:
     local, slurm = flags.get("local") or 0, flags.get("slurm") or 0
     if local and slurm:
         raise UsageError("a fleet has nodes here or in Slurm, and adds others by --ssh and `groundup fleet join`")
-    memory_mb, caches, most = flags.get("memory_mb"), flags.get("caches"), local or slurm
+    memory_mb, most = flags.get("memory_mb"), local or slurm
     if slurm and not memory_mb:
         raise UsageError("say how much memory a job of Slurm gets, with --memory-mb")
     least = flags.get("minimum")
@@ -46,7 +46,6 @@ def wanted(flags: FleetFlags) -> NodesWanted:
         minimum=most if least is None else least,
         maximum=most,
         size=NodeSize(_slots(flags), memory_mb or int(machine_memory_mb() * _SHARE) // max(local, 1)),
-        caches=Path(caches).absolute() if caches else None,
         slurm=_words(flags.get("slurm_option")) if slurm else None,
     )
 

@@ -7,7 +7,6 @@ ours: keys, nodes over SSH (Dask's `SSHCluster` would show the keys on command l
 import asyncio
 import importlib
 import logging
-import multiprocessing
 import os
 import secrets
 import shlex
@@ -21,13 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
-from groundup.configuration import environment, set_variable
+from groundup.configuration import environment
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import MachineError, MissingExtraError, UsageError
 from groundup.domain.names import is_loopback
 from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, reach, security, unreached, with_new_keys
-from groundup.fleet.extra import ProcessInterface, SchedulerPlugin, dask, distributed
+from groundup.fleet.extra import SchedulerPlugin, dask, distributed
 from groundup.store.ownership import is_made, note_made, refuse_others
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
@@ -40,8 +39,7 @@ SETTINGS: dict[str, Any] = {
     **{f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause", "terminate")},
     # An answer that lies on a node that died is given up so soon, and made again.
     "distributed.comm.timeouts.connect": "10 s",
-    # A node that died is begun again so soon.
-    "distributed.deploy.lost-worker-timeout": "5 s",
+    "distributed.worker.multiprocessing-method": "forkserver",
 }
 """Of Dask, for schedulers and nodes. `DASK_...` variables and Dask's own files set the rest."""
 _NO_PAGES: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
@@ -81,42 +79,8 @@ class NodesWanted:
     minimum: int
     maximum: int
     size: NodeSize
-    caches: Path | None = None
-    """Of nodes on this machine: each has a cache of its own below it, instead of this user's."""
     slurm: tuple[str, ...] | None = None
     """Further words for `sbatch`, of nodes that are jobs of Slurm; None: they are processes here."""
-
-
-class _LocalNode(ProcessInterface):
-    """A process here, forked from one that has imported everything, which is nearly all that a start costs."""
-
-    def __init__(self, scheduler: str, name: object, keys: FleetAddress, wanted: NodesWanted) -> None:
-        super().__init__(scheduler=scheduler, name=name)
-        forks = multiprocessing.get_context("forkserver")
-        # The first is what the main module imports, which a child imports again.
-        forks.set_forkserver_preload(["groundup.cli.main", __name__])
-        address = keys.but(scheduler=scheduler)
-        cache = wanted.caches / str(name) if wanted.caches else None
-        self._process = forks.Process(target=_be_local, args=(address, wanted.size, name, cache))
-
-    async def start(self) -> None:
-        """Start it."""
-        await asyncio.to_thread(self._process.start)
-        await super().start()
-
-    async def close(self) -> None:
-        """End it, and wait until it has ended."""
-        self._process.terminate()
-        await asyncio.to_thread(self._process.join, _ENDING_S)
-        self._process.kill()
-        await super().close()
-
-
-def _be_local(address: FleetAddress, size: NodeSize, name: object, cache: Path | None) -> None:
-    if cache is not None:
-        set_variable("GROUNDUP_CACHE_DIR", str(cache))
-    with suppress(KeyboardInterrupt, asyncio.CancelledError):
-        asyncio.run(join(address, size, lambda text: None, name))
 
 
 class _Told(SchedulerPlugin):
@@ -135,17 +99,24 @@ class _Told(SchedulerPlugin):
         self._report(f"the node at {worker} left")
 
 
-def _cluster(place: SchedulerPlace, keys: FleetAddress, wanted: NodesWanted, shared: Path) -> Any:
+def _cluster(
+    stack: AsyncExitStack, place: SchedulerPlace, keys: FleetAddress, wanted: NodesWanted, shared: Path
+) -> Any:
     """Return a cluster of Dask's with a scheduler here and no node yet; *shared* is for Slurm's machines, too."""
     size, protocol = wanted.size, "tls://" if place.keys else "tcp://"
     listening = {"host": place.host, "port": place.port, **_NO_PAGES}
     if wanted.slurm is None:
+        folder = stack.enter_context(scratch_folder("nodes"))
         return distributed.SpecCluster(
             scheduler={
                 "cls": distributed.Scheduler,
                 "options": {**listening, "protocol": protocol, "security": security(keys)},
             },
-            worker={"cls": _LocalNode, "options": {"keys": keys, "wanted": wanted}},
+            # What it imports is nearly all that the start of a node costs, so nodes are forked from what has it.
+            worker={
+                "cls": distributed.Nanny,
+                "options": {**_node_options(keys, place.host, size, folder), "preload": [__name__]},
+            },
             security=security(keys),
             asynchronous=True,
         )
@@ -153,6 +124,7 @@ def _cluster(place: SchedulerPlace, keys: FleetAddress, wanted: NodesWanted, sha
         slurm_cluster = importlib.import_module("dask_jobqueue").SLURMCluster
     except ModuleNotFoundError as error:
         raise MissingExtraError("jobs of Slurm need `pip install 'groundup[slurm]'`") from error
+    shared.mkdir(mode=0o700, exist_ok=True)
     return slurm_cluster(
         n_workers=0,
         cores=size.slots,
@@ -163,11 +135,32 @@ def _cluster(place: SchedulerPlace, keys: FleetAddress, wanted: NodesWanted, sha
         job_script_prologue=[f"export {name}={shlex.quote(str(value))}" for name, value in _variables().items()],
         worker_extra_args=[*(("--host", place.host) if is_loopback(place.host) else ()), *_NO_PAGES_WORDS],
         log_directory=str(shared),
+        # Files with keys, which only their owner can read; Dask would leave them there.
+        shared_temp_directory=stack.enter_context(TemporaryDirectory(prefix=".keys-", dir=shared)),
         scheduler_options=listening,
         protocol=protocol,
         security=security(keys),
         asynchronous=True,
     )
+
+
+def dask_setup(worker: Any) -> None:
+    """Leave ^C to the process that started this node; Dask calls it where this module is preloaded."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _node_options(keys: FleetAddress, host: str, size: NodeSize, folder: Path) -> dict[str, Any]:
+    """Return what Dask's workers and nannies are made with, beside scheduler and name."""
+    return {
+        "nthreads": size.slots,
+        "memory_limit": size.memory_mb * 2**20,
+        "security": security(keys),
+        "local_directory": str(folder),
+        "death_timeout": 30,
+        # Where others reach it: on loopback when the scheduler can be reached only there.
+        "host": host if is_loopback(host) else None,
+        **_NO_PAGES,
+    }
 
 
 def _variables() -> dict[str, Any]:
@@ -179,6 +172,10 @@ def _variables() -> dict[str, Any]:
 def configure(lost_after_s: int = 60) -> None:
     """Set Dask up as fleets have it."""
     dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": f"{lost_after_s} s"})
+    # Processes of nodes here say what fails, and no more.
+    dask.config.set({"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "error"})
+    # Dask sets modules of its own the first time that it asks.
+    distributed.utils.get_mp_context().set_forkserver_preload(["groundup.cli.main", __name__])
     # Where nodes come and go, Dask asks once a second; what people set wins.
     dask.config.update_defaults({"distributed": {"adaptive": {"wait-count": _IDLE_S}}})
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -202,12 +199,8 @@ async def serve_fleet(
     keys = with_new_keys("") if place.keys else FleetAddress(scheduler="")
     shared = Path(f"{address_file}.nodes").absolute() if address_file else Path.cwd()
     async with AsyncExitStack() as stack:
-        known = keys
-        if wanted.slurm is not None:
-            shared.mkdir(mode=0o700, exist_ok=True)
-            known = _in_files(keys, Path(stack.enter_context(TemporaryDirectory(prefix=".keys-", dir=shared))))
         try:
-            cluster = await stack.enter_async_context(_cluster(place, known, wanted, shared))
+            cluster = await stack.enter_async_context(_cluster(stack, place, keys, wanted, shared))
         except (OSError, RuntimeError) as error:
             raise UsageError(f"no scheduler can listen on {place.host}:{place.port}: {error}") from error
         cluster.scheduler.add_plugin(_Told(report))
@@ -222,15 +215,6 @@ async def serve_fleet(
                     group.create_task(one.keep(address, report))
         except ExceptionGroup as errors:  # people want to read the first of them
             raise errors.exceptions[0] from None
-
-
-def _in_files(keys: FleetAddress, folder: Path) -> FleetAddress:
-    """Return *keys* as names of files in *folder*, which command lines of jobs may show."""
-    names = {name: folder / name for name in ("ca", "certificate", "key") if getattr(keys, name)}
-    for name, path in names.items():
-        path.touch(0o600)
-        path.write_text(getattr(keys, name))
-    return keys.but(**{name: str(path) for name, path in names.items()})
 
 
 @contextmanager
@@ -302,7 +286,7 @@ def ssh_nodes(hosts: Sequence[str], slots: int, memory_mb: int | None, program: 
     return [NodeCommand(name=host, argv=("ssh", "-o", "BatchMode=yes", "--", host, joining)) for host in hosts]
 
 
-async def join(address: FleetAddress, size: NodeSize, report: Report, name: object = None) -> None:
+async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
     """Be a node of the fleet at *address* until SIGTERM, this is cancelled or the scheduler ends.
 
     Raises what `reach` does.
@@ -311,20 +295,11 @@ async def join(address: FleetAddress, size: NodeSize, report: Report, name: obje
     await reach(address)
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    name = name if name is not None else f"{socket.gethostname()}:{os.getpid()}"
+    name = f"{socket.gethostname()}:{os.getpid()}"
     host = urlsplit(address.scheduler).hostname or ""
     with scratch_folder("node") as folder:
         worker: Any = distributed.Worker(
-            address.scheduler,
-            nthreads=size.slots,
-            memory_limit=size.memory_mb * 2**20,
-            name=name,
-            security=security(address),
-            local_directory=str(folder),
-            death_timeout=30,
-            # Where others reach it: on loopback when the scheduler can be reached only there.
-            host=host if is_loopback(host) else None,
-            **_NO_PAGES,
+            address.scheduler, name=name, **_node_options(address, host, size, folder)
         )
         try:
             await worker

@@ -7,11 +7,10 @@ from groundup.domain.errors import MissingExtraError
 
 try:
     from distributed import SchedulerPlugin, WorkerPlugin
-    from distributed.deploy.spec import ProcessInterface
 except ModuleNotFoundError as error:
     raise MissingExtraError("fleets need Dask; install it with `pip install 'groundup[fleet]'`") from error
 
-__all__ = ["ProcessInterface", "SchedulerPlugin", "WorkerPlugin", "dask", "distributed"]
+__all__ = ["SchedulerPlugin", "WorkerPlugin", "dask", "distributed"]
 dask: Any = importlib.import_module("dask")
 distributed: Any = importlib.import_module("distributed")
 """Half of it has types, which says less than none."""
