@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from groundup.api.inference import declared
 from tests.cli.conftest import Groundup
 
 
@@ -44,6 +45,15 @@ def test_declarations_stand_beside_what_is_imported(groundup: Groundup, tmp_path
     (root / "setup.cfg").write_text("[metadata\n")
     assert "setup.cfg" in groundup("infer", root, "--declared").err
     assert groundup("infer", root / "a.py", "--declared").code == 2
+
+
+def test_the_manifests_of_all_languages_are_read_together(tmp_path: Path) -> None:
+    """Each language asked for has its own, also one without manifests."""
+    root = repository(tmp_path, requirements_txt="click\n", package_json='{"dependencies": {"react": "1"}}')
+    found = declared(root, ["python", "javascript", "rust"])
+    assert {language: [one.name for one in item.declarations] for language, item in found.items()} == {
+        "python": ["click"], "javascript": ["react"], "rust": [],
+    }  # fmt: skip
 
 
 def test_what_could_not_be_written_ends_with_an_error(groundup: Groundup, tmp_path: Path) -> None:

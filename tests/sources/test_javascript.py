@@ -1,7 +1,10 @@
 """JavaScript and TypeScript."""
 
+from pathlib import Path
+
 import pytest
 
+from groundup.sources.inference import infer
 from groundup.sources.javascript_inference import javascript_imports, package_of
 from groundup.sources.records import InferredKind, Manner
 from tests.sources.trees import inferred, names
@@ -101,3 +104,36 @@ def test_place_decides_what_a_package_is_for() -> None:
     assert names(found, InferredKind.OPTIONAL) == {"bufferutil"}
     assert names(found, InferredKind.DEV) == {"vitest", "typings"}
     assert names(found, InferredKind.BUILD) == {"rollup"}
+
+
+def test_style_sheets_load_packages() -> None:
+    """Sass and Less name a package by its scope, `~` or `pkg:`; a plain name is a file, a comment nothing."""
+    sheet = (
+        "@use '@material/theme/theme' as t;\n@forward \"pkg:library\" show x;\n"
+        "@import '~bootstrap/scss/a', 'other';\n"
+        "@import (reference) \"~@scope/less\";\n@use 'sass:math';\n// @use '@gone/a';\n/* @use '@gone/b'; */\n"
+        "@import '~/own', url(https://a.b/@c/d);\n@media (x) { a: '@none/b' }\n"
+    )
+    found = inferred("javascript", {"package.json": "{}", "src/a.scss": sheet, "src/index.js": "import 'x'\n"})
+    assert names(found, InferredKind.RUNTIME) == {
+        "@material/theme", "library", "bootstrap", "@scope/less", "x",
+    }  # fmt: skip
+    assert found.dependencies[0].evidence[0].line == 1
+
+
+def test_style_sheets_alone_are_no_javascript(tmp_path: Path) -> None:
+    """A project of another language with a style sheet gets no answer for JavaScript."""
+    (tmp_path / "a.py").write_text("import x\n")
+    (tmp_path / "a.scss").write_text("@use '@scope/x';\n")
+    assert [one.language for one in infer(tmp_path)] == ["python"]
+
+
+def test_imported_helpers_are_a_package() -> None:
+    """TypeScript's compiler is told to import what it would write into each file."""
+    options = '{\n  "compilerOptions": {\n    "importHelpers": true // smaller\n  }\n}'
+    files = {"package.json": "{}", "tsconfig.json": options, "src/a.ts": "export {}\n"}
+    (helpers,) = inferred("javascript", files).dependencies
+    assert (helpers.name, helpers.kind) == ("tslib", InferredKind.RUNTIME)
+    assert (helpers.evidence[0].path, helpers.evidence[0].line) == ("tsconfig.json", 3)
+    files["tsconfig.json"] = options.replace("true", "false")
+    assert not inferred("javascript", files).dependencies

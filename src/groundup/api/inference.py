@@ -1,7 +1,7 @@
 """Which packages source code needs, and writing what is missing into a repository's manifests."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -61,21 +61,27 @@ class Declarations(Record):
         return tuple(one for one in runtime if spelt_alike(one.name, self.language) not in imported)
 
 
-def declared(root: Path, language: Language) -> Declarations:
-    """Return what the manifests of *language* below *root* declare. What cannot be read is named, not raised."""
-    found: list[Declaration] = []
-    unread: list[str] = []
-    for manifest in find_manifests(root, language):
+def declared(root: Path, languages: Iterable[Language]) -> dict[Language, Declarations]:
+    """Return what the manifests of *languages* below *root* declare. What cannot be read is named, not raised."""
+    found: dict[Language, list[Declaration]] = {language: [] for language in languages}
+    unread: dict[Language, list[str]] = {language: [] for language in found}
+    for manifest in find_manifests(root):
+        if manifest.language not in found:
+            continue
         try:
             read = FORMATS[manifest.format].read(_content(root / manifest.path), manifest.path)
         except UsageError as error:
-            unread.append(str(error))
+            unread[manifest.language].append(str(error))
             continue
         for item in read.dependencies:
             if item.name and item.kind not in (DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE):
                 line = item.location.line if item.location else None
-                found.append(Declaration(name=item.name, kind=item.kind, path=manifest.path, line=line))
-    return Declarations(language=language, declarations=tuple(found), unread=tuple(unread))
+                one = Declaration(name=item.name, kind=item.kind, path=manifest.path, line=line)
+                found[manifest.language].append(one)
+    return {
+        language: Declarations(language=language, declarations=tuple(ones), unread=tuple(unread[language]))
+        for language, ones in found.items()
+    }
 
 
 def write_missing(root: Path, found: Sequence[Inference], kinds: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -59,7 +59,7 @@ def infer(
     found = inference.infer(path, language)
     kinds = _KINDS if every else _KINDS[:1]
     changed, unwritten = inference.write_missing(path, found, kinds) if write else ([], [])
-    declared = {one.language: inference.declared(path, one.language) for one in found} if beside else {}
+    declared = inference.declared(path, [one.language for one in found]) if beside else {}
     if json:
         documents = [one.model_dump(mode="json") for one in found]
         more = {"declared": [one.model_dump(mode="json") for one in declared.values()]} if beside else {}

@@ -16,8 +16,13 @@ from groundup.trees.walking import read_regular
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
 """What belongs to which language."""
 CYTHON = (".pyx", ".pxd")
-READ = {**SUFFIXES, "python": (*SUFFIXES["python"], *CYTHON)}
-"""What is read for imports: Cython's modules load others as Python's do."""
+STYLES = (".scss", ".sass", ".less")
+READ = {
+    **SUFFIXES,
+    "python": (*SUFFIXES["python"], *CYTHON),
+    "javascript": (*SUFFIXES["javascript"], *STYLES),
+}
+"""What is read for imports: Cython's modules load others as Python's do, style sheets use those of packages."""
 
 SKIPPED_FOLDERS = words(
     """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from groundup.sources.csharp import infer_csharp
-from groundup.sources.files import READ, SourceFiles, read_tree
+from groundup.sources.files import READ, STYLES, SourceFiles, read_tree
 from groundup.sources.javascript_inference import infer_javascript
 from groundup.sources.python_inference import infer_python
 from groundup.sources.records import Inference, Language
@@ -29,7 +29,8 @@ def infer(path: Path, languages: Collection[str] | None = None) -> tuple[Inferen
 
 def infer_tree(tree: SourceFiles, languages: Collection[str] | None = None) -> tuple[Inference, ...]:
     """Infer from files that are already read."""
-    present = {language for language, suffixes in READ.items() if any(s.suffix in suffixes for s in tree.sources)}
+    there = {source.suffix for source in tree.sources}.difference(STYLES)  # these alone are no JavaScript
+    present = {language for language, suffixes in READ.items() if there.intersection(suffixes)}
     return tuple(
         inferer(tree)
         for language, inferer in INFERERS.items()

@@ -3,14 +3,14 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from groundup.grammars import Grammar, ancestors, captures, line_of, parse, text_of
-from groundup.sources.files import SUFFIXES, SourceFile, SourceFiles, as_utf8
+from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8
 from groundup.sources.names import words
 from groundup.sources.records import (
     EVIDENCE_KEPT,
@@ -63,6 +63,8 @@ def grammar_of(suffix: str) -> Grammar:
 
 def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
     """Return what UTF-8 *source* imports, in order. Never fails: what cannot be parsed is left out."""
+    if suffix in STYLES:
+        return list(_style_imports(source.decode("utf-8", "replace")))
     grammar = grammar_of(suffix)
     if not any(word in source for word in (b"require", b"import", b"export", b"from")):
         return []
@@ -79,6 +81,21 @@ def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
         if text and "\n" not in text:
             found.append(ImportedSpecifier(text, line_of(node), _manners(name, node, function)))
     return found
+
+
+_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
+_STYLE_IMPORT = re.compile(r"@(?:use|forward|import)\s+([^;{}\n]+)")
+_OF_PACKAGE = re.compile(r"[\"'](?:~|pkg:)?(@[\w-]+/[^\"']+)[\"']|[\"'](?:~(?!/)|pkg:)([^@\"'][^\"']*)[\"']")
+"""A plain name is a file beside the style sheet, unless a scope, `~` or `pkg:` says that it is a package."""
+
+
+def _style_imports(source: str) -> Iterator[ImportedSpecifier]:
+    """Yield what a sheet of Sass or Less loads from packages."""
+    text = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+    for statement in _STYLE_IMPORT.finditer(text):
+        for found in _OF_PACKAGE.finditer(statement[1]):
+            line = text.count("\n", 0, statement.start()) + 1
+            yield ImportedSpecifier(found[1] or found[2], line, frozenset())
 
 
 def _manners(name: str, node: Node, function: str) -> frozenset[Manner]:
@@ -168,6 +185,8 @@ _TYPES_ALONE = {
     "geojson": "@types/geojson",
 }
 """Modules that exist as types only."""
+_HELPERS = "tslib"
+"""What TypeScript's compiler imports where it is told to import its helpers."""
 _LIMITS = (
     "Packages that only configuration, JSX pragmas, loaders or commands name leave no import and are missing.",
     "Versions are not inferred.",
@@ -223,6 +242,8 @@ class JavaScriptProject(NamedTuple):
     aliases: tuple[str, ...]
     folders: frozenset[str]
     """Names that a `baseUrl` makes importable without a dot."""
+    helped: tuple[tuple[str, int], ...]
+    """Files of options, with the line, by which the compiler imports its helpers from a package."""
 
 
 def read_project(tree: SourceFiles) -> JavaScriptProject:
@@ -230,6 +251,7 @@ def read_project(tree: SourceFiles) -> JavaScriptProject:
     names: set[str] = set()
     aliases: list[str] = []
     bases: list[str] = []
+    helped: list[tuple[str, int]] = []
     for path, data in tree.manifests.items():
         document = _json(data)
         base = PurePosixPath(path).parent
@@ -240,6 +262,8 @@ def read_project(tree: SourceFiles) -> JavaScriptProject:
             if isinstance(options, dict):
                 paths = options.get("paths")
                 aliases += [str(key).rstrip("*") for key in paths] if isinstance(paths, dict) else []
+                if options.get("importHelpers") is True:
+                    helped.append((path, data.count(b"\n", 0, data.find(b'"importHelpers"')) + 1))
                 if isinstance(options.get("baseUrl"), str):
                     bases.append((base / options["baseUrl"]).as_posix())
     folders = {
@@ -249,7 +273,7 @@ def read_project(tree: SourceFiles) -> JavaScriptProject:
         if source.suffix in SUFFIXES["javascript"] and PurePosixPath(source.path).is_relative_to(base)
     }
     return JavaScriptProject(
-        frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders)
+        frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders), tuple(helped)
     )
 
 
@@ -267,8 +291,11 @@ def _json(data: bytes) -> Mapping[str, object]:
 def infer_javascript(tree: SourceFiles) -> Inference:
     """Infer the packages that the JavaScript and TypeScript part of *tree* needs."""
     project = read_project(tree)
-    sources = [source for source in tree.sources if source.suffix in SUFFIXES["javascript"]]
+    sources = [source for source in tree.sources if source.suffix in READ["javascript"]]
     grouped: dict[str, list[PackageUse]] = defaultdict(list)
+    for path, line in project.helped:
+        use = PackageUse(path, ImportedSpecifier(_HELPERS, line, frozenset()), place_of(path, tree.whole))
+        grouped[_HELPERS].append(use)
     for source in sources:
         for item in _counted(source):
             name = package_of(item.text)

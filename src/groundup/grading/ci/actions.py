@@ -413,7 +413,7 @@ def _archive_fetched(script: str) -> str | None:
 
 
 def only_uploads(step: Step) -> bool:
-    """Whether a step's script does nothing but send a report to a service, and prepare that."""
+    """Whether a step's script does nothing but send a report to a service or the job's page, and prepare that."""
     commands = list(simple_commands(step.run or ""))
     sending = [_sends_report(words) for words in commands]
     return any(sending) and all(
@@ -422,8 +422,12 @@ def only_uploads(step: Step) -> bool:
     )
 
 
+_PRINTERS = frozenset({"cat", "echo", "printf", "head", "tail", "grep", "sed"})
+
+
 def _sends_report(words: Sequence[str]) -> bool:
     program = program_of(words[0])
     module = words[2] if program == "python" and words[1:2] == ["-m"] and len(words) > 2 else ""
     fetched = program in ("bash", "sh", "curl", "wget") and any("codecov.io" in word for word in words[1:])
-    return fetched or bool(_UPLOADER.match(module or program))
+    summed = program in _PRINTERS and ">>" in words and "GITHUB_STEP_SUMMARY" in words[-1]
+    return fetched or summed or bool(_UPLOADER.match(module or program))
