@@ -84,3 +84,17 @@ def test_a_wrong_rule_is_explained(groundup: Groundup, arguments: list[str], exp
     assert ended.code == 2
     assert expected in ended.err
     assert not Path("my-set").exists()
+
+
+@pytest.mark.needs("git")
+def test_an_empty_set_is_not_packed(groundup: Groundup, tmp_path: Path) -> None:
+    """There is nothing to give away; and the next version of a set is another folder."""
+    groundup("curate", "set", f"file://{tmp_path}/absent/apple", "-o", "my-set")
+
+    packed = groundup("curate", "pack", "my-set", "-o", "x.tar.gz")
+    refreshed = groundup("curate", "refresh", "my-set", "-o", "my-set")
+
+    assert (packed.code, refreshed.code) == (2, 2)
+    assert "has no task yet" in packed.err
+    assert "name a new folder" in refreshed.err
+    assert not Path("x.tar.gz").exists()

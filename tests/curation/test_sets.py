@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.api.machine import pull
+from groundup.api.data import pull
 from groundup.api.runs import run
 from groundup.curation.set_entries import SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set

@@ -39,6 +39,11 @@ EXAMPLES: dict[str, Examples] = {
         ("For programs", "groundup curate yield my-set --json"),
     ),
     "curate why": (("Why is it not in the set?", "groundup curate why my-set natsort"),),
+    "curate pack": (("To give away", "groundup curate pack my-set -o my-set-1.tar.gz"),),
+    "curate refresh": (
+        ("Next month's version", "groundup curate refresh my-set -o my-set-2"),
+        ("With one more", "groundup curate refresh my-set toolz -o my-set-2 --version 2026.12"),
+    ),
 }
 NOTHING_ACCEPTED = 4
 _FILTERS = "Which repositories"
@@ -308,3 +313,82 @@ def why(
     for path in found.files:
         typer.echo(f"  see {path}")
     return 0
+
+
+def pack(
+    folder: _Set,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The archive, such as my-set-1.tar.gz.")
+    ],
+    json: Json = False,
+) -> int:
+    """Write SET to one archive: what its manifest names, with version, digests and licences.
+
+    Masked repositories whose licences are not known to allow copies stay out; `groundup data pull NAME --from
+    FILE` fetches and masks them again.
+    """
+    from groundup.cli.console import print_document, say
+    from groundup.curation.packing import pack_set
+
+    packed = pack_set(folder, output)
+    if json:
+        print_document(packed)
+    if packed.fetched:
+        say(f"groundup: whoever installs it fetches {len(packed.fetched)} repositories: {_some(packed.fetched)}")
+    if packed.doubtful:
+        say(
+            "groundup: it holds copies of folders without a licence that is known to allow that; ask whom they "
+            f"belong to: {_some(packed.doubtful)}"
+        )
+    say(f"groundup: {output} holds {packed.tasks} tasks of {packed.label} ({packed.bytes:,} bytes)")
+    return 0
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def refresh(
+    folder: _Set,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The next version; the same to go on.")
+    ],
+    rules: SetRules,
+    filters: SetFilters,
+    version: Annotated[str | None, typer.Option(help="Of the new one (default: the next number).")] = None,
+    repositories: Annotated[
+        list[str] | None, typer.Argument(metavar="LIBRARY...", help="Further ones.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Make the next version of SET from the newest commits and releases of its tasks, and say what changed.
+
+    A task whose original is the same is taken over. SET stays as it is.
+    """
+    import asyncio
+
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.curation.refreshing import refresh_set
+    from groundup.curation.sets import SetRequest
+    from groundup.settings import load
+    from groundup.suites.nl2repobench.maker.unpublished import MakingRules
+
+    request = SetRequest(
+        entries=list(repositories or ()),
+        folder=output,
+        version=version,
+        filters=_rules(filters),
+        rules=MakingRules(left_out=rules.left_out, python=rules.python),
+        times=rules.times,
+        jobs=rules.jobs,
+        minutes=rules.minutes,
+        again=rules.again,
+    )
+    made = asyncio.run(refresh_set(folder, request, load(), lambda task, line: say(f"{task}: {line}")))
+    if json:
+        print_document(made)
+    else:
+        rows = [(one.change, one.before or "-", one.after or "-", one.why or "-") for one in made.changes]
+        print_table("", ("change", "before", "after", "why"), rows)
+    say(f"groundup: {made.made.label} in {made.made.folder} follows {made.follows}")
+    return 3 if any(one.change == "owed" for one in made.changes) else 0

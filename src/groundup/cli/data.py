@@ -8,7 +8,7 @@ import typer
 from groundup.cli.options import Examples, Json, Suite
 
 if TYPE_CHECKING:
-    from groundup.api.machine import SuiteData
+    from groundup.api.data import SuiteData
     from groundup.api.warming import Warmed
     from groundup.settings import Settings
     from groundup.suites.pulling import DataOrigin
@@ -19,6 +19,7 @@ EXAMPLES: dict[str, Examples] = {
         ("Another release", "groundup data pull nl2repobench --commit ae9fb81"),
         ("Without the network, from a checkout", "groundup data pull nl2repobench --from NL2RepoBench"),
         ("Without the network, from downloaded archives", "groundup data pull dibench --from downloads"),
+        ("A set that somebody packed, then `my-set@1`", "groundup data pull my-set --from my-set-1.tar.gz"),
         ("Your own beside the published ones, then `dibench@mine`", "groundup data pull dibench@mine --from mine"),
     ),
     "data list": (
@@ -51,18 +52,19 @@ def pull(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FOLDER", help="Copy a checkout or a download instead."),
+        typer.Option("--from", metavar="FOLDER", help="Copy a checkout, a download or a packed set instead."),
     ] = None,
     json: Json = False,
 ) -> int:
     """Fetch SUITE's published data: one commit of a public repository, a release, or a folder.
 
-    Data from elsewhere is not replaced: SUITE@NAME is a further data set, which commands then take for SUITE.
+    Data from elsewhere is not replaced: SUITE@NAME is a further data set, which commands then take for SUITE. A
+    set of one's own is installed under any NAME, beside its other versions, as NAME@VERSION.
     """
-    from groundup.api import machine
+    from groundup.api import data
     from groundup.cli.console import print_document, say
 
-    found = machine.pull(suite, commit=commit, source=source)
+    found = data.pull(suite, commit=commit, source=source)
     assert found.at_hand is not None
     assert found.published is not None
     origin = found.at_hand
@@ -85,22 +87,22 @@ def convert(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="NEW", help="File for the converted data.")],
 ) -> int:
     """Convert data of SUITE from an older form."""
-    from groundup.api import machine
+    from groundup.api import data
     from groundup.cli.console import say
 
-    count = machine.convert(suite, old, output)
+    count = data.convert(suite, old, output)
     say(f"groundup: {output} holds {count} instances")
     return 0
 
 
 def list_data(json: Json = False) -> int:
     """List which suites have published data, and what of it this machine has."""
-    from groundup.api import machine
+    from groundup.api import data
     from groundup.cli.console import print_document, print_table
     from groundup.settings import load
 
     folder = str(load().data)
-    found = machine.list_data()
+    found = data.list_data()
     if json:
         print_document({"folder": folder, "suites": [_document(one) for one in found]})
     else:

@@ -72,6 +72,8 @@ COMMANDS = {
     "curate set": "curate_set:make",
     "curate yield": "curate_set:show_yield",
     "curate why": "curate_set:why",
+    "curate pack": "curate_set:pack",
+    "curate refresh": "curate_set:refresh",
     "runs": "report:runs",
     "init": "installation:init",
     "clean": "installation:clean",

@@ -39,7 +39,8 @@ class InstanceInMaking(Record):
     facts: RepositoryFacts
     subset: str
     masked: int
-    refetch: SetRefetch
+    refetch: SetRefetch | None = None
+    """None: it can be fetched from nowhere."""
 
 
 def known_making(making: Path) -> InstanceInMaking | None:
@@ -95,7 +96,11 @@ def _kept(
     )
     target.put(made.instance, work / "masked", work)
     kept = InstanceInMaking(
-        instance=made.instance, facts=facts, subset=subset, masked=len(made.report.masked), refetch=refetch
+        instance=made.instance,
+        facts=facts,
+        subset=subset,
+        masked=len(made.report.masked),
+        refetch=refetch if wish.kind == "git" else None,
     )
     write_atomically(making / _MADE, kept.model_dump_json().encode())
     return kept

@@ -13,7 +13,15 @@ from pathlib import Path
 
 from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instance_making import DATA, MAKING, InstanceInMaking, known_making, make_instance
-from groundup.curation.set_entries import EntryWalk, MadeTask, SetEntry, SetPlace, SetWish, parse_wish
+from groundup.curation.set_entries import (
+    EntryWalk,
+    MadeTask,
+    SetEntry,
+    SetPlace,
+    SetWish,
+    earlier_task,
+    parse_wish,
+)
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.episodes.backends import backends
@@ -56,7 +64,12 @@ class InstanceSets:
         if made is None:
             made = await make_instance(walk, place, making)
         walk.facts = made.facts
-        await self._validate(walk, place, making)
+        same = earlier_task(place.earlier, made.instance.instance_id)
+        if same is None:
+            await self._validate(walk, place, making)
+        else:
+            walk.at("audited")
+            keep_validity(making / VALIDITY, read_validity(same.folder / VALIDITY)[made.instance.instance_id])
         await asyncio.to_thread(_put, made, making, place.folder)
         return MadeTask(made.instance.instance_id, made.facts.size.tests)
 
@@ -165,7 +178,8 @@ def _put(made: InstanceInMaking, making: Path, folder: Path) -> None:
         copy_tree(InstanceFolder(making / DATA, made.subset).place(instance), work / "masked")
         target.put(instance, work / "masked", work)
         note = target.place(instance)
-        write_atomically(note.with_name(f"{note.name}{REFETCH}"), made.refetch.model_dump_json().encode())
+        if made.refetch is not None:
+            write_atomically(note.with_name(f"{note.name}{REFETCH}"), made.refetch.model_dump_json().encode())
         found = read_validity(making / VALIDITY)[instance.instance_id]
         if read_validity(folder / VALIDITY).get(instance.instance_id) != found:
             keep_validity(folder / VALIDITY, found)

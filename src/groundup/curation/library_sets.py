@@ -7,15 +7,31 @@ from pathlib import Path
 
 from groundup.curation.filters import UNKNOWN, facts_of, licence_of, refuse
 from groundup.curation.repositories import RepositoryOrigin, check_out
-from groundup.curation.set_entries import EntryWalk, MadeTask, SetEntry, SetPlace, SetWish, identity, parse_wish
+from groundup.curation.set_entries import (
+    EarlierTask,
+    EntryWalk,
+    MadeTask,
+    SetEntry,
+    SetPlace,
+    SetWish,
+    earlier_task,
+    identity,
+    parse_wish,
+)
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_bench
 from groundup.settings import Settings
 from groundup.store.ownership import copy_made, digest_of_entry, write_made
 from groundup.suites.nl2repobench.library_set import BUNDLE, RECIPES, SPECIFICATIONS
+from groundup.suites.nl2repobench.maker.candidates import open_index, parse_source
 from groundup.suites.nl2repobench.maker.extracted import extracted
-from groundup.suites.nl2repobench.maker.unpublished import MakingRules, UnpublishedLibrary, make_recipe
+from groundup.suites.nl2repobench.maker.unpublished import (
+    MakingRules,
+    UnpublishedLibrary,
+    make_recipe,
+    newest_release,
+)
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource
 from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text
@@ -41,6 +57,10 @@ class LibrarySets:
         """Make recipe, fingerprint and specification, and put them in place."""
         with scratch_folder("set") as work:
             library, origin = await _found(walk.wish, work, place.settings)
+            if place.earlier is not None:
+                same = earlier_task(place.earlier, await _identity(library, origin, place.settings))
+                if same is not None:
+                    return await asyncio.to_thread(_taken_over, same, walk, place)
 
             def look(root: Path, moment: str) -> None:
                 walk.at("filtered")
@@ -102,6 +122,27 @@ class LibrarySets:
     def shared(self, folder: Path) -> Mapping[str, str]:
         """Return none: each task has its own files."""
         return {}
+
+
+async def _identity(library: UnpublishedLibrary, origin: RepositoryOrigin | None, settings: Settings) -> str:
+    """Return the id that the task of *library* would get."""
+    kind, what, version = parse_source(library.source)
+    if kind == "git":
+        assert version is not None
+        return identity(origin.full_name if origin is not None else None, library.task, version[:12])
+    async with open_index(settings) as registry:
+        return identity(None, library.task, version or await newest_release(what, registry))
+
+
+def _taken_over(same: EarlierTask, walk: EntryWalk, place: SetPlace) -> MadeTask:
+    """Put the files of an earlier version in place, with this one's canary."""
+    walk.facts = same.entry.facts
+    walk.at("specified")
+    for path in sorted(same.task.files, key=lambda path: path.endswith(".toml")):
+        content = (same.folder / path).read_bytes()
+        (place.folder / path).parent.mkdir(exist_ok=True)
+        write_made(place.folder / path, content.replace(same.canary.encode(), place.manifest.canary.encode()))
+    return MadeTask(same.task.id, same.task.tests, same.task.left_out)
 
 
 def _identified(recipe: Recipe, origin: RepositoryOrigin | None) -> Recipe:

@@ -20,7 +20,7 @@ from groundup.domain.records import Record, plainly
 from groundup.manifests.records import Language
 from groundup.settings import Settings
 from groundup.store.files import complete_lines
-from groundup.suites.sets import ENTRIES, SetManifest
+from groundup.suites.sets import ENTRIES, SetManifest, SetTask, read_manifest
 from groundup.trees.writer import disk_errors
 
 EVIDENCE = "evidence"
@@ -149,6 +149,28 @@ def identity(full_name: str | None, name: str, version: str) -> str:
     """Return a task's id: `owner__name@commit`, or `name@version`. No two originals have one in common."""
     owner = (full_name or "").rpartition("/")[0]
     return checked_name(f"{owner}__{name}@{version}" if owner else f"{name}@{version}")
+
+
+class EarlierTask(Record):
+    """A task that an earlier version of a set has, of the very same original."""
+
+    folder: Path
+    """Of that version."""
+    task: SetTask
+    entry: SetEntry
+    canary: str
+
+
+def earlier_task(folder: Path | None, task: str) -> EarlierTask | None:
+    """Return what the set in *folder* has by the id *task*; None: nothing. Raises `UsageError`."""
+    if folder is None:
+        return None
+    manifest = read_manifest(folder)
+    described = next((one for one in manifest.tasks if one.id == task), None)
+    entry = next((one for one in read_entries(folder) if one.task == task and one.standing == "accepted"), None)
+    if described is None or entry is None:
+        return None
+    return EarlierTask(folder=folder, task=described, entry=entry, canary=manifest.canary)
 
 
 class EntryWalk:

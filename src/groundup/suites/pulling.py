@@ -176,11 +176,17 @@ async def _download(release: PublishedRelease, data: Path, cache: FetchCache) ->
 
 
 def take_folder(
-    suite: str, folder: Path, settings: Settings, check: Check | None = None, *, unpack: bool = False
+    suite: str,
+    folder: Path,
+    settings: Settings,
+    check: Check | None = None,
+    *,
+    unpack: bool = False,
+    source: Path | None = None,
 ) -> Pulled:
     """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it.
 
-    With *unpack*, archives in it are unpacked, and *folder* may itself be one.
+    With *unpack*, archives in it are unpacked, and *folder* may itself be one. *source* is where it came from.
     """
     if not folder.is_dir() and not (unpack and folder.is_file()):
         raise UsageError(f"{folder}: no such folder; --from takes a checkout or an unpacked download")
@@ -193,7 +199,7 @@ def take_folder(
         git = work / "data" / ".git"
         if git.exists():
             remove_tree(git)
-        origin = _origin(work / "data", str(folder.absolute()), None, check)
+        origin = _origin(work / "data", str((source or folder).absolute()), None, check)
         return _put_in_place(suite, work / "data", origin, settings)
     finally:
         remove_tree(work)

@@ -121,7 +121,9 @@ async def _candidate(library: UnpublishedLibrary, registry: PyPIClient, settings
     if kind == "git":
         found = await of_commits(what, version, frozenset(), now, settings)
     else:
-        found = await of_releases([what], version or await _newest(what, registry), frozenset(), now, registry)
+        found = await of_releases(
+            [what], version or await newest_release(what, registry), frozenset(), now, registry
+        )
     if not found:
         raise TaskError(
             f"the package index has no source distribution {what} {version or ''}; name its repository"
@@ -131,7 +133,7 @@ async def _candidate(library: UnpublishedLibrary, registry: PyPIClient, settings
     return found[0]
 
 
-async def _newest(name: str, registry: PyPIClient) -> str:
+async def newest_release(name: str, registry: PyPIClient) -> str:
     """Return the newest release of *name* with a source distribution that nobody yanked."""
     known = [
         version

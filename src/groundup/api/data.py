@@ -1,0 +1,116 @@
+"""The data of benchmarks on this machine: published ones, and sets of one's own."""
+
+import asyncio
+from pathlib import Path
+
+from groundup import catalog
+from groundup.api.flags import AnyPath
+from groundup.curation.packing import holds_set, name_of_installed, taken_in
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.records import Record
+from groundup.settings import Settings, load
+from groundup.store.ownership import write_made
+from groundup.suites import pulling
+from groundup.suites.base import DataSource, open_suite
+from groundup.suites.pulling import DataOrigin, PublishedRelease, PublishedRepository
+from groundup.trees.scratch import scratch_folder
+
+
+class SuiteData(Record):
+    """What of a suite's published data is on this machine; where it cannot be read, *error* says why."""
+
+    suite: str
+    published: PublishedRepository | PublishedRelease | None = None
+    at_hand: DataOrigin | None = None
+    error: str | None = None
+    kept: Path | None = None
+    """Where data lies that a pull found changed, and so did not remove."""
+
+
+def pull(
+    suite: str, *, commit: str | None = None, source: AnyPath | None = None, settings: Settings | None = None
+) -> SuiteData:
+    """Fetch the published data of *suite*: one commit of a public repository, a release, or the folder *source*.
+
+    SUITE@NAME keeps it as a data set of that name, beside the others. Where *source* is a set of one's own, or an
+    archive of one, *suite* may be any name, under which it is installed with its version. Raises `UsageError`,
+    also for data that does not read as it should, and where data of another origin is in place. Not for a running
+    event loop.
+    """
+    if commit is not None and source is not None:
+        raise UsageError("--commit and --from exclude each other: a folder is taken as it is")
+    settings = settings or load()
+    if source is not None and holds_set(Path(source)):
+        return _installed_set(suite, Path(source), settings)
+    base, settings = pulling.with_data_set(suite, settings)
+    name, found = _pullable(base, settings)
+    published = found.published
+    if source is not None:
+        unpack = isinstance(published, PublishedRelease)
+        pulled = pulling.take_folder(name, Path(source), settings, found.check, unpack=unpack)
+    elif isinstance(published, PublishedRelease):
+        if commit is not None:
+            raise UsageError(
+                f"{name} is published as a release, which has no --commit; --from takes another download"
+            )
+        pulled = asyncio.run(pulling.pull_release(name, published, settings, found.check))
+    else:
+        wanted = published if commit is None else published.at(commit)
+        pulled = asyncio.run(pulling.pull(name, wanted, settings, found.check))
+    return SuiteData(
+        suite=suite if base != suite else name, published=published, at_hand=pulled.origin, kept=pulled.kept
+    )
+
+
+def _installed_set(name: str, source: Path, settings: Settings) -> SuiteData:
+    """Install the set of *source* beside all others; one of that name stays. Raises `UsageError`."""
+    with scratch_folder("install") as work:
+        folder = taken_in(source, work, settings)
+        full = name_of_installed(name, folder)
+        base, with_data = pulling.with_data_set(full, settings)
+        suite, found = _pullable(base, with_data)
+        there = pulling.origin_of(suite, with_data)
+        version = found.check(folder)
+        if there is not None and there.version != version:
+            raise UsageError(
+                f"{full} is there, and is {there.version}; give this one ({version}) another name or version, or "
+                f"remove {with_data.data / suite}"
+            )
+        origin = there or pulling.take_folder(suite, folder, with_data, found.check, source=source).origin
+    return SuiteData(suite=full, published=found.published, at_hand=origin)
+
+
+def convert(suite: str, old: AnyPath, new: AnyPath, *, settings: Settings | None = None) -> int:
+    """Write the instances of *old*, which are in an older form, to *new*; return how many. Raises `UsageError`."""
+    found = open_suite(suite, settings or load()).data_source()
+    if found is None:
+        raise UsageError(f"the data of {suite} has no older form")
+    data = found.convert(Path(old))
+    write_made(Path(new), data)
+    return len(data.splitlines())
+
+
+def list_data(*, settings: Settings | None = None) -> list[SuiteData]:
+    """Return what of each suite's published data is at hand, and the data sets that have a name."""
+    found = []
+    settings = settings or load()
+    for suite in [*catalog.names("suite"), *pulling.data_sets(settings)]:
+        try:
+            base, of_set = pulling.with_data_set(suite, settings)
+            name, pullable = _pullable(base, of_set)
+            origin = pulling.origin_of(name, of_set)
+            shown = name if base == suite else suite
+            found.append(SuiteData(suite=shown, published=pullable.published, at_hand=origin))
+        except GroundupError as error:  # one that cannot be asked must not hide the others
+            found.append(SuiteData(suite=suite, error=str(error)))
+    return found
+
+
+def _pullable(name: str, settings: Settings) -> tuple[str, DataSource]:
+    """Return the suite as it is without any data, for what lies there may be damaged."""
+    bare = settings.but(data_dir=settings.data / ".none")
+    suite = open_suite(name, bare)
+    found = suite.data_source()
+    if found is None:
+        raise UsageError(f"{name} has no published data to pull: all of it comes with the suite")
+    return suite.name, found

@@ -1,0 +1,146 @@
+"""Giving a set away: one archive of what its manifest names, and taking such an archive in.
+
+A masked repository whose licence is not known to allow copies is left out where it can be fetched: who installs
+the set fetches the commit, and masks it again. The digests of the manifest say whether it is the same.
+"""
+
+import asyncio
+import gzip
+import tarfile
+from pathlib import Path, PurePosixPath
+
+from groundup.curation.filters import allows_copies
+from groundup.curation.repositories import check_out
+from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.names import checked_name
+from groundup.domain.records import Record
+from groundup.manifests.leaks import mask_repository
+from groundup.manifests.records import DependencyKind
+from groundup.settings import Settings
+from groundup.store.ownership import copy_made, digest_of_entry
+from groundup.suites.dibench.dataset import LANGUAGES
+from groundup.suites.sets import MANIFEST, SUITES, SetTask, checked_set, copy_set, is_set, read_manifest
+from groundup.trees.archives import anonymous, extract_archive
+from groundup.trees.scratch import scratch_folder
+from groundup.trees.writer import TreeLimits, disk_errors
+
+_LIMITS = TreeLimits(files=2_000_000, bytes=50 * 1024**3, ratio=1000)
+
+
+class PackedSet(Record):
+    """An archive of a set."""
+
+    label: str
+    tasks: int
+    bytes: int
+    fetched: tuple[str, ...]
+    """Tasks whose repositories are fetched by who installs it, because their licences allow no copy."""
+    doubtful: tuple[str, ...]
+    """Tasks of which it holds a copy without a licence that allows it: they can be fetched from nowhere."""
+
+
+def pack_set(folder: Path, output: Path) -> PackedSet:
+    """Write the set in *folder* to the archive *output*: the same bytes for the same set.
+
+    Raises `UsageError`, also for a set that was changed, and where *output* is somebody else's.
+    """
+    manifest = checked_set(folder, read_manifest(folder).kind)
+    if not manifest.tasks:
+        raise UsageError(f"{folder} has no task yet; `groundup curate set` makes some")
+    closed = [task for task in manifest.tasks if not allows_copies(task.licence)]
+    left_out = {task.refetch.place for task in closed if task.refetch is not None}
+
+    def member(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        return None if info.name in left_out else anonymous(info)
+
+    with scratch_folder("pack") as work, disk_errors(work):
+        copy_set(folder, work / "set")
+        with (
+            (work / "packed").open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w") as tar,
+        ):
+            for path in sorted((work / "set").iterdir()):
+                tar.add(path, path.name, filter=member)
+        copy_made(work / "packed", output)
+    return PackedSet(
+        label=manifest.label,
+        tasks=len(manifest.tasks),
+        bytes=output.stat().st_size,
+        fetched=tuple(task.id for task in closed if task.refetch is not None),
+        doubtful=tuple(task.id for task in closed if task.refetch is None and _holds_copy(task)),
+    )
+
+
+def _holds_copy(task: SetTask) -> bool:
+    return task.specification == "instruction" or any(place.endswith(".bundle") for place in task.files)
+
+
+def holds_set(source: Path) -> bool:
+    """Whether *source* is the folder of a set, or an archive of one."""
+    if is_set(source):
+        return True
+    try:
+        with tarfile.open(source) as tar:
+            return any(PurePosixPath(one.name) == PurePosixPath(MANIFEST) for one in tar)
+    except (tarfile.TarError, OSError, EOFError):
+        return False
+
+
+def taken_in(source: Path, work: Path, settings: Settings) -> Path:
+    """Return the whole set of *source* in the folder *work*, with what it leaves to be fetched. Not for a loop.
+
+    Raises `UsageError`, and as `check_out` does.
+    """
+    folder = work / "set"
+    if source.is_dir():
+        copy_set(source, folder)
+    else:
+        try:
+            extract_archive(source, folder, _LIMITS)
+        except SubmissionError as error:
+            raise UsageError(f"{source}: {error}; copy the archive again") from error
+    for number, task in enumerate(read_manifest(folder).tasks):
+        if task.refetch is not None and not (folder / task.refetch.place).exists():
+            between = work / str(number)
+            between.mkdir()
+            asyncio.run(_fetch(task, folder, between, settings))
+    return folder
+
+
+async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) -> None:
+    """Make the masked repository of *task* again. Raises `UsageError` where it is not the same."""
+    wanted = task.refetch
+    assert wanted is not None
+    original = work / "original"
+    await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
+    for path, text in wanted.added.items():
+        (original / path).parent.mkdir(parents=True, exist_ok=True)
+        (original / path).write_text(text, encoding="utf-8")
+    language = next(one for one in LANGUAGES if one == task.language)
+    kinds = frozenset(DependencyKind(kind) for kind in wanted.kinds)
+    place = folder / wanted.place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    await asyncio.to_thread(mask_repository, original, place, language, kinds)
+    if digest_of_entry(place) != task.files[wanted.place]:
+        raise UsageError(
+            f"{task.id} is not the repository that was packed, once it is fetched and masked here; use the "
+            "version of groundup that packed it"
+        )
+
+
+def name_of_installed(name: str, folder: Path) -> str:
+    """Return SUITE@NAME for the set in *folder*: *name* may be the set's, that with a version, or SUITE@NAME.
+
+    Raises `UsageError`.
+    """
+    manifest = read_manifest(folder)
+    suite = SUITES[manifest.kind]
+    base, at, rest = name.partition("@")
+    if base in SUITES.values():
+        if base != suite:
+            raise UsageError(f"a set of the kind {manifest.kind} is data of {suite}, not of {base}")
+        return f"{suite}@{checked_name(rest)}" if at else f"{suite}@{manifest.name}@{manifest.version}"
+    if at and rest != manifest.version:
+        raise UsageError(f"the set is of version {manifest.version}; install it as {base}@{manifest.version}")
+    return f"{suite}@{checked_name(base)}@{manifest.version}"
