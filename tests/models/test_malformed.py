@@ -91,7 +91,9 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
         case 3:
             return content[:start] + rng.randbytes(rng.randint(1, 9)) + content[end:]
         case _:
-            return content[:start] + rng.choice([b"\n\n", b"data: ", b'"', b"}", b"\x00", b"\xff"]) + content[start:]
+            return (
+                content[:start] + rng.choice([b"\n\n", b"data: ", b'"', b"}", b"\x00", b"\xff"]) + content[start:]
+            )
 
 
 def answers(api: Api) -> Iterator[Response]:
@@ -269,7 +271,18 @@ async def test_no_reply_loses_an_attempt(tmp_path: object) -> None:
     def say(request: ChatRequest) -> ChatReply:
         nonlocal said
         said += 1
-        name = rng.choice(["bash", "submit", "edit", "read", "todo", "", "no such tool", "\ud800".encode(errors="replace").decode()])
+        name = rng.choice(
+            [
+                "bash",
+                "submit",
+                "edit",
+                "read",
+                "todo",
+                "",
+                "no such tool",
+                "\ud800".encode(errors="replace").decode(),
+            ]
+        )
         good = {"command": "ls", "path": "a", "old": "x", "new": "y", "notes": "z"}
         arguments = json.dumps(mutated(good, rng))
         if rng.random() < 0.2:
@@ -279,6 +292,8 @@ async def test_no_reply_loses_an_attempt(tmp_path: object) -> None:
     assert isinstance(tmp_path, Path)
     memory = Memory()
     context = agent_context(tmp_path, FakeModel(say=say), trajectory=memory, provider=FakeProvider())
-    ended = await asyncio.wait_for(create({"turns": TIMES, "tools": "edit,read,todo"}).attempt(context), patient(120))
+    ended = await asyncio.wait_for(
+        create({"turns": TIMES, "tools": "edit,read,todo"}).attempt(context), patient(120)
+    )
     assert (ended.turns, ended.detail, said) == (TIMES, f"{TIMES} turns", TIMES)
     assert len(memory.of("result")) == TIMES

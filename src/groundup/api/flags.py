@@ -123,8 +123,8 @@ class NamingFlags(TypedDict, total=False):
     ]
 
 
-class SubjectFlags(TypedDict, total=False):
-    """With which model an agent works, and in which way."""
+class ModelFlags(TypedDict, total=False):
+    """Which model, and how it is asked."""
 
     model: Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
     base_url: Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]
@@ -141,6 +141,11 @@ class SubjectFlags(TypedDict, total=False):
         Assignments,
         FlagHelp("NAME=VALUE: a further setting of the model, such as timeout_s=1200 (docs/models.md).", MODEL),
     ]
+
+
+class SubjectFlags(ModelFlags, total=False):
+    """With which model an agent works, and in which way."""
+
     agent_option: Annotated[Assignments, FlagHelp("NAME=VALUE: a setting of the agent (docs/agents.md).", EPISODE)]
     max_turns: Annotated[int | None, FlagHelp("Largest number of model replies in one attempt.", EPISODE, least=1)]
     max_tokens: Annotated[
@@ -396,6 +401,13 @@ class ServeFlags(TypedDict, total=False):
         AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]
     run_id: Annotated[str | None, FlagHelp("Name of the run's folder; an existing one is continued.", WORK)]
+
+
+class ModelCheckFlags(ModelFlags, total=False):
+    """What `models check` takes."""
+
+    prices: Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
+    price: Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
 
 
 class JudgeFlags(TypedDict, total=False):

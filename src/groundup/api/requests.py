@@ -20,6 +20,7 @@ from groundup.api.flags import (
     GradingFlags,
     ImportFlags,
     MakingFlags,
+    ModelFlags,
     RegradeFlags,
     ResumeFlags,
     RunFlags,
@@ -344,21 +345,26 @@ def _grader(given: GradingFlags) -> str | None:
     return grader
 
 
-def _subject(agent: str, given: SubjectFlags) -> Named:
-    asked = {
+def settings_of_model(given: ModelFlags) -> dict[str, JsonValue]:
+    """Return the settings of a model that *given* says, not yet checked."""
+    asked: dict[str, JsonValue] = {
         "base_url": given.get("base_url"),
         "temperature": given.get("temperature"),
         "max_output_tokens": given.get("max_output_tokens"),
         "context_tokens": given.get("context_tokens"),
         "reasoning_effort": given.get("reasoning_effort"),
     }
+    return {
+        **_assigned(given.get("model_option"), "--model-option"),
+        **{name: value for name, value in asked.items() if value is not None},
+    }
+
+
+def _subject(agent: str, given: SubjectFlags) -> Named:
     return Named(
         agent=agent,
         model=given.get("model"),
-        model_settings={
-            **_assigned(given.get("model_option"), "--model-option"),
-            **{name: value for name, value in asked.items() if value is not None},
-        },
+        model_settings=settings_of_model(given),
         agent_options=_assigned(given.get("agent_option"), "--agent-option"),
         limits=EpisodeLimits(
             turns=given.get("max_turns"),

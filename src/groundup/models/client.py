@@ -67,6 +67,16 @@ class EndpointModel:
         counted = await counted_tokens(self._endpoint, self._provider, self._model, request)
         return estimated_tokens(request) if counted is None else counted
 
+    async def about(self) -> Mapping[str, JsonValue]:
+        """Return what the endpoint's list of models says of this one; nothing where there is no such list."""
+        if self._provider.api == "gemini":
+            return await self._endpoint.look(f"/models/{self._model}") or {}
+        found = await self._endpoint.look("/models") or {}
+        entries = found.get("data")
+        named = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+        alone = named if len(named) == 1 else []
+        return next(iter([one for one in named if one.get("id") == self._model] or alone), {})
+
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._endpoint)
         return self

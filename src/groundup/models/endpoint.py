@@ -105,6 +105,17 @@ class ModelEndpoint:
         except _FailedError:
             return None
 
+    async def look(self, path: str) -> Mapping[str, JsonValue] | None:
+        """Return what is at *path*, which the endpoint need not have; None when it does not."""
+        import httpx
+
+        try:
+            async with self._slots, asyncio.timeout(self._patience.timeout_s):
+                response = await self._client().get(f"{self.base_url}{path}", headers=self._headers())
+            return _object(response.content) if response.status_code == 200 else None
+        except (TimeoutError, httpx.HTTPError, _FailedError):
+            return None
+
     async def close(self) -> None:
         """Close all connections."""
         for client in self._clients:

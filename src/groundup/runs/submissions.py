@@ -235,7 +235,7 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
         agent=agent,
         options=options,
         model=named.model,
-        model_settings=_checked(_usual(named.model) | named.model_settings),
+        model_settings=checked_model_settings(named.model, named.model_settings),
         limits=named.limits,
         feedback=named.feedback,
     )
@@ -296,9 +296,14 @@ def _text_of(path: str, flag: str) -> str:
         raise UsageError(f"{flag}: the file {path} cannot be read: {reason}") from error
 
 
-def _checked(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def checked_model_settings(model: str | None, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return how *model* is asked, as far as a run keeps that: its usual address, and what is *given*.
+
+    Raises `UsageError`.
+    """
     from groundup.models.settings import ModelSettings
 
+    settings = _usual(model) | given
     for name in settings:
         if name not in MODEL_SETTINGS:
             raise UsageError(unknown("setting of a model", name, MODEL_SETTINGS))
