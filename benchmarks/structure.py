@@ -1,4 +1,4 @@
-"""Counts what docs/architecture.md shows of the sources: modules, lines, imports, circles, names of classes.
+"""Counts what docs/developers/architecture.md shows: modules, lines, imports, circles, names of classes.
 
 python -m benchmarks.structure             the figures
 python -m benchmarks.structure packages    lines of each package, by kind

@@ -1,7 +1,7 @@
 """Tries every cheat and shows what it got: `python -m tests.cheats.matrix`.
 
 Results are added to a file, one line for each; what is there already is not tried again unless the cheat or `--label`
-differs, so a run that was interrupted goes on. `--table` prints the file as the table of docs/cheats.md.
+differs, so a run that was interrupted goes on. `--table` prints the file as the table of docs/security.md.
 """
 
 import argparse

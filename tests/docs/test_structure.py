@@ -1,4 +1,4 @@
-"""The figures of docs/architecture.md are counted right."""
+"""The figures of docs/developers/architecture.md are counted right."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.structure import SOURCES, figures
 
-ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "developers" / "architecture.md"
 
 
 def test_figures_of_a_small_tree(tmp_path: Path) -> None:

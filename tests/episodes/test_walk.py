@@ -1,4 +1,4 @@
-"""The walk of a submission in docs/architecture.md is the one that is taken."""
+"""The walk of a submission in docs/developers/architecture.md is the one that is taken."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ MOST = 40
 
 def walk() -> list[str]:
     """Return the modules that the page names, in order."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "developers" / "architecture.md").read_text()
     section = text.partition("## The walk of a submission")[2].partition("These are")[0]
     modules: list[str] = []
     for line in re.findall(r"(?m)^ {4}( *\S.*)$", section):
@@ -28,7 +28,7 @@ def test_the_walk_names_modules_and_stays_short() -> None:
     lost = [name for name in modules if not (ROOT / "src" / "groundup" / f"{name}.py").exists()]
     assert not lost
     assert len(set(modules)) == len(modules) < MOST
-    said = re.search(r"These are (\d+) modules", (ROOT / "docs" / "architecture.md").read_text())
+    said = re.search(r"These are (\d+) modules", (ROOT / "docs" / "developers" / "architecture.md").read_text())
     assert said is not None
     assert int(said[1]) == len(modules)
 
@@ -38,7 +38,7 @@ def test_the_walk_goes_down() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     ranks = {name.strip(" ()"): rank for rank, layer in enumerate(layers) for name in layer.split("|")}
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "developers" / "architecture.md").read_text()
     section = text.partition("## The walk of a submission")[2].partition("These are")[0]
     above: list[tuple[int, int]] = []
     for spaces, name in re.findall(r"(?m)^ {4}( *)(\w+)/", section):

@@ -3,7 +3,7 @@
 Programs bring their own copies of popular libraries along: pip's `_vendor`, the wheels of `ensurepip`, cloud tools
 below /usr/lib. A copy goes by the library's import name, so a folder or module of that name is hidden, wherever it
 lies outside a standard library. A copy that goes by another name is known by its prints (`trees.fingerprints`).
-docs/leaks.md tells what is found where.
+docs/security.md tells what is found where.
 """
 
 import asyncio

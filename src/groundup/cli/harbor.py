@@ -42,7 +42,7 @@ def image_build(
     """Write a base image with the programs that sandboxes show, as they are on this machine, as an OCI layout.
 
     No daemon, no root and no network are needed. `--sandbox docker --image` takes it once it is loaded
-    (docs/containers.md).
+    (docs/sandbox.md).
     """
     from groundup.cli.console import print_document, say
     from groundup.harnesses.runtime import build_base

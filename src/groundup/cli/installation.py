@@ -135,7 +135,7 @@ def docs(
     from groundup.domain.names import unknown
 
     folder = _folder()
-    pages = {path.stem: path for path in sorted(folder.glob("*.md"))}
+    pages = {path.stem: path for path in sorted(folder.rglob("*.md"))}
     if page is not None:
         name = Path(page).stem
         if name not in pages:
@@ -154,7 +154,7 @@ def _folder() -> Path:
     """Return the folder of pages: the checkout's, else what was installed with the package."""
     package = Path(__file__).parents[1]
     checkout = package.parents[1] / "docs"
-    return checkout if (checkout / "architecture.md").is_file() else package / "docs"
+    return checkout if (checkout / "index.md").is_file() else package / "docs"
 
 
 def init(

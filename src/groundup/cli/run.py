@@ -169,7 +169,7 @@ def evaluate(
     talk: Talk,
     predictions: Annotated[
         Path | None,
-        typer.Option("--predictions", "-p", help="A folder, an archive or a JSONL file (docs/predictions.md)."),
+        typer.Option("--predictions", "-p", help="A folder, an archive or a JSONL file (docs/guide-evaluate.md)."),
     ] = None,
     dry_run: DryRun = False,
 ) -> int:
@@ -206,7 +206,7 @@ def import_run(
 ) -> int:
     """Grade repositories that another tool made, and record which agent and model made them.
 
-    docs/predictions.md shows the layouts.
+    docs/guide-evaluate.md shows the layouts.
     """
     from groundup.api.requests import importing
 

@@ -1,6 +1,6 @@
 """Submissions that somebody already has: a folder of repositories, packed ones, or a JSONL file.
 
-Owns the layouts and the rules where one could be read in two ways; they are written down in docs/predictions.md.
+Owns the layouts and the rules where one could be read in two ways; docs/guide-evaluate.md has them.
 What is unreadable, the whole or one prediction, is a `UsageError` before anything runs; what is wrong with a
 tree that can be read is that attempt's `SubmissionError`, and the others go on.
 """

@@ -1,12 +1,9 @@
 """Tests of groundup.suites.nl2repobench.table."""
 
-from pathlib import Path
-
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.suites.nl2repobench import table
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.recipe import Excluded, Why
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 
 
@@ -39,14 +36,6 @@ def test_without_runs_a_row_says_what_the_recipe_has_on_record() -> None:
     official = [table.rows({RECIPE.task: one}, {})[0][table.COLUMNS.index("official")] for one in (RECIPE, known)]
 
     assert official == ["-", "8"]
-
-
-def test_the_page_holds_the_table() -> None:
-    """`groundup recipe table` prints what the documentation has."""
-    page = (Path(__file__).parents[3] / "docs" / "nl2repobench.md").read_text(encoding="utf-8").splitlines()
-    rows = table.markdown(table.COLUMNS, table.rows(shipped_recipes(), {})).splitlines()
-
-    assert [row for row in rows if row not in page] == []
 
 
 def test_the_published_evaluator_may_count_more_than_was_declared() -> None:

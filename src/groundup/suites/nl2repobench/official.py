@@ -1,6 +1,6 @@
 """The official grader: the published evaluator step by step, faults included, in a rebuilt environment.
 
-Its numbers can be compared with published ones; what is wrong with them is in docs/official.md. Joins the rules
+Its numbers can be compared with published ones; their faults are in docs/nl2repobench.md. Joins the rules
 (`official_rules`), the container's workspace, its environment and its commands into a verdict.
 """
 

@@ -1,6 +1,6 @@
 """The published evaluator's container, rebuilt: a writable environment with pip, and /workspace.
 
-What the published image offers beyond that (the whole network, no limits) is not reproduced; see docs/official.md.
+What the published image offers beyond that (the whole network, no limits) is left out; see docs/nl2repobench.md.
 
 Below lie the files that the published image plausibly holds, above them what is left of the submission after the
 evaluator's deletions. Owns the rules by which Docker's builder copies one over the other.
