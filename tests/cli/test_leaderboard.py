@@ -24,6 +24,7 @@ def bundle(groundup: Groundup, predict: Predict, tmp_path: Path) -> Path:
     path = tmp_path / "entries" / "mine.tar.gz"
     ended = groundup("leaderboard", "pack", "mine", "-o", path, "--contamination", "<b>none</b>")
     assert ended.code == 0, ended.err
+    assert "mine.tar.gz: 2 submissions; `groundup" in ended.err
     return path
 
 
@@ -258,7 +259,7 @@ def test_sets_of_tasks_have_ranks_of_their_own(
     """A run of a part enters only where the board's owner fixed that part, and then beside the whole ones."""
     groundup("run", TWO, "-a", "oracle", "--tasks", "task-0001", "--run-id", "part")
     part = bundle.with_name("part.tar.gz")
-    groundup("leaderboard", "pack", "part", "-o", part)
+    assert "1 submission; `groundup" in groundup("leaderboard", "pack", "part", "-o", part).err
     assert groundup("leaderboard", "verify", part, "--suite", TWO).code == 4
     own = tmp_path / "mine.txt"
     own.write_text("task-0001\n")

@@ -228,3 +228,11 @@ def test_verdicts_of_several_graders_in_one_run_are_reported() -> None:
     report = report_run(config, mixed)
     assert len(report.graders) == 2
     assert "several graders" in report.warnings[0]
+
+
+def test_a_run_of_another_data_set_says_which() -> None:
+    """It is a run of the same benchmark all the same."""
+    own, published = run_of("own", {"one": [(1, 1)]}, loaded="toy@mine"), run_of("published", {"one": [(1, 1)]})
+    report = report_of([own, published])
+    assert [run.suite for run in report.runs] == ["toy@mine", "toy"]
+    assert report.comparisons[0].warnings == ()

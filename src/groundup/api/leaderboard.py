@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
@@ -97,7 +98,7 @@ def build(
     found, refused = load() if settings is None else settings, dict[str, tuple[str, ...]]()
     entries: dict[Path, Entry] = {}
     for path in bundles:
-        entry = _entry(path, Path(verified) / record_name(path), rules, found)
+        entry = _entry(path, Path(verified) / record_name(path), rules, found, Path(site) if pages else None)
         if isinstance(entry, Entry):
             entries[path] = entry
         else:
@@ -108,39 +109,40 @@ def build(
     evidence = Path(site) / "evidence"
     with disk_errors(Path(site)):
         evidence.mkdir(parents=True, exist_ok=True)
-        for path, entry in entries.items():
+        for path in entries:
             copy_made(path, evidence / path.name)
             copy_made(Path(verified) / record_name(path), evidence / record_name(path))
-            if pages:
-                entries[path] = entry.but(pages=_run_pages(path, Path(site), found))
         write_made(Path(site) / "index.html", board(list(entries.values())).encode())
     return built
 
 
-def _run_pages(path: Path, site: Path, settings: Settings) -> str:
-    """Write pages over the run in a bundle below *site*; return their address there."""
+def _run_pages(run: RunFolder, name: str, site: Path, settings: Settings) -> str:
+    """Write pages over the *run* of the bundle *name* below *site*; return their address there."""
     from groundup.api.serving import bundle
 
-    name = path.name.removesuffix(SUFFIX)
-    with opened_bundle(path) as opened, tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
-        called = Path(room) / opened.run.config().run_id
-        called.symlink_to(opened.run.path)
+    with tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
+        called = Path(room) / run.config().run_id
+        called.symlink_to(run.path)
         bundle(called, site=site / "runs" / name, settings=settings)
     return f"runs/{quote(name)}/{quote(called.name)}/index.html"
 
 
-def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> Entry | tuple[str, ...]:
-    """Return the entry that a bundle makes, or why it makes none."""
-    try:
-        with opened_bundle(path) as opened:
+def _entry(
+    path: Path, record: Path, rules: BoardRules, settings: Settings, site: Path | None
+) -> Entry | tuple[str, ...]:
+    """Return the entry that a bundle makes, with pages over its run where *site* is given; or why none."""
+    with ExitStack() as stack:
+        try:
+            opened = stack.enter_context(opened_bundle(path))
             config, lines = opened.run.config(), opened.run.latest()
             claims, manifest = claims_of(opened, rules, settings), opened.manifest
-    except UsageError as error:
-        return (str(error),)
-    known, digest = read_record(record), digest_of_file(path)
-    faults = [*claims.faults, *_doubts(known, digest, lines, path)]
-    if faults or claims.tasks is None or known is None:
-        return tuple(faults)
+        except UsageError as error:
+            return (str(error),)
+        known, digest = read_record(record), digest_of_file(path)
+        faults = [*claims.faults, *_doubts(known, digest, lines, path)]
+        if faults or claims.tasks is None or known is None:
+            return tuple(faults)
+        pages = None if site is None else _run_pages(opened.run, path.name.removesuffix(SUFFIX), site, settings)
     submissions, checked = config.configuration.submissions, known.verification
     return Entry(
         run=report_run(config, lines),
@@ -162,6 +164,7 @@ def _entry(path: Path, record: Path, rules: BoardRules, settings: Settings) -> E
             unsteady=len(checked.unsteady),
             record=f"evidence/{record.name}",
         ),
+        pages=pages,
     )
 
 

@@ -66,7 +66,7 @@ def compare(
     if power is not None and not 0 < power <= 1:
         raise UsageError("power takes a difference of shares: more than 0, such as 0.05, and at most 1")
     made = _side_by_side((base, other, *more), _settings(output, settings), power)
-    suites = dict.fromkeys(run.suite for run in made.runs)
+    suites = dict.fromkeys(run.benchmark for run in made.runs)
     if len(suites) > 1:
         raise UsageError(
             f"these are runs of different suites ({', '.join(suites)}), which have no tasks in common"

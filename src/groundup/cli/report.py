@@ -377,7 +377,10 @@ def pack(
     from groundup.cli.console import say
 
     made = leaderboard.pack(run, bundle, contamination=contamination, notes=notes, output=output)
-    say(f"wrote {bundle}: {len(made.submissions)} submissions; `groundup leaderboard verify {bundle}` checks it")
+    count = len(made.submissions)
+    say(
+        f"wrote {bundle}: {count} submission{'s' * (count != 1)}; `groundup leaderboard verify {bundle}` checks it"
+    )
     return 0
 
 

@@ -160,7 +160,7 @@ def _standing(report: RunReport, task: str) -> str:
 
 def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:
     doubts = []
-    if (base.suite, base.suite_version) != (other.suite, other.suite_version):
+    if (base.benchmark, base.suite_version) != (other.benchmark, other.suite_version):
         doubts.append(
             f"different suites: {base.suite} {base.suite_version} and {other.suite} {other.suite_version}"
         )

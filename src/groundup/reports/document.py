@@ -86,7 +86,7 @@ class RunReport(Record):
 
     run_id: str
     created_at: datetime
-    suite: str
+    suite: str = Field(description="with the name of a data set other than the published one, as dibench@mine")
     suite_version: str
     subject: Subject
     sandbox: str
@@ -107,6 +107,11 @@ class RunReport(Record):
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]
     summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")
+
+    @property
+    def benchmark(self) -> str:
+        """The suite, without the name of its data set."""
+        return self.suite.partition("@")[0]
 
     @property
     def several(self) -> bool:

@@ -54,7 +54,7 @@ def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> 
 
     *difference*, a share of 1, is one whose power comparisons tell.
     """
-    ranked = len(runs) >= _RANKED_FROM and len({run.suite for run in runs}) == 1
+    ranked = len(runs) >= _RANKED_FROM and len({run.benchmark for run in runs}) == 1
     return Report(
         groundup=__version__,
         runs=tuple(runs),
@@ -77,10 +77,11 @@ def report_run(
     counted = _counted(rows)
     graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
+    _, at, data_set = config.configuration.suite.partition("@")
     return RunReport(
         run_id=config.run_id,
         created_at=config.created_at,
-        suite=suite,
+        suite=f"{suite}{at}{data_set}",
         suite_version=version or "unknown",
         subject=config.configuration.subject,
         sandbox=config.configuration.sandbox,

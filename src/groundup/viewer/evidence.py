@@ -7,6 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -173,22 +174,14 @@ def steps(attempt: AttemptFolder, first: int = 0, kind: str = "") -> StepPage:
 
 def turns(attempt: AttemptFolder) -> tuple[int, ...]:
     """Return the numbers of the turns that a trajectory has."""
-    try:
-        with open_regular(attempt.trajectory_file) as file:
-            return tuple(sorted(number for number in _turns(file) if number))
-    except OSError:
-        return ()
+    with _with_turns(attempt) as (_, known):
+        return tuple(sorted(number for number in known if number))
 
 
 def turn_page(attempt: AttemptFolder, turn: int) -> TurnPage | None:
     """Return what was done in *turn*; None where there is no such turn."""
-    try:
-        file = open_regular(attempt.trajectory_file)
-    except OSError:
-        return None
-    with file:
-        known = _turns(file)
-        if turn not in known:
+    with _with_turns(attempt) as (file, known):
+        if file is None or turn not in known:
             return None
         lines = [(number, _line(file, start, length)) for number, start, length in known[turn]]
         first = known[turn][0][0]
@@ -202,6 +195,18 @@ def turn_page(attempt: AttemptFolder, turn: int) -> TurnPage | None:
     steps_of = tuple(_step(number, line) for number, line in lines if line.get("kind") != "workspace")
     numbers = tuple(sorted(number for number in known if number))
     return TurnPage(turn=turn, steps=steps_of, changes=tuple(found), more=more, turns=numbers)
+
+
+@contextmanager
+def _with_turns(attempt: AttemptFolder) -> Iterator[tuple[Any, dict[int, list[tuple[int, int, int]]]]]:
+    """Yield the opened trajectory, and where its turns lie (`_turns`); None and none where there is none."""
+    try:
+        opened = open_regular(attempt.trajectory_file)
+    except OSError:
+        yield None, {}
+        return
+    with opened as file:
+        yield file, _turns(file)
 
 
 def _turns(file: Any) -> dict[int, list[tuple[int, int, int]]]:
@@ -251,13 +256,8 @@ def texts_after(attempt: AttemptFolder, turn: int) -> dict[str, str | None] | No
 
     Seeds that it left alone are not among them. None where the trajectory does not have that turn.
     """
-    try:
-        file = open_regular(attempt.trajectory_file)
-    except OSError:
-        return None
-    with file:
-        known = _turns(file)
-        if turn not in known:
+    with _with_turns(attempt) as (file, known):
+        if file is None or turn not in known:
             return None
         texts = Texts(_changes_until(file, known[turn][-1][0] + 1))
     return {path: texts.known[path] for path in sorted(texts.there)}
