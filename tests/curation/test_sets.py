@@ -1,6 +1,7 @@
 """Sets of libraries: what a list may name, what is kept, and a whole way from a folder to a verdict."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from groundup.curation.set_entries import SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
+from groundup.suites.nl2repobench.maker.unpublished import MakingRules
+from groundup.suites.nl2repobench.maker.written import SECTIONS
 from groundup.suites.sets import ENTRIES, checked_set
 from tests.grading.library.laboratory import write_tree
 from tests.needs import real_sandboxes
@@ -142,6 +145,31 @@ def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
     assert told.entries == made.entries
     assert told.label != made.label
     assert checked_set(tmp_path / "my-set", "library").label == told.label
+
+
+@pytest.mark.end_to_end
+@pytest.mark.registry
+@pytest.mark.needs("git")
+@pytest.mark.usefixtures("sandboxes")
+def test_a_model_writes_what_the_checks_hold(tmp_path: Path) -> None:
+    """Its examples run with the original in a sandbox; without the example that fails it is as it wrote it."""
+    settings = load({"data_dir": str(tmp_path / "data")})
+    write_tree(tmp_path / "tally", LIBRARY)
+    whole = "".join(f"## {one}\n\nIt counts.\n\n" for one in SECTIONS)
+    whole += "`tally`: `Tally`, `_plural`, `plural_of`, `LIMIT`\n\n"
+    whole += "```python\nimport tally\nassert tally.LIMIT == {}\n```\n"
+    script = tmp_path / "script.json"
+    mended = {"when": "example 1 does not run .*AssertionError", "content": whole.format(100)}
+    script.write_text(json.dumps({"turn": [{"content": whole.format(99)}], "rule": [mended]}))
+    rules = MakingRules(model=f"scripted/{script}", rounds=2)
+
+    wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set", rules=rules)
+    made = asyncio.run(make_set(wanted, settings, lambda *_: None))
+
+    assert [(one.standing, one.why) for one in made.entries] == [("accepted", "")]
+    (task,) = checked_set(tmp_path / "my-set", "library").tasks
+    assert task.specification == "written"
+    assert "assert tally.LIMIT == 100" in (tmp_path / "my-set" / f"specifications/{task.id}.md").read_text()
 
 
 def _grades(folder: Path, settings: Settings) -> list[float]:

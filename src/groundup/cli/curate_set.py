@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from groundup.curation.filters import FilterRules
     from groundup.curation.sets import SetYield
     from groundup.curation.yields import SetReport
+    from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 
 EXAMPLES: dict[str, Examples] = {
     "curate set": (
@@ -31,6 +32,7 @@ EXAMPLES: dict[str, Examples] = {
             "Rejected ones too, with half of their tests",
             "groundup curate set natsort -o my-set --again --left-out 0.5",
         ),
+        ("Specifications by a model", "groundup curate set inflection -o my-set -m openai/gpt-5-mini --rounds 4"),
         ("After you mended a specification: its digest", "groundup curate set -o my-set"),
         ("What became of them, for programs", "groundup curate set --list libraries.txt -o my-set --json"),
     ),
@@ -65,9 +67,23 @@ class SetRules:
     times: Annotated[
         int, typer.Option("--times", "-k", min=1, help="That an instance's original and masked form are executed.")
     ] = 3
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="PROVIDER/MODEL that writes libraries' specifications (default: extracted ones)."
+        ),
+    ] = None
+    base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None
+    rounds: Annotated[int, typer.Option(min=1, help="In which it may mend what the checks found.")] = 3
     minutes: Annotated[float, typer.Option(min=0.1, help="After which an entry is given up.")] = 30
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
     again: Annotated[bool, typer.Option("--again", help="Also entries that were rejected before.")] = False
+
+    def for_libraries(self) -> "MakingRules":
+        """Return the rules of libraries."""
+        from groundup.suites.nl2repobench.maker.unpublished import MakingRules
+
+        return MakingRules(self.left_out, self.python, self.model, self.base_url, self.rounds)
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,6 @@ def make(
     from groundup.curation.yields import yield_of
     from groundup.domain.errors import UsageError
     from groundup.settings import load
-    from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 
     if names.kind not in (None, "library", "dibench"):
         raise UsageError(f"{names.kind!r} is no kind of set yet; choose `library` or `dibench`")
@@ -171,7 +186,7 @@ def make(
         name=names.name,
         version=names.version,
         filters=_rules(filters),
-        rules=MakingRules(left_out=rules.left_out, python=rules.python),
+        rules=rules.for_libraries(),
         times=rules.times,
         jobs=rules.jobs,
         minutes=rules.minutes,
@@ -371,14 +386,13 @@ def refresh(
     from groundup.curation.refreshing import refresh_set
     from groundup.curation.sets import SetRequest
     from groundup.settings import load
-    from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 
     request = SetRequest(
         entries=list(repositories or ()),
         folder=output,
         version=version,
         filters=_rules(filters),
-        rules=MakingRules(left_out=rules.left_out, python=rules.python),
+        rules=rules.for_libraries(),
         times=rules.times,
         jobs=rules.jobs,
         minutes=rules.minutes,

@@ -25,13 +25,13 @@ from groundup.settings import Settings
 from groundup.store.ownership import copy_made, digest_of_entry, write_made
 from groundup.suites.nl2repobench.library_set import BUNDLE, RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.maker.candidates import open_index, parse_source
-from groundup.suites.nl2repobench.maker.extracted import extracted
 from groundup.suites.nl2repobench.maker.unpublished import (
     MakingRules,
     UnpublishedLibrary,
     make_recipe,
     newest_release,
 )
+from groundup.suites.nl2repobench.maker.written import MARK, specification_of
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource
 from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text
@@ -74,7 +74,8 @@ class LibrarySets:
                 walk.at("specified")
                 recipe = _identified(recipe, origin)
                 original = await original_tree(recipe, context)
-                text = await asyncio.to_thread(extracted, recipe, original, place.manifest.canary)
+                canary = place.manifest.canary
+                text = await specification_of(recipe, original, canary, self._rules, context, walk.say)
                 prints = await asyncio.to_thread(fingerprint_of, recipe, original)
                 licence = await asyncio.to_thread(licence_of, original)
             if licence != UNKNOWN:
@@ -109,9 +110,11 @@ class LibrarySets:
         if isinstance(recipe.source, KeptSource):
             places.append(f"{RECIPES}/{recipe.source.bundle}")
         digests = {path: digest_of_entry(folder / path) for path in places}
+        text = (folder / SPECIFICATIONS / f"{one.task}.md").read_text(encoding="utf-8", errors="replace")
         return SetTask(
             id=one.task,
             entry=one.entry,
+            specification="written" if f"\nThis specification was {MARK} by " in text else "extracted",
             source=recipe.source.label,
             licence=one.facts.licence if one.facts.licence != UNKNOWN else recipe.source.licence,
             tests=len(recipe.expected),

@@ -30,21 +30,27 @@ _CUT = "(left out: it stands in a hidden test)"
 
 def extracted(recipe: Recipe, root: Path, canary: str) -> str:
     """Return the specification of *recipe*, whose original is at *root*."""
-    modules = dict(_modules(root, recipe.tests))
+    modules = dict(modules_of(root, recipe.tests))
     used = used_names(root, recipe.tests, modules)
-    parts = [_head(recipe, canary), _readme(root), _environment(recipe), "## Interface\n", _INTERFACE]
+    parts = [title(recipe, canary, MARK), _readme(root), environment_section(recipe), "## Interface\n", _INTERFACE]
     parts += [_module(name, tree, used.get(name, set())) for name, tree in modules.items()]
     text = without_tests("\n".join(part for part in parts if part), root, recipe.tests)
     return text + _unstated(text, used)
 
 
-def _head(recipe: Recipe, canary: str) -> str:
+def title(recipe: Recipe, canary: str, mark: str, model: str = "") -> str:
+    """Return how a specification begins: what it is of, the canary, and who wrote it."""
+    if mark == MARK:
+        whence = (
+            f"This specification was {mark} from the README, the signatures and the docstrings of "
+            f"{recipe.source.label}: nobody wrote it for this task."
+        )
+    else:
+        whence = f"This specification was {mark} by {model} from the sources and docs of {recipe.source.label}."
     return (
         f"# {recipe.source.name}\n\n"
         f"{canary_line(canary)}\n\n"
-        f"This specification was {MARK} from the README, the signatures and the docstrings of "
-        f"{recipe.source.label}: nobody wrote it for this task. Write the library; hidden tests of its authors "
-        "judge it.\n"
+        f"{whence} Write the library; hidden tests of its authors judge it.\n"
     )
 
 
@@ -58,7 +64,8 @@ def _readme(root: Path) -> str:
     return ""
 
 
-def _environment(recipe: Recipe) -> str:
+def environment_section(recipe: Recipe) -> str:
+    """Return what is installed where the tests run, and where they import the library from."""
     tests, own = recipe.tests, recipe.environment
     listed = "\n".join(own.lock)
     packages = ", ".join(f"`{name}`" for name in tests.packages)
@@ -86,7 +93,7 @@ _INTERFACE = "Public names of each module, and further ones that the tests impor
 # --- the interface
 
 
-def _modules(root: Path, tests: HiddenTests) -> Iterator[tuple[str, ast.Module]]:
+def modules_of(root: Path, tests: HiddenTests) -> Iterator[tuple[str, ast.Module]]:
     """Yield the modules of the library by name."""
     for path in source_files(root, tests):
         name = _module_name(path.relative_to(root), tests)
@@ -307,16 +314,20 @@ def _dotted(node: ast.expr, aliases: Mapping[str, str]) -> str:
 
 def _unstated(text: str, used: Mapping[str, set[str]]) -> str:
     """Return a section with the names that tests use and that stand nowhere yet, such as ones made at run time."""
-    missing = {
-        module: sorted(name for name in names if not _stands(name, text)) for module, names in sorted(used.items())
-    }
-    lines = [
-        f"- `{module}`: {', '.join(f'`{name}`' for name in names)}" for module, names in missing.items() if names
-    ]
-    silent = [f"- `{module}`" for module in sorted(used) if not _stands(module, text) and not missing[module]]
+    missing = unstated_names(text, used)
+    lines = [f"- `{module}`: {', '.join(f'`{name}`' for name in names)}" for module, names in missing.items()]
+    silent = [f"- `{module}`" for module in sorted(used) if not _stands(module, text) and module not in missing]
     if not (lines or silent):
         return ""
     return "\n## Further names that the tests import\n\n" + "\n".join([*lines, *silent]) + "\n"
+
+
+def unstated_names(text: str, used: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    """Return module -> names of *used* that stand nowhere in *text*; modules of which all stand are left out."""
+    missing = {
+        module: sorted(name for name in names if not _stands(name, text)) for module, names in sorted(used.items())
+    }
+    return {module: names for module, names in missing.items() if names}
 
 
 def _stands(name: str, text: str) -> bool:
@@ -328,25 +339,40 @@ def _stands(name: str, text: str) -> bool:
 
 def without_tests(text: str, root: Path, tests: HiddenTests) -> str:
     """Return *text* without runs of lines that stand in the body of a hidden test."""
-    known = frozenset(line for body in _bodies(root, tests) for line in body)
     lines = text.splitlines()
-    alike = [_plain(line) in known for line in lines]
     kept: list[str] = []
+    number = 0
+    for start, end in [*_runs(lines, bodies_of_tests(root, tests)), (len(lines), len(lines))]:
+        kept += lines[number:start]
+        kept += [_CUT] * (end > start)
+        number = end
+    return "\n".join(kept) + "\n"
+
+
+def copied_runs(text: str, bodies: Iterable[list[str]]) -> list[list[str]]:
+    """Return runs of lines of *text* that stand in *bodies*."""
+    lines = text.splitlines()
+    return [lines[start:end] for start, end in _runs(lines, bodies)]
+
+
+def _runs(lines: list[str], bodies: Iterable[list[str]]) -> Iterator[tuple[int, int]]:
+    """Yield where a run of *lines* begins and ends that stands in *bodies*, empty lines between included."""
+    known = frozenset(line for body in bodies for line in body)
+    alike = [_plain(line) in known for line in lines]
     number = 0
     while number < len(lines):
         end = number
         while end < len(lines) and (alike[end] or (end > number and not lines[end].strip())):
             end += 1
         if sum(alike[number:end]) >= _RUN:
-            kept.append(_CUT)
+            yield number, end
             number = end
         else:
-            kept.append(lines[number])
             number += 1
-    return "\n".join(kept) + "\n"
 
 
-def _bodies(root: Path, tests: HiddenTests) -> Iterator[list[str]]:
+def bodies_of_tests(root: Path, tests: HiddenTests) -> Iterator[list[str]]:
+    """Yield the telling lines of each hidden test's body."""
     for path in _test_code(root, tests):
         code = path.read_text(encoding="utf-8", errors="replace")
         try:
@@ -357,7 +383,12 @@ def _bodies(root: Path, tests: HiddenTests) -> Iterator[list[str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
                 inside = lines[node.body[0].lineno - 1 : node.end_lineno]
-                yield [plain for line in inside if len(plain := _plain(line)) >= _LEAST_LINE]
+                yield body_lines("\n".join(inside))
+
+
+def body_lines(code: str) -> list[str]:
+    """Return the lines of *code* that are long enough to be known again, without space."""
+    return [plain for line in code.splitlines() if len(plain := _plain(line)) >= _LEAST_LINE]
 
 
 def _plain(line: str) -> str:

@@ -1,0 +1,95 @@
+"""Specifications that a model writes: what is checked of them, and what goes back to it."""
+
+import json
+from pathlib import Path
+
+from groundup.models.opening import open_model
+from groundup.suites.nl2repobench.maker.written import SECTIONS, examples_of, gaps_of, write_specification
+from tests.grading.library.laboratory import write_tree
+from tests.suites.nl2repobench.maker.test_extracted import BODY, FILES
+from tests.suites.nl2repobench.trials import RECIPE
+
+TESTS = RECIPE.tests.but(packages=("calc",), import_roots=(".",), arguments=("tests",), protected=("tests",))
+OURS = RECIPE.but(tests=TESTS)
+LIBRARY = {
+    **FILES,
+    "calc/sums.py": (
+        "def total(numbers):\n    '''Add up.'''\n    result = start_of(numbers)\n    for one in numbers:\n"
+        "        result = result + weighed(one)\n    return rounded_to(result, 2)\n"
+    ),
+}
+WHOLE = """## Purpose
+
+Holds fruit.
+
+## Installation
+
+From a folder.
+
+## API
+
+`calc`: `Basket`, `_sorted`, `made_late`. `calc.extra`: `_reached`, `_hidden_by_patch`.
+
+## Behaviour
+
+What is taken is gone.
+
+## Examples
+
+```python
+assert 1 + 1 == 2
+```
+"""
+
+
+async def _fine(example: str) -> str:
+    return "" if "assert 1 + 1 == 2" in example else "NameError: name 'x' is not defined"
+
+
+async def _gaps(tmp_path: Path, text: str) -> list[str]:
+    write_tree(tmp_path, LIBRARY)
+    return await gaps_of(text, OURS, tmp_path, _fine)
+
+
+async def test_a_whole_one_has_no_gap(tmp_path: Path) -> None:
+    """All sections, every name, no body, and examples that run."""
+    assert await _gaps(tmp_path, WHOLE) == []
+
+
+async def test_each_fault_is_a_gap(tmp_path: Path) -> None:
+    """A section, a name, a test's body, a function's body, an example: each has its sentence."""
+    body = "\n".join(LIBRARY["calc/sums.py"].splitlines()[2:])
+    for fault, sentence in (
+        (WHOLE.replace("## Behaviour", "## Rules"), "no section `## Behaviour`"),
+        (WHOLE.replace("`_hidden_by_patch`", "another"), "`calc.extra`: `_hidden_by_patch` must be stated"),
+        (f"{WHOLE}\n{BODY}", "stand in a hidden test"),
+        (f"{WHOLE}\n{body}", "stand in a body of the library"),
+        (WHOLE.replace("1 + 1 == 2", "x"), "example 1 does not run with the original: NameError"),
+    ):
+        (gap,) = await _gaps(tmp_path, fault)
+        assert sentence in gap
+
+
+def test_examples_are_of_their_section() -> None:
+    """Signatures in other sections are no programs."""
+    assert examples_of("## API\n```python\nf(x)\n```\n" + WHOLE) == ["assert 1 + 1 == 2\n"]
+    assert examples_of("nothing") == []
+
+
+async def test_gaps_go_back_for_some_rounds(tmp_path: Path) -> None:
+    """The model mends what it is told; it sees no test; what has gaps at the end is told with them."""
+    write_tree(tmp_path / "calc", LIBRARY)
+    script = tmp_path / "script.json"
+    first = {"content": WHOLE.replace("`Basket`", "a class")}
+    mended = {"when": "Basket` must be stated", "content": WHOLE}
+    script.write_text(json.dumps({"turn": [first], "then": "repeat", "rule": [mended]}))
+    async with open_model(f"scripted/{script}") as model:
+        one = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 1, _fine)
+        two = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 3, _fine)
+
+    assert one.rounds == 1
+    assert [gap.partition(":")[0] for gap in one.gaps] == ["`calc`", "`calc.core`"]
+    assert (two.rounds, two.gaps) == (2, ())
+    assert "This specification was written by scripted/" in two.text
+    assert "canary c0ffee" in two.text
+    assert all(f"## {section}" in two.text for section in SECTIONS)
