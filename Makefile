@@ -62,6 +62,7 @@ check: setup
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.structure --write
 
 # The documentation as a site in site/. What builds it is locked apart, and nothing is fetched while it is built.
 DOCS_STAMP := $(VENV)/.docs-ready

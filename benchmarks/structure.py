@@ -1,6 +1,7 @@
 """Counts what docs/developers/architecture.md shows: modules, lines, imports, circles, names of classes.
 
 python -m benchmarks.structure             the figures
+python -m benchmarks.structure --write     writes them into that page, as `make check` does
 python -m benchmarks.structure packages    lines of each package, by kind
 """
 
@@ -11,7 +12,13 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-SOURCES = Path(__file__).parents[1] / "src" / "groundup"
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "groundup"
+PAGE = ROOT / "docs" / "developers" / "architecture.md"
+BEGIN, END = "<!-- figures: python -m benchmarks.structure --write -->\n\n", "\n<!-- end of figures -->\n"
+STALE = 0.02
+"""Share by which a figure of the page may differ before the page is written anew."""
+_GROWING = ("modules", "lines of source", "of these code", "words of these pages")
 
 
 def modules(sources: Path) -> dict[str, Path]:
@@ -109,6 +116,47 @@ def circle(imports: dict[str, set[str]]) -> str:
     return "none"
 
 
+def of_documentation(docs: Path = PAGE.parents[1]) -> dict[str, str]:
+    """Return how many pages users have, and how many words these are; developers' pages are apart."""
+    pages = sorted(docs.glob("*.md"))
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+    return {"pages for users": str(len(pages)), "words of these pages": f"{words:,}"}
+
+
+def table(counted: dict[str, str]) -> str:
+    """Return figures as the page has them."""
+    return "| | |\n|---|---|\n" + "".join(f"| {name} | {figure} |\n" for name, figure in counted.items())
+
+
+def shown(page: str) -> dict[str, str]:
+    """Return the figures that *page* shows."""
+    rows = page.partition(BEGIN)[2].partition(END)[0].splitlines()[2:]
+    return {row.split(" | ")[0].strip("| "): row.split(" | ")[1].strip("| ") for row in rows if " | " in row}
+
+
+def stale(page: str, counted: dict[str, str]) -> list[str]:
+    """Return the figures of size that *page* lacks, or has with an error of more than `STALE`."""
+    known = shown(page)
+    return [
+        name
+        for name in _GROWING
+        if abs(_number(known.get(name, "0")) - _number(counted[name])) > STALE * _number(counted[name])
+    ]
+
+
+def _number(figure: str) -> int:
+    return int(figure.replace(",", ""))
+
+
+def write(page: Path = PAGE) -> None:
+    """Replace the page's figures where one of them is stale."""
+    text = page.read_text(encoding="utf-8")
+    counted = figures() | of_documentation()
+    if stale(text, counted):
+        head, _, rest = text.partition(BEGIN)
+        page.write_text(head + BEGIN + table(counted) + END + rest.partition(END)[2], encoding="utf-8")
+
+
 def _print_packages() -> None:
     kinds = ("code", "empty", "docstrings", "imports", "comments")
     print("| package | lines |", " | ".join(kinds), "|")
@@ -119,6 +167,8 @@ def _print_packages() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["packages"]:
         _print_packages()
+    elif sys.argv[1:] == ["--write"]:
+        write()
     else:
-        for name, figure in figures().items():
+        for name, figure in (figures() | of_documentation()).items():
             print(f"| {name} | {figure} |")
