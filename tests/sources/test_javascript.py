@@ -19,6 +19,12 @@ def test_every_form_of_import_is_found() -> None:
     assert [item.text for item in javascript_imports(source, ".js")] == list("abcdefgi")
 
 
+def test_only_the_requiring_call_names_a_package() -> None:
+    """What is called on a required module has arguments of its own."""
+    source = b"require('path').join('lib', 'x')\nrequire('./a').load('index')\nload(require('p'), 'q')\n"
+    assert [item.text for item in javascript_imports(source, ".js")] == ["path", "./a", "p"]
+
+
 @pytest.mark.parametrize(
     ("suffix", "source"),
     [

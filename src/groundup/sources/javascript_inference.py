@@ -27,7 +27,7 @@ _JAVASCRIPT = """
 (export_statement source: (string) @static)
 (call_expression function: (import) arguments: (arguments . (string) @dynamic))
 (call_expression
-  function: [(identifier) (member_expression)] @function arguments: (arguments . (string) @argument))
+  function: [(identifier) (member_expression)] arguments: (arguments . (string) @argument))
 """
 _TYPESCRIPT = (
     _JAVASCRIPT
@@ -70,17 +70,21 @@ def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
         return []
     query = _JAVASCRIPT if grammar == "javascript" else _TYPESCRIPT
     found: list[ImportedSpecifier] = []
-    function = ""
     for name, node in captures(grammar, query, parse(grammar, source).root_node):
-        if name == "function":
-            function = text_of(node) if node.end_byte - node.start_byte < 60 else ""
-            continue
+        function = _called_with(node) if name == "argument" else ""
         if name == "argument" and not _REQUIRES.fullmatch(function):
             continue
         text = text_of(node)[1:-1]
         if text and "\n" not in text:
             found.append(ImportedSpecifier(text, line_of(node), _manners(name, node, function)))
     return found
+
+
+def _called_with(argument: Node) -> str:
+    """Return the text of the function whose call has *argument*; "" for a long one."""
+    call = argument.parent.parent if argument.parent is not None else None
+    function = call.child_by_field_name("function") if call is not None else None
+    return text_of(function) if function is not None and function.end_byte - function.start_byte < 60 else ""
 
 
 _COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
