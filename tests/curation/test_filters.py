@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from groundup.curation.filters import FilteredError, FilterRules, RepositoryFacts, allows_copies, facts_of, refuse
+from groundup.curation.set_entries import EntryWalk, parse_wish
 from groundup.suites.dibench.sizes import Size
 from tests.grading.library.laboratory import write_tree
 
@@ -71,3 +72,26 @@ def test_what_is_not_known_is_not_held_against_it() -> None:
 def test_a_copy_needs_a_licence_that_allows_it(licence: str, free: bool) -> None:
     """What nobody licensed is not given away."""
     assert allows_copies(licence) == free
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cause"),
+    [
+        ("the source holds no tests that pytest could be given; name a source that does", "no tests"),
+        ("sdist:x==1 holds no tests; name the library's Git repository instead", "no tests"),
+        ("no package or module was found in the source; name another source", "no package found"),
+        ("3 of 3 tests pass, and a task needs 10", "too few tests"),
+        (
+            "74 of 100 tests pass; 26 would be left out, more than --left-out 0.2",
+            "too many tests left out",
+        ),
+        ("a stub without behaviour passes 9 of 10 tests of x: they measure next to nothing", "a stub passes"),
+        ("tests/test_a.py has an empty set of parameters: what its cases", "empty parameter sets"),
+        ("something new", "other"),
+    ],
+)
+def test_sentences_of_libraries_are_counted_by_cause(tmp_path: Path, sentence: str, cause: str) -> None:
+    """The yield counts rejections that differ in names and numbers as one cause."""
+    walk = EntryWalk(parse_wish("inflection"), tmp_path, lambda *_: None)
+    walk.at("proven")
+    assert walk.ended("rejected", sentence).cause == cause

@@ -41,11 +41,13 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "proven": (
         (r"no source distribution", "no source distribution"),
         (r"holds no tests", "no tests"),
+        (r"no package or module was found", "no package found"),
         (r"pytest itself needs", "pytest itself needs it"),
         (r"wants Python", "no fitting Python"),
         (r"set of parameters|empty parameter", "empty parameter sets"),
         (r"stub", "a stub passes"),
-        (r"of \d+ tests? |tests? (?:are|is) not expected|not collected", "too many tests left out"),
+        (r"\d+ of \d+ tests pass, and a task needs", "too few tests"),
+        (r"\d+ of \d+ tests pass", "too many tests left out"),
     ),
 }
 """Step -> patterns of its sentences, and what such a rejection is counted as."""

@@ -185,7 +185,7 @@ def _arguments(
     single = tuple(sorted(path.name for path in root.glob("test*.py")))
     if single:
         return single, [f"the published test files are absent; the original has {', '.join(single)}"]
-    raise TaskError("the source holds none of the published tests; name a source that does")
+    raise TaskError("the source holds no tests that pytest could be given; name a source that does")
 
 
 def _paths(command: str) -> list[str]:
