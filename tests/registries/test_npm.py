@@ -130,18 +130,26 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, regis
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
 
 
-async def test_no_cut_off_holds_for_a_registry_that_dates_by_fetching(npm: FakeNpm, registry: NpmClient) -> None:
-    """A mirror that dates versions of 2011 by when it first fetched them would hide what was there at the time."""
+async def test_dates_of_first_fetching_hide_only_what_they_can(npm: FakeNpm, registry: NpmClient) -> None:
+    """A mirror that dates old versions by when it first fetched them knows nothing of days before all its dates.
+
+    Of later days it knows that lower versions than those it had were there, too.
+    """
     npm.add("inherits", "1.0.0", published="2024-11-23T00:00:00.000Z")
     npm.add("ms", "1.0.0", published="2025-10-03T00:00:00.000Z")
     npm.add("ms", "2.0.0", published="2024-02-23T00:00:00.000Z")
+    npm.add("ms", "3.0.0", published="2025-12-01T00:00:00.000Z")
     gateway = NpmGateway(registry, cutoff=cutoff_instant("2023-01-01"))
     async with guest(gateway) as client:
         found = (await client.get("/ms", headers=BRIEF)).json()
-        assert (list(found["versions"]), found["dist-tags"]) == (["1.0.0", "2.0.0"], {"latest": "2.0.0"})
+        assert (list(found["versions"]), found["dist-tags"]) == (
+            ["1.0.0", "2.0.0", "3.0.0"], {"latest": "3.0.0"},
+        )  # fmt: skip
         assert (await client.get("/ms/-/ms-1.0.0.tgz")).status_code == 200
     assert gateway.is_undated
     assert not gateway.hidden
+    async with guest(NpmGateway(registry, cutoff=cutoff_instant("2024-06-01"))) as client:
+        assert list((await client.get("/ms", headers=BRIEF)).json()["versions"]) == ["1.0.0", "2.0.0"]
 
 
 async def test_dates_of_an_honest_registry_hold(npm: FakeNpm, registry: NpmClient) -> None:

@@ -144,7 +144,7 @@ class RegistryClient(Closing, Generic[S]):
     absent: ClassVar[Container[int]] = (404, 410, 451)
     """Statuses with which a registry says that it has no such thing; other refusals are failures."""
     is_undated: bool = False
-    """Whether a registry was found not to know when its packages were published; no cut-off holds for it then."""
+    """Whether a registry was found not to know when its packages were published; a cut-off hides less then."""
 
     def __init__(self, settings: S, cache: FetchCache) -> None:
         self.settings = settings

@@ -211,11 +211,11 @@ class StepTools:
         return tuple(one for lent in self.lent for group in lent.troubles.values() for one in group)
 
     def undated(self) -> Iterator[str]:
-        """Yield which registries offered packages of any date, whatever the cut-off."""
+        """Yield which registries cannot say what there was at the cut-off."""
         for lent in self.lent:
             for kind, gateway in lent.gateways.items():
                 if gateway.is_undated:
-                    yield f"{kind} packages of any date: the registry does not know when they were published"
+                    yield f"{kind} packages perhaps newer than the cut-off: the registry does not know when they were published"
 
     def hidden(self) -> dict[str, str]:
         """Return the packages of which the cut-off hides releases, with the day of the first of these."""

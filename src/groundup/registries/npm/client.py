@@ -27,8 +27,8 @@ from groundup.registries.npm.pages import (
     NpmRelease,
     Packument,
     PackumentError,
+    dated_by_versions,
     is_name,
-    of_unknown_age,
     parse_packument,
     parse_release,
     version_of,
@@ -202,7 +202,7 @@ class NpmClient(RegistryClient[NpmSettings]):
         key = (name, detail, cutoff)
         found = await self._packuments.get(key, partial(self._packument, name, detail, cutoff))
         if cutoff is not None and await self._dates_by_fetching(name):
-            found = found._replace(page=await asyncio.to_thread(of_unknown_age, found.page))
+            found = found._replace(page=await asyncio.to_thread(dated_by_versions, found.page, cutoff))
         return found
 
     async def _dates_by_fetching(self, name: str) -> bool:
