@@ -21,3 +21,9 @@ def test_forks_and_other_names_are_withheld() -> None:
     assert {"docopt", "docopt-ng"} <= set(withheld_names("docopt-ng", shipped_recipes()["docopt-ng"]))
     assert "thefuzz" in withheld_names("fuzzywuzzy", None)
     assert "phe" in withheld_names("paillier", None)
+
+
+def test_an_id_of_a_set_withholds_a_name_that_registries_know() -> None:
+    """An id names owner and version, too, and no registry has a project of that name."""
+    assert withheld_names("importlib-resources@7.1.0", None) == ("importlib-resources",)
+    assert withheld_names("Suor__funcy@5f23815f224e", None) == ("funcy",)

@@ -28,7 +28,7 @@ def withheld_names(problem: InstanceProblem) -> tuple[str, ...]:
     names: set[str] = set()
     if problem.instance.language == "python":
         full_name = problem.instance.metadata.full_name or problem.instance.instance_id.replace("_", "/", 1)
-        names.add(full_name.rpartition("/")[2])
+        names.add(full_name.rpartition("/")[2].partition("@")[0])  # ids of sets have the commit, too
     for path in problem.instance.build_files:
         text = (problem.read(path) or b"").decode(errors="replace")
         names.update(name for name in names_in(path, text) if name)

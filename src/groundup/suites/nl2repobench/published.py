@@ -182,7 +182,8 @@ async def write_original(recipe: Recipe, destination: Path, context: GradingCont
 
 def withheld_names(task: str, recipe: Recipe | None) -> tuple[str, ...]:
     """Return the distributions that hand out the original of *task*, sorted: its own, forks and known copies."""
-    names = {task, *_further_names().get(task, ())}
+    plain = task.partition("@")[0].rpartition("__")[2]  # of a set, whose ids name owner and version, too
+    names = {plain, *_further_names().get(task, ())}
     if recipe is not None:
         names.update(own_names(recipe), recipe.tests.packages)
     return tuple(sorted(name.partition(".")[0] for name in names))
