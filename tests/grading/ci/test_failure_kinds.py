@@ -38,6 +38,7 @@ BUILD = [
     ("error[E0432]: unresolved import `serde`", "MISSING_IN_BUILD"),
     ("error: cannot update the lock file Cargo.lock because --locked was passed", "STALE_LOCK"),
     ("error: linker `cc` not found", "SYSTEM_PACKAGE"),
+    ("  The system library `lept` required by crate `leptonica-sys` was not found.", "SYSTEM_PACKAGE"),
     ("error NU1101: Unable to find package Nope.", "NOT_FOUND"),
     ("error NU1102: Unable to find package Dapper with version (>= 99.0.0)", "INVALID_VERSION"),
     ("App.cs(3,7): error CS0246: The type or namespace name 'Dapper' could not be found", "MISSING_IN_BUILD"),

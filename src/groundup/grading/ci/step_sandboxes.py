@@ -215,7 +215,7 @@ class StepTools:
         for lent in self.lent:
             for kind, gateway in lent.gateways.items():
                 if gateway.is_undated:
-                    yield f"{kind} packages perhaps newer than the cut-off: the registry does not know when they were published"
+                    yield f"{kind} packages perhaps newer than the cut-off: the registry does not know their days"
 
     def hidden(self) -> dict[str, str]:
         """Return the packages of which the cut-off hides releases, with the day of the first of these."""
