@@ -197,7 +197,7 @@ def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None
         )
         for one in found
     )
-    columns = ("run", "suite", "subject", "score", "began", "owed")
+    columns = ("run", "suite", "subject", "score", "began", "pending")
     return RecordList(found, _view(str(folder.absolute()), columns, rows))
 
 

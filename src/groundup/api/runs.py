@@ -86,7 +86,7 @@ class Run:
         return self._result.exit_code
 
     def __repr__(self) -> str:
-        return f"<Run {', '.join(self.report.headlines())}; {self.owed} attempts owed>"
+        return f"<Run {', '.join(self.report.headlines())}; {self.owed} attempts pending>"
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()

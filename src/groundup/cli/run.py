@@ -69,7 +69,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "resume": (
         ("Finish a run that was interrupted", "groundup resume runs/nl2repobench-oracle-20260101-120000"),
-        ("Which attempts are owed?", "groundup resume my-run --dry-run"),
+        ("Which attempts are pending?", "groundup resume my-run --dry-run"),
     ),
     "regrade": (
         ("With today's grader", "groundup regrade my-run"),
@@ -228,7 +228,7 @@ def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) ->
         owed = [str(key) for key in keys]
         if talk.report_format is Format.JSON:
             print_document({"dry_run": True, "owed": owed})
-        say(f"groundup: {len(owed)} of {planned} attempts are owed{': ' if owed else ''}{', '.join(owed[:20])}")
+        say(f"groundup: {len(owed)} of {planned} attempts are pending{': ' if owed else ''}{', '.join(owed[:20])}")
         return 0
     return worked(request, talk)
 

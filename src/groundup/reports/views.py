@@ -304,7 +304,7 @@ def _label(row: AttemptRow, several: bool) -> str:
 
 
 def _standing(row: AttemptRow) -> str:
-    words = row.standing.replace("_", " ")
+    words = "pending" if row.standing == "owed" else row.standing.replace("_", " ")
     if row.standing == "graded" and row.counted == 1.0:
         words = "solved" if row.solved else "all points, unsolved"
     return f"{words} (cached)" if row.cached else words

@@ -19,7 +19,7 @@ COLUMNS = (
     "collected",
     "expected",
     "oracle",
-    "floor",
+    "stub baseline",
     "official",
     "s",
     "MB",

@@ -198,7 +198,7 @@ def changes(before: Recipe, after: Recipe) -> Iterator[str]:
     yield from _sets("expected test", set(map(str, before.expected)), set(map(str, after.expected)))
     was, now = ({one.id: one.why.value for one in recipe.excluded} for recipe in (before, after))
     yield from _sets("excluded test", set(was), set(now))
-    yield from _sets("test of the floor", set(map(str, before.floor)), set(map(str, after.floor)))
+    yield from _sets("test of the stub baseline", set(map(str, before.floor)), set(map(str, after.floor)))
     yield from _twin_changes(before, after)
     for name in sorted(was.keys() & now.keys()):
         if was[name] != now[name]:
