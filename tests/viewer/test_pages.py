@@ -19,10 +19,10 @@ from groundup.api.reports import compare, report
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.views import between, percent, share
+from groundup.runs import evidence
 from groundup.settings import load
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import FleetFile, NodeStanding
-from groundup.viewer import evidence
 from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
 from tests.reports.made import Word, run_of

@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from groundup.domain.errors import SubmissionError
-from groundup.sources.names import words
 from groundup.trees.walking import FOLDER
 
 FORM = """Give each file as a fenced block whose first line names it, with its whole content:
@@ -36,13 +35,12 @@ _HEADING = re.compile(
     r"(?P<quote>[`\"']?)(?P<path>[^\s`\"'*:<>|]+)(?P=quote)\s*:?\s*(?:\*\*|__)?\s*:?\s*$",
     re.IGNORECASE,
 )
-_LANGUAGES = words(
-    """
-    bash c cfg console cpp csharp cs css diff dockerfile go html ini java javascript js json jsx kotlin makefile
-    markdown md none plaintext powershell properties py python ruby rust rs sh shell sql svelte text toml ts tsx
-    txt typescript vue xml yaml yml zsh
-    """
-)
+_LANGUAGE_NAMES = """
+bash c cfg console cpp csharp cs css diff dockerfile go html ini java javascript js json jsx kotlin makefile
+markdown md none plaintext powershell properties py python ruby rust rs sh shell sql svelte text toml ts tsx
+txt typescript vue xml yaml yml zsh
+"""
+_LANGUAGES = frozenset(_LANGUAGE_NAMES.split())
 
 
 class FencedBlock(NamedTuple):

@@ -31,7 +31,6 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.maven_layers import memory_options
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules
@@ -130,7 +129,7 @@ async def _java(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
         versions={"Java": found.java, "Maven": found.maven},
         mounts=found.mounts,
         path=found.path,
-        environment={**found.environment, **memory_options(task.limits.memory_mb)},
+        environment=found.environment_within(task.limits.memory_mb),
     )
 
 

@@ -131,7 +131,7 @@ def _planned_key(folder: "RunFolder", task: str) -> "AttemptKey":
 def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:
     """Print the logs of an attempt, the try that counts last."""
     from groundup.domain.errors import UsageError
-    from groundup.viewer import evidence
+    from groundup.runs import evidence
 
     tries = evidence.by_try(evidence.logs(attempt))
     if not tries:

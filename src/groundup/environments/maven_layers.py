@@ -125,7 +125,7 @@ async def maven_sandbox(
     spec = SandboxSpec(
         workspace=project,
         mounts=(*toolchain.mounts, Mount(source=repository, target=REPOSITORY_TARGET, writable=True)),
-        environment={**toolchain.environment, **memory_options(limits.memory_mb)},
+        environment=toolchain.environment_within(limits.memory_mb),
         path=toolchain.path,
         limits=limits,
         user="root" if user_is_root else "ordinary",
@@ -137,11 +137,6 @@ async def maven_sandbox(
         for place, text in supplies.files.items():
             await opened.write_file(place, text.encode())
         yield MavenSandbox(opened, gateway, supplies.environment)
-
-
-def memory_options(memory_mb: int) -> dict[str, str]:
-    """Return what makes every Java inside size its heap as in a container of *memory_mb*."""
-    return {"JAVA_TOOL_OPTIONS": f"-XX:MaxRAM={memory_mb}m"}
 
 
 KIND = "maven"

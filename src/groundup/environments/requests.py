@@ -183,6 +183,10 @@ class JavaToolchain(Record):
     path: tuple[str, ...]
     environment: dict[str, str] = {}
 
+    def environment_within(self, memory_mb: int) -> dict[str, str]:
+        """Return the variables that also make every Java inside size its heap as in a container of *memory_mb*."""
+        return {**self.environment, "JAVA_TOOL_OPTIONS": f"-XX:MaxRAM={memory_mb}m"}
+
 
 class MavenRequest(Record):
     """A local repository with all that a project's build files make Maven fetch."""

@@ -35,13 +35,13 @@ from groundup.reports.views import (
     views_of,
     words,
 )
+from groundup.runs import evidence
 from groundup.runs.exporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
-from groundup.viewer import evidence
 from groundup.viewer.index import RunIndex, RunSummary
 from groundup.viewer.progress import under_way
 from groundup.viewer.searching import HITS, search_files

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
+from groundup.runs.evidence import plain, turn_in
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder
 from groundup.trees.walking import open_regular
-from groundup.viewer.evidence import plain, turn_in
 from groundup.viewer.index import Place, RunIndex
 
 SECONDS = 0.2

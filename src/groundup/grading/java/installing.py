@@ -24,7 +24,7 @@ from groundup.environments.failures import (
     out_of_time,
 )
 from groundup.environments.java_builder import JavaBuilder
-from groundup.environments.maven_layers import MavenSandbox, memory_options
+from groundup.environments.maven_layers import MavenSandbox
 from groundup.environments.requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
 from groundup.grading.context import GradingContext
 from groundup.grading.services.records import InstallOutcome, Lifecycle
@@ -188,5 +188,5 @@ def service_environment(installed: JavaInstalled, lifecycle: Lifecycle) -> JavaT
     """Return what the sandbox of the service needs: the toolchain, and the local repository if there is one."""
     toolchain = installed.toolchain
     repository = () if installed.repository is None else (installed.repository.mount,)
-    variables = {**toolchain.environment, **memory_options(lifecycle.service.memory_mb)}
+    variables = toolchain.environment_within(lifecycle.service.memory_mb)
     return toolchain.but(mounts=(*toolchain.mounts, *repository), environment=variables)

@@ -21,7 +21,6 @@ from pydantic import Field, ValidationError
 from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.environments.failures import OutOfTimeError
-from groundup.environments.maven_layers import memory_options
 from groundup.environments.requests import REPOSITORY_TARGET, PythonEnvironment, ResolvedRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder
@@ -253,7 +252,7 @@ class JavaScripts:
                 Mount(source=place / "repo", target=_REPOSITORY, writable=True),
                 Mount(source=place / "packages", target=REPOSITORY_TARGET, writable=True),
             ),
-            environment={**toolchain.environment, **memory_options(limits.memory_mb), **environment},
+            environment={**toolchain.environment_within(limits.memory_mb), **environment},
             path=toolchain.path,
             limits=limits,
             system="host",

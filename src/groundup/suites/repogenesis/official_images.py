@@ -18,7 +18,6 @@ from packaging.utils import canonicalize_name
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.environments.maven_layers import memory_options
 from groundup.environments.requests import REPOSITORY_TARGET, MavenRequest, PythonEnvironment, ResolvedRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder, project_files
@@ -240,7 +239,7 @@ def _spec(
             Mount(source=context.scratch / "repo", target=REPOSITORY, writable=True),
             Mount(source=_packages(context), target=REPOSITORY_TARGET, writable=True),
         ),
-        environment={**toolchain.environment, **memory_options(limits.memory_mb), **variables},
+        environment={**toolchain.environment_within(limits.memory_mb), **variables},
         path=toolchain.path,
         limits=limits,
         user="root",
