@@ -67,6 +67,33 @@ def test_a_list_of_tasks_imports_no_grader_and_no_settings(tmp_path: Path) -> No
     assert count < 240  # 188 when this was written
 
 
+EVALUATION = """
+import sys
+from groundup.cli import report, run
+from groundup.api import reports, requests
+reported = set(sys.modules)
+from groundup.environments import local
+from groundup.sandbox import bubblewrap
+from groundup.suites.nl2repobench import graders
+print(len(reported), len(sys.modules), *sys.modules)
+"""
+REPORTING, GRADING = 450, 515
+"""Modules, of Python and of all libraries, too; 429 and 492 when this was written."""
+UNUSED = {"h11", "httpx", "packaging", "tree_sitter", "yaml", "groundup.registries.server"} | {
+    f"groundup.{name}" for name in ("registries.pypi.client", "registries.npm.client", "environments.java_builder")
+}
+"""What serves or fetches packages, reads Java or parses sources."""
+
+
+def test_an_evaluation_imports_no_clients_of_registries() -> None:
+    """Where layers are at hand nothing is fetched: reporting and grading import nothing that does it."""
+    done = subprocess.run([sys.executable, "-c", EVALUATION], capture_output=True, text=True, check=True)
+    reporting, grading, *names = done.stdout.split()
+    assert not UNUSED & set(names)
+    assert int(reporting) < REPORTING
+    assert int(grading) < GRADING
+
+
 def listed_in(out: str) -> list[str]:
     """Return the commands that a help describes."""
     described = [line.split()[0] for line in out.splitlines() if re.match(r"  [a-z]+ {2,}\S", line)]

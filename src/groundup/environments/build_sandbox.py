@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Limits
@@ -14,9 +15,6 @@ from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.registries.client import cutoff_instant
-from groundup.registries.gateway import RegistryGateway
-from groundup.registries.pypi.client import PyPIClient
-from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import (
     WORKSPACE,
@@ -27,6 +25,11 @@ from groundup.sandbox.protocol import (
     SandboxProvider,
     SandboxSpec,
 )
+
+if TYPE_CHECKING:
+    from groundup.registries.gateway import RegistryGateway
+    from groundup.registries.pypi.client import PyPIClient
+    from groundup.registries.pypi.gateway import PyPIGateway
 
 UV = "/opt/uv/uv"
 ENVIRONMENT_PYTHON = f"{ENVIRONMENT_TARGET}/bin/python"
@@ -56,7 +59,7 @@ class BuildSandbox:
     """An open sandbox with uv, an interpreter and a gateway, and the log of what it ran."""
 
     def __init__(
-        self, sandbox: Sandbox, gateway: RegistryGateway, index: str, ask: Ask, store: LayerStore
+        self, sandbox: Sandbox, gateway: "RegistryGateway", index: str, ask: Ask, store: LayerStore
     ) -> None:
         self.gateway = gateway
         self.variables: dict[str, str] = {}
@@ -78,18 +81,23 @@ class BuildSandbox:
         What builds it may be another version of what is pinned. Raises as `uv` does.
         """
         settings = {"UV_NO_CONFIG": "1", "UV_DEFAULT_INDEX": self._index}
-        assert isinstance(self.gateway, PyPIGateway)  # uv asks no other
-        self.gateway.pinned = pinned
+        gateway = self._pypi()
+        gateway.pinned = pinned
         result = await self.attempt(UV, *arguments, "--no-build", environment=settings)
-        self.gateway.pinned = {}
+        gateway.pinned = {}
         if not result.ok and result.exit_code != _NO_SOLUTION:
             raise self._failed(result)
         return result.ok
 
     def remember_pages(self, pinned: Mapping[str, frozenset[str]]) -> None:
         """Keep what pages said of the files *pinned* for `uv_with_wheels` in another sandbox."""
-        assert isinstance(self.gateway, PyPIGateway)
-        self.gateway.shorten(pinned)
+        self._pypi().shorten(pinned)
+
+    def _pypi(self) -> "PyPIGateway":
+        from groundup.registries.pypi.gateway import PyPIGateway
+
+        assert isinstance(self.gateway, PyPIGateway)  # uv asks no other
+        return self.gateway
 
     async def run(self, *argv: str, environment: dict[str, str] | None = None) -> CommandResult:
         """Run a command. Raises by who is to blame when it fails."""
@@ -157,7 +165,7 @@ async def build_sandbox(
     interpreter: Interpreter,
     *,
     provider: SandboxProvider,
-    registry: PyPIClient,
+    registry: "PyPIClient",
     store: LayerStore,
     started: dict[Path, dict[str, str]],
     limits: Limits = LIMITS,
@@ -166,6 +174,8 @@ async def build_sandbox(
 
     *started*: interpreters that started inside before, with the variables that they need for it.
     """
+    from groundup.registries.pypi.gateway import PyPIGateway
+
     tree = room / "tree"
     workspace = room / "workspace"
     for folder in (tree, workspace, workspace / _TEMPORARY):

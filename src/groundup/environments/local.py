@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.limits import Limits
 from groundup.environments.failures import Builds
-from groundup.environments.java_builder import JavaBuilder, installed_maven_settings
 from groundup.environments.layers import layer_store
 from groundup.environments.program_layers import Programs, ProgramTools, npm_program, python_program
 from groundup.environments.python_builder import PythonBuilder
@@ -18,12 +18,15 @@ from groundup.environments.sources import git_layer, source_key, source_layer
 from groundup.environments.toolchains import Toolchain, find_toolchain
 from groundup.languages import ToolchainName
 from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
-from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.fingerprints import Fingerprint
+
+if TYPE_CHECKING:
+    from groundup.environments.java_builder import JavaBuilder
+    from groundup.registries.pypi.gateway import PyPIGateway
 
 
 def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
@@ -49,22 +52,23 @@ class LocalBuilder(PythonBuilder):
             environment(),
             settings.cache_dir / "registry" if settings.registry_cache else None,
             {"pypi": index} if index else {},
-            {"maven": installed_maven_settings},
+            {"maven": _maven_settings},
         )
         store = layer_store(settings)
         super().__init__(settings, provider, store, lending, limits)
-        self._java = JavaBuilder(provider, store, lending)
         self._settings = settings
         self._program_tools = ProgramTools(provider, store, lending.lend)
         self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._sources = Builds()
         self._programs = Programs()
 
-    @property
+    @cached_property
     @override
-    def java(self) -> JavaBuilder:
-        """The builder for Java."""
-        return self._java
+    def java(self) -> "JavaBuilder":
+        """The builder for Java, imported for who asks."""
+        from groundup.environments.java_builder import JavaBuilder
+
+        return JavaBuilder(self._provider, self._store, self._lending)
 
     @override
     async def source(self, request: AnySource) -> Layer:
@@ -89,8 +93,10 @@ class LocalBuilder(PythonBuilder):
         refused: Iterable[str] = (),
         original: Fingerprint | None = None,
         exclude_newer: str | None = None,
-    ) -> AsyncIterator[PyPIGateway]:
+    ) -> "AsyncIterator[PyPIGateway]":
         """Yield a way to the package index for one sandbox, with these rules."""
+        from groundup.registries.pypi.gateway import PyPIGateway
+
         names = {"pypi": tuple(refused)}
         rules = LendingRules(kinds=("pypi",), refused=names, original=original, exclude_newer=exclude_newer)
         async with self._lending.lend(rules) as lent:
@@ -129,3 +135,9 @@ class LocalBuilder(PythonBuilder):
         for toolchain in self._toolchains.values():
             found.update(toolchain.versions)
         return {"uv": uv_version(), **found}
+
+
+async def _maven_settings(environment: Mapping[str, str]) -> RegistrySettings:
+    from groundup.environments.java_builder import installed_maven_settings
+
+    return await installed_maven_settings(environment)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import ValidationError
 
 from groundup.domain.digests import digest_of, short
@@ -23,7 +22,6 @@ from groundup.domain.records import Record
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.requests import Resolution, ResolvedRequest
 from groundup.registries.client import cutoff_instant
-from groundup.registries.pypi.client import pypi_settings
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.programs import run_program
@@ -55,6 +53,8 @@ async def lock_requirements(
     *complete*: *lines* are all there is, whatever they need. *without*: names that come from elsewhere, whatever
     needs them. Raises `UsageError`, `TaskError` or `NetworkError`.
     """
+    from groundup.registries.pypi.client import pypi_settings
+
     requirements = named_requirements(lines)
     if not requirements:
         return ()
@@ -83,6 +83,8 @@ async def lock_requirements(
 
 def named_requirements(lines: Iterable[str]) -> tuple[str, ...]:
     """Return the requirements in *lines*, comments dropped; `UsageError` for anything but names and versions."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
     kept = []
     for line in lines:
         text = re.sub(r"(^|\s)#.*$", "", line).strip()

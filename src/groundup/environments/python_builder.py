@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from packaging.requirements import Requirement
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
@@ -30,7 +29,6 @@ from groundup.environments.requests import (
     ResolvedRequest,
 )
 from groundup.registries.lending import RegistryLending
-from groundup.registries.pypi.pages import normalised
 from groundup.registries.shared_work import Places, SharedWork
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
@@ -153,6 +151,8 @@ def _pinned(lines: Iterable[str]) -> dict[str, frozenset[str]]:
 
 
 def _name(line: str) -> str:
+    from groundup.registries.pypi.pages import normalised
+
     return normalised(line.partition("==")[0])
 
 
@@ -162,6 +162,8 @@ def _names(lines: Iterable[str]) -> set[str]:
 
 def _modules(lines: Iterable[str]) -> tuple[str, ...]:
     """Return what the modules of these requirements are called as a rule."""
+    from packaging.requirements import Requirement
+
     return tuple(Requirement(line).name.replace("-", "_") for line in lines)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
@@ -9,9 +10,11 @@ from groundup.environments.git import GitRepository, addresses_of
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.pypi.client import PyPIClient
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
+
+if TYPE_CHECKING:
+    from groundup.registries.pypi.client import PyPIClient
 
 _GIT_FORMAT = 1
 """Counts up when the same commit is exported as another tree."""
@@ -83,7 +86,7 @@ def present_source(request: AnySource, store: LayerStore) -> Layer | None:
     return store.find("source", commit_key(request) if isinstance(request, GitSource) else source_key(request))
 
 
-async def source_layer(request: SourceRequest, registry: PyPIClient, store: LayerStore) -> Layer:
+async def source_layer(request: SourceRequest, registry: "PyPIClient", store: LayerStore) -> Layer:
     """Return the unpacked tree of *request*; its `built` names the tree's digest.
 
     Raises `TaskError` when the index has no such file or it cannot be unpacked, and `NetworkError`.

@@ -12,13 +12,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groundup.domain.repeats import Repeats
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.registries.gateway import RegistryGateway
-from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.trees.writer import share_tree
+
+if TYPE_CHECKING:
+    from groundup.registries.gateway import RegistryGateway
+    from groundup.registries.ledger import Trouble
 
 
 class Slots:
@@ -77,7 +80,7 @@ class GradingContext:
     """For heavy work and what is timed; all contexts of a run share them."""
     repeats: Repeats = field(default_factory=Repeats)
     """How often tests run again at most."""
-    lent: list[RegistryGateway] = field(default_factory=list)
+    lent: "list[RegistryGateway]" = field(default_factory=list)
     """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
 
     def writable(self, mount: Mount) -> Mount:
@@ -93,7 +96,7 @@ class GradingContext:
             shutil.copytree(mount.source, copy, symlinks=True)
         return Mount(source=copy, target=mount.target, writable=True)
 
-    def unreached(self) -> Trouble | None:
+    def unreached(self) -> "Trouble | None":
         """Return what a submission's commands wanted and no registry could give, by the gateways' record."""
         troubles = (trouble for gateway in self.lent for trouble in gateway.troubles)
         return next((trouble for trouble in troubles if trouble.kind == "network"), None)

@@ -6,14 +6,16 @@ Every registry gateway keeps one, so limits and records mean the same for all of
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from groundup.domain.errors import GroundupError, InfrastructureError, NetworkError
 from groundup.domain.records import Record
-from groundup.registries.server import Response
 from groundup.sandbox.deadlines import Debt
+
+if TYPE_CHECKING:
+    from groundup.registries.server import Response
 
 
 class Fetched(Record):
@@ -128,7 +130,7 @@ class RegistryLedger:
         if len(self._fetched) < _RECORDS:
             self._fetched.setdefault((fetched.kind, fetched.name, fetched.filename), fetched)
 
-    async def answered(self, name: str, work: Callable[[], Awaitable[Response]]) -> Response:
+    async def answered(self, name: str, work: "Callable[[], Awaitable[Response]]") -> "Response":
         """Do *work* for a question about *name*; what goes wrong becomes an answer and a record."""
         self.questions = ticket = self.questions + 1
         self._waiting[ticket] = time.monotonic()
@@ -153,12 +155,14 @@ class RegistryLedger:
         finally:
             del self._waiting[ticket]
 
-    def _denied(self, status: int, trouble: Trouble) -> Response:
+    def _denied(self, status: int, trouble: Trouble) -> "Response":
         if len(self._troubles) < _RECORDS:
             self._troubles.setdefault((trouble.kind, trouble.name), trouble)
         return text(status, trouble.message)
 
 
-def text(status: int, message: str) -> Response:
+def text(status: int, message: str) -> "Response":
     """Return an answer for people."""
+    from groundup.registries.server import Response
+
     return Response(status, f"{message}\n".encode())

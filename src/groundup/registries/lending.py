@@ -12,8 +12,9 @@ serves all sandboxes at a time, and each loan has a gateway of its own.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from pydantic import Field
 
@@ -22,20 +23,17 @@ from groundup.domain.records import Record
 from groundup.languages import RegistryKind
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import RegistryClient, cutoff_instant
-from groundup.registries.crates.gateway import CratesGateway
-from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Fetched, Trouble
-from groundup.registries.maven.client import MavenClient
-from groundup.registries.maven.gateway import MavenGateway
-from groundup.registries.npm.gateway import NpmGateway
-from groundup.registries.nuget.gateway import NuGetGateway
-from groundup.registries.pypi.client import PyPIClient
-from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.scratch import async_scratch_folder
+
+if TYPE_CHECKING:
+    from groundup.registries.gateway import RegistryGateway
+    from groundup.registries.maven.client import MavenClient
+    from groundup.registries.pypi.client import PyPIClient
 
 
 class LendingRules(Record):
@@ -58,7 +56,7 @@ class LendingRules(Record):
 class RegistrySet:
     """Registries lent to one sandbox. Their records are kept after its end."""
 
-    def __init__(self, gateways: Mapping[RegistryKind, RegistryGateway]) -> None:
+    def __init__(self, gateways: "Mapping[RegistryKind, RegistryGateway]") -> None:
         self.gateways = gateways
         self._addresses: dict[RegistryKind, str] = {}
 
@@ -100,13 +98,20 @@ class RegistrySet:
 Learning = Callable[[Mapping[str, str]], Awaitable[RegistrySettings]]
 """Learns from a user's environment how registries of a kind are reached."""
 
-GATEWAYS: Mapping[RegistryKind, type[RegistryGateway]] = {
-    "pypi": PyPIGateway,
-    "npm": NpmGateway,
-    "crates": CratesGateway,
-    "nuget": NuGetGateway,
-    "maven": MavenGateway,
+GATEWAYS: Mapping[RegistryKind, str] = {
+    "pypi": "PyPIGateway",
+    "npm": "NpmGateway",
+    "crates": "CratesGateway",
+    "nuget": "NuGetGateway",
+    "maven": "MavenGateway",
 }
+"""The class in the module `gateway` of each kind's folder, imported when the kind is lent."""
+
+
+def gateway_of(kind: RegistryKind) -> "type[RegistryGateway]":
+    """Return the gateway of a kind, which knows its client."""
+    module = import_module(f"groundup.registries.{kind}.gateway")
+    return cast("type[RegistryGateway]", getattr(module, GATEWAYS[kind]))
 
 
 class RegistryLending:
@@ -126,7 +131,7 @@ class RegistryLending:
         """Make a lender. *known* are settings that need no learning, *ways* replace the usual ways to learn."""
         self._environment = environment
         self._cache_root = cache_root
-        self._ways = {**{kind: gateway.client.learn for kind, gateway in GATEWAYS.items()}, **(ways or {})}
+        self._ways = ways or {}
         self._settings: dict[RegistryKind, RegistrySettings] = dict(known or {})
         self._learning: SharedWork[RegistrySettings] = SharedWork()
         self._opened = OpenWhileUsed(self._open)
@@ -140,14 +145,14 @@ class RegistryLending:
             for kind in dict.fromkeys(wanted.kinds):
                 client = await stack.enter_async_context(self.client(kind))
                 refused = wanted.refused.get(kind, ())
-                gateway = GATEWAYS[kind](client, refused=refused, original=wanted.original, cutoff=cutoff)
+                gateway = gateway_of(kind)(client, refused=refused, original=wanted.original, cutoff=cutoff)
                 gateways[kind] = await stack.enter_async_context(gateway)
             yield RegistrySet(gateways)
 
     @overload
-    def client(self, kind: Literal["pypi"]) -> AbstractAsyncContextManager[PyPIClient]: ...
+    def client(self, kind: Literal["pypi"]) -> "AbstractAsyncContextManager[PyPIClient]": ...
     @overload
-    def client(self, kind: Literal["maven"]) -> AbstractAsyncContextManager[MavenClient]: ...
+    def client(self, kind: Literal["maven"]) -> "AbstractAsyncContextManager[MavenClient]": ...
     @overload
     def client(self, kind: RegistryKind) -> AbstractAsyncContextManager[RegistryClient[Any]]: ...
     def client(self, kind: RegistryKind) -> AbstractAsyncContextManager[RegistryClient[Any]]:
@@ -163,7 +168,8 @@ class RegistryLending:
     async def settings(self, kind: RegistryKind) -> RegistrySettings:
         """Return how the user reaches registries of a kind, learnt once. Raises as `lend` does."""
         if kind not in self._settings:
-            self._settings[kind] = await self._learning.get(kind, lambda: self._ways[kind](self._environment))
+            learn = self._ways.get(kind) or gateway_of(kind).client.learn
+            self._settings[kind] = await self._learning.get(kind, lambda: learn(self._environment))
         return self._settings[kind]
 
     @asynccontextmanager
@@ -184,7 +190,7 @@ class _OpenClients:
 
     def client(self, kind: RegistryKind, settings: RegistrySettings) -> RegistryClient[Any]:
         if kind not in self._clients:
-            self._clients[kind] = GATEWAYS[kind].client(settings, self._cache)
+            self._clients[kind] = gateway_of(kind).client(settings, self._cache)
         return self._clients[kind]
 
     async def close(self) -> None:

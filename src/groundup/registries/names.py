@@ -163,9 +163,9 @@ class Live:
 
     async def open(self, ecosystem: Ecosystem) -> Lookup | None:
         """Return the way to a registry; None when its client does not say where it is."""
-        from groundup.registries.lending import GATEWAYS
+        from groundup.registries.lending import gateway_of
 
-        client = GATEWAYS[ecosystem].client
+        client = gateway_of(ecosystem).client
         try:
             return client(await client.learn(self._environment), self._cache)
         except InfrastructureError:
