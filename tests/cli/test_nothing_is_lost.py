@@ -62,6 +62,12 @@ REFUSALS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "site": (("view", "done", "--bundle", "site"), ("site/index.html", "site/notes")),
     "pages": ((*BOARD, "--pages"), ("site/runs/done/index.html",)),
     "plots": (("report", "done", "--plots", "plots"), ("plots/scores.svg",)),
+    "export to a file": (("export", "done", "mine.txt"), ("mine.txt",)),
+    "harbor export to a file": (("harbor", "export", TWO, "-o", "mine.txt"), ("mine.txt",)),
+    "image to a file": (("image", "build", "mine.txt"), ("mine.txt",)),
+    "site to a file": (("view", "done", "--bundle", "mine.txt"), ("mine.txt",)),
+    "plots to a file": (("report", "done", "--plots", "mine.txt"), ("mine.txt",)),
+    "audit to a file": (("audit", TWO, "-o", "mine.txt"), ("mine.txt",)),
     "fleet": (("fleet", "up", "--address-file", "fleet.json"), ("fleet.json",)),
     "run": (("run", TWO, "-a", "nop", "--run-id", "taken"), ("runs/taken/notes",)),
 }
@@ -85,6 +91,7 @@ def test_what_is_in_the_way_is_refused(groundup: Groundup, tmp_path: Path, predi
 
     assert [path.read_bytes() for path in mine] == [MINE] * len(mine)
     assert ended.code == 2, ended.err
+    assert "bug" not in ended.err
     assert any(part in ended.err for name in names for part in Path(name).parts), ended.err
     assert "Traceback" not in ended.err
 

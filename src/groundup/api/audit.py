@@ -31,7 +31,7 @@ from groundup.episodes.backends import Backends, backends
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.ownership import refuse_others, write_made
+from groundup.store.ownership import refuse_full, refuse_others, write_made
 from groundup.suites.base import Auditor, Suite, open_suite
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
@@ -63,6 +63,8 @@ def audit(  # noqa: PLR0913 - all but the suite by name
     opened = open_suite(suite, found)
     chosen = _chosen(opened, names(tasks, "--tasks"))
     folder = Path(output) if output else found.output / f"audit-{opened.name}"
+    if not folder.is_dir():
+        refuse_full(folder)
     for name in (JSON, PAGE):
         refuse_others(folder / name)
     work = _Work(opened, chosen, grader, folder, found, progress, say)

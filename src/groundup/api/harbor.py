@@ -17,6 +17,7 @@ from groundup.harnesses.images import ImageStore
 from groundup.runs.exporting import write_report
 from groundup.runs.plan import make_plan
 from groundup.settings import Settings, load
+from groundup.store.ownership import refuse_full
 from groundup.store.records import RunConfiguration, Served
 from groundup.trees.removal import remove_tree
 
@@ -40,8 +41,7 @@ def export_tasks(
     found, target, given = settings or load(), Path(destination), options or HarborOptions()
     if given.allow and given.network_mode != "harbor":
         raise UsageError("hosts that agents may reach are let through by Harbor alone: leave --network-mode out")
-    if target.exists() and any(target.iterdir()):
-        raise UsageError(f"{target} is not empty; name a new folder")
+    refuse_full(target)
     configuration = RunConfiguration(
         suite=suite, submissions=Served(), grader=grader, tasks=names(tasks, "--tasks")
     )

@@ -20,7 +20,7 @@ from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import exporting
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.ownership import write_made
+from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
 from groundup.trees.walking import LARGE, read_regular
 from groundup.trees.writer import disk_errors
@@ -104,6 +104,8 @@ def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
 
 def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
     """Write the plots of a report below *folder* and return the files: SVG, with the extra `plots` also PNG."""
+    if not Path(folder).is_dir():
+        refuse_full(Path(folder))
     Path(folder).mkdir(parents=True, exist_ok=True)
     written = []
     for plot in plots_of(made):

@@ -19,6 +19,7 @@ from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import refuse_full
 from groundup.suites.base import PackageName, open_suite
 
 
@@ -54,8 +55,7 @@ def ablate(
     offered = suite.ablation()
     if offered is None or ablation not in offered.kinds:
         raise UsageError(unknown("ablation", ablation, () if offered is None else offered.kinds))
-    if target.exists() and any(target.iterdir()):
-        raise UsageError(f"{target} is not empty; name a new folder")
+    refuse_full(target)
     tasks = {task.id: task for task in suite.tasks()}
     subject, run_id = folder.config().configuration.subject, folder.config().run_id
     record = AblationRecord(ablation=ablation, run=run_id, agent=subject.agent, model=subject.model)

@@ -8,11 +8,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from groundup.domain.errors import UsageError
 from groundup.harnesses.images import Image, ImageStore, LayerFiles, tagged
 from groundup.registries.uv import uv_program
 from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
+from groundup.store.ownership import refuse_full
 
 PLACE = "/.groundup"
 PYTHON = f"{PLACE}/python"
@@ -55,8 +55,7 @@ def build_base(name: str, destination: Path) -> str:
     It is an OCI layout that `docker load` takes as well; no daemon is asked. Returns the reference; its tag is of
     the digest: the same programs make the same image. Raises `UsageError`.
     """
-    if destination.exists() and any(destination.iterdir()):
-        raise UsageError(f"{destination} holds something; name a new folder, or empty it")
+    refuse_full(destination)
     destination.mkdir(parents=True, exist_ok=True)
     files = LayerFiles()
     for folder, mode in _FOLDERS.items():

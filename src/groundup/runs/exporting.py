@@ -18,6 +18,7 @@ from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import refuse_full
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
 from groundup.trees.digest import entry_digests
@@ -37,8 +38,7 @@ def export(
     of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`,
     `sharegpt`, `parquet`: one file with a row for each attempt that has a trajectory (`training`).
     """
-    if destination.exists() and any(destination.iterdir()):
-        raise UsageError(f"{destination} is not empty; name another folder")
+    refuse_full(destination)
     planned, lines = run.config().planned, run.latest()
     keys = (chosen or ChosenEpisodes()).of(planned.keys, lines)
     if form in ("messages", "sharegpt", "parquet"):

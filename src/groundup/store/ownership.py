@@ -63,6 +63,13 @@ def refuse_others(path: Path, advice: str = _ADVICE) -> None:
         raise UsageError(f"{path} is there, and groundup did not write it, or it was changed since; {advice}")
 
 
+def refuse_full(folder: Path) -> None:
+    """Raise `UsageError` where *folder* is neither absent nor an empty folder."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        what = "is not empty" if folder.is_dir() else "is no folder"
+        raise UsageError(f"{folder} {what}; name a new folder")
+
+
 def write_made(path: Path, content: bytes) -> None:
     """Write *content* to *path*, in the place of what groundup wrote there before.
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
-from groundup.store.ownership import was_made, write_made
+from groundup.store.ownership import refuse_full, was_made, write_made
 from groundup.trees.writer import disk_errors
 from groundup.viewer.app import STATIC_NAMES, Viewer, static_file
 
@@ -47,7 +47,9 @@ def write_site(viewer: Viewer, folder: Path, *, trajectories: bool = False) -> S
     Raises `UsageError` for a folder that holds anything else, and for runs that cannot be read.
     """
     index = folder / "index.html"
-    if folder.is_dir() and any(folder.iterdir()) and not was_made(index):
+    if not folder.is_dir():
+        refuse_full(folder)
+    elif any(folder.iterdir()) and not was_made(index):
         raise UsageError(f"{folder} holds files that are of no site of groundup; name a new folder with --bundle")
     for run in viewer.index.runs():
         if run.error is not None:
