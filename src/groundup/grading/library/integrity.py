@@ -31,7 +31,7 @@ FEW_FUNCTIONS = 4
 """Of fewer that can be false both forms are looked at: one draw would miss half of what a single test shows."""
 LOST_SHARE_OF_TIME = 0.25
 """Of the suite's time, what tests that failed may take to run again, all of them; else some are drawn."""
-LOST_LEAST_S = 1.0
+LOST_LEAST_S = 10.0
 """What they may take in any case."""
 LEAST_FORGED = 2
 """Functions. One false expectation may happen to be met by a fault; two independent ones hardly ever are."""
