@@ -68,7 +68,7 @@ class Bare:
 
 def main() -> None:
     """Measure everything and print ratios."""
-    # Without bytecode every start would compile each module, which takes longer than all else; the first writes it.
+    # Without bytecode every start would compile each module, which outweighs all else; the first writes it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     tasks = tuple(sys.argv[2:]) or TASKS

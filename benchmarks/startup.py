@@ -22,7 +22,7 @@ TARGETS = {"--help": 10.0, "tasks nl2repobench": 20.0}
 def spent(program: Sequence[str], folder: str) -> tuple[float, float]:
     """Return the processor seconds and the seconds on the clock of one run of *program*."""
     surroundings = {**os.environ, "GROUNDUP_CACHE_DIR": f"{folder}/cache"}
-    # Without bytecode every start would compile each module, which takes longer than all else; the first writes it.
+    # Without bytecode every start would compile each module, which outweighs all else; the first writes it.
     surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
     began = time.perf_counter()
     process = subprocess.Popen(
