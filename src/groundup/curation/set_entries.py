@@ -38,6 +38,10 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
         (r"declares nothing that could be masked", "no dependencies"),
         (r"", "a build file that is not understood"),
     ),
+    "fetched": (
+        (r"no source distribution", "no source distribution"),
+        (r"holds no tests", "no tests"),
+    ),
     "proven": (
         (r"no source distribution", "no source distribution"),
         (r"holds no tests", "no tests"),
