@@ -126,7 +126,8 @@ def test_a_node_that_differs_from_the_run_says_so_instead_of_grading(
     worker: Any, fields: dict[str, object], why: str
 ) -> None:
     """Other versions, another sandbox, or other code under the same version."""
-    identity = dict(node.NodeIdentity.model_validate_json(node.identify("tests.runs.toy:create_provider")).sandbox)
+    (found,) = worker.run(node.identify, "tests.runs.toy:create_provider").values()
+    identity = dict(found.sandbox)
     given_identity = identity if fields.pop("identity", False) else {"sandbox": "another"}
     order = an_order(**{"groundup": __version__, "sandbox_identity": given_identity, **fields})
     answer: NodeAnswer = worker.submit(node.grade, order, b"").result()

@@ -25,8 +25,7 @@ class FleetAddress(Record):
     """A scheduler's address; with keys, all of its connections are encrypted and only their holders get in."""
 
     scheduler: str = Field(description="`tls://HOST:PORT` or `tcp://HOST:PORT`")
-    ca: str | None = Field(default=None, description="PEM: whose signature everybody must have")
-    certificate: str | None = Field(default=None, description="PEM")
+    certificate: str | None = Field(default=None, description="PEM; everybody has it, and it has signed itself")
     key: str | None = Field(default=None, description="PEM")
 
     @property
@@ -68,16 +67,12 @@ def security(address: FleetAddress) -> Any:
             )
         return None
     try:
-        made = distributed.Security(
-            require_encryption=True,
-            tls_ca_file=address.ca,
-            tls_client_cert=address.certificate,
-            tls_client_key=address.key,
-            tls_scheduler_cert=address.certificate,
-            tls_scheduler_key=address.key,
-            tls_worker_cert=address.certificate,
-            tls_worker_key=address.key,
-        )
+        pairs = {
+            f"tls_{role}_{kind}": pem
+            for role in ("client", "scheduler", "worker")
+            for kind, pem in (("cert", address.certificate), ("key", address.key))
+        }
+        made = distributed.Security(require_encryption=True, tls_ca_file=address.certificate, **pairs)
         made.get_connection_args("client")
     except (ssl.SSLError, ValueError) as error:
         raise UsageError(f"the keys of the fleet at {address.scheduler} cannot be used: {error}") from error
@@ -124,11 +119,9 @@ def with_new_keys(scheduler: str) -> FleetAddress:
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    certificate = signed.public_bytes(pem).decode()
     plain = serialization.NoEncryption()
     return FleetAddress(
         scheduler=scheduler,
-        ca=certificate,
-        certificate=certificate,
+        certificate=signed.public_bytes(pem).decode(),
         key=key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain).decode(),
     )

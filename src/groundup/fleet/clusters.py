@@ -24,7 +24,6 @@ from groundup.configuration import environment
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import MachineError, MissingExtraError, UsageError
 from groundup.domain.names import is_loopback
-from groundup.fleet import node
 from groundup.fleet.addresses import FleetAddress, reach, security, unreached, with_new_keys
 from groundup.fleet.extra import SchedulerPlugin, dask, distributed
 from groundup.store.ownership import is_made, note_made, refuse_others
@@ -310,4 +309,3 @@ async def join(address: FleetAddress, size: NodeSize, report: Report) -> None:
             await worker.finished()
         finally:
             await worker.close(nanny=False)
-            await asyncio.to_thread(node.close)

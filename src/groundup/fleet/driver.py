@@ -39,8 +39,8 @@ _ASKED = 3
 class DaskFleet:
     """A connection to a scheduler whose workers are nodes."""
 
-    data: tuple[str, str] | None = None
-    """The suite's data that nodes got from here."""
+    data: str | None = None
+    """Digest of the suite's data that nodes got from here."""
 
     def __init__(self, client: Any, address: str, warn: Callable[[str], None]) -> None:
         self._client = client
@@ -94,8 +94,8 @@ class DaskFleet:
                 answers = await self._client.run(node.identify, sandbox, workers=[address], on_error="return")
                 answer = answers[address]
         name = _name(self._workers[address])
-        if isinstance(answer, str):
-            return node.NodeIdentity.model_validate_json(answer).but(name=name)
+        if isinstance(answer, node.NodeIdentity):
+            return answer.but(name=name)
         problem = f"it cannot run groundup: {type(answer).__name__}: {answer}"
         silent = isinstance(answer, TimeoutError)
         return node.NodeIdentity(name=name, problem="it does not answer" if silent else problem)

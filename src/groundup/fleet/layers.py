@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.layers import Built, LayerStore
+from groundup.environments.layers import Built
 from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
-from groundup.fleet.orders import unpack
 from groundup.trees.digest import tree_digest
 from groundup.trees.removal import remove_tree
 
@@ -120,13 +119,3 @@ async def _taken(worker: Any, holder: str, key: str, packed: Path) -> Built | No
 
 def _key(kind: str, digest: str) -> str:
     return f"{kind}/{digest}"
-
-
-async def kept(store: LayerStore, kind: str, digest: str, data: bytes) -> Layer:
-    """Return the layer of *kind* whose folder has *digest*; *data* is that folder, where it is not there yet."""
-
-    async def build(room: Path) -> Built:
-        await asyncio.to_thread(unpack, data, room / "tree", digest)
-        return Built()
-
-    return await store.get(kind, digest, build)

@@ -9,11 +9,11 @@ import platform
 import shutil
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -21,7 +21,7 @@ from pydantic import Field
 from groundup.domain.errors import DiskFullError, GroundupError, InfrastructureError, NoSandboxesError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.environments.layers import NEIGHBOURS, LayerStore
+from groundup.environments.layers import NEIGHBOURS
 from groundup.episodes.attempt import Grading, full_disk_named
 from groundup.episodes.backends import Backends, backends
 from groundup.episodes.episode import Playing
@@ -29,7 +29,7 @@ from groundup.episodes.loading import grading_of
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup.fleet.extra import WorkerPlugin, distributed
-from groundup.fleet.layers import LayerShelf, OtherNodes, kept
+from groundup.fleet.layers import LayerShelf, OtherNodes
 from groundup.fleet.orders import NodeAnswer, Order, Play, failure_of, packed, unpack
 from groundup.grading.deciding import code_digest
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
@@ -41,11 +41,9 @@ from groundup.trees.scratch import async_scratch_folder, remove_abandoned_folder
 MEMORY = "groundup-mb"
 """The resource of Dask's that attempts take: memory in MiB. A node offers none while it rests."""
 METRIC = "groundup"
-"""What Dask calls the counts of a node that come with its heartbeats."""
+"""What Dask calls the counts of a node that come with its heartbeats, and its plugin."""
 _LOOK_S = 2.0
 _WATCH_S = 1.0
-_DATA = "data"
-"""The kind of layer that holds a suite's data, from a driver."""
 _Done = dict[str, Any]
 """Fields of a `NodeAnswer`."""
 
@@ -68,7 +66,7 @@ class NodePlugin(WorkerPlugin):
     The driver registers it, so Dask gives it to all workers, also to those that join later.
     """
 
-    name = "groundup"
+    name = METRIC
     idempotent = True
     rests = False
     resting_s = 60.0
@@ -79,19 +77,19 @@ class NodePlugin(WorkerPlugin):
         limit = worker.memory_manager.memory_limit or distributed.system.MEMORY_LIMIT
         self._memory_mb = int(limit // 2**20)
         self._worker, self._until = worker, 0.0
-        node = _node()
-        worker.metrics[METRIC] = lambda _: node.counts()
-        node.shelf.offer(worker)
+        self.node = NodeTools(load())
+        worker.metrics[METRIC] = lambda _: self.node.counts()
+        self.node.shelf.offer(worker)
         # A node that begins again after a killed one would else fill the disk with packed layers. Dask gives up a
         # worker whose plugins take long, and such folders may be large.
         self._cleaning = asyncio.create_task(asyncio.to_thread(remove_abandoned_folders))
-        await self._offer(0 if node.is_full() else self._memory_mb)
+        await self._offer(0 if self.node.is_full() else self._memory_mb)
         self._watching = asyncio.create_task(self._watch())
 
     async def teardown(self, worker: Any) -> None:
         """Close the node's sandboxes; forked processes have no `atexit`."""
         self._watching.cancel()
-        await asyncio.to_thread(close)
+        await asyncio.to_thread(self.node.close)
 
     def rest(self) -> None:
         """Get nothing for a while; can be called from the threads that work."""
@@ -101,7 +99,7 @@ class NodePlugin(WorkerPlugin):
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S)
-            rests = time.monotonic() < self._until or _node().is_full()
+            rests = time.monotonic() < self._until or self.node.is_full()
             if rests != self.rests:
                 await self._offer(0 if rests else self._memory_mb)
 
@@ -120,36 +118,40 @@ class NodePlugin(WorkerPlugin):
 
 
 class DataPlugin(WorkerPlugin):
-    """Brings the data of a suite to all nodes."""
+    """Brings the data of a suite to all nodes; *folder* is its place among the data of a user."""
 
     idempotent = True
 
-    def __init__(self, digest: str, packed: bytes) -> None:
+    def __init__(self, folder: str, digest: str, data: bytes) -> None:
         self.name = f"groundup-data-{digest}"
-        self._digest = digest
-        self._packed = packed
+        self._folder, self._digest, self._data = folder, digest, data
 
     async def setup(self, worker: Any) -> None:
-        """Keep it in the node's cache, checked by its digest."""
-        await kept(_node().layers, _DATA, self._digest, self._packed)
+        """Unpack it into a folder of the worker's, which ends with it."""
+        place = _data_place(worker, self._digest) / self._folder
+        place.parent.mkdir(parents=True)
+        await asyncio.to_thread(unpack, self._data, place, self._digest)
+
+
+def _data_place(worker: Any, digest: str) -> Path:
+    return Path(worker.local_directory) / f"data-{digest.partition(':')[2]}"
 
 
 class _RefusedError(GroundupError):
     """This node and the run do not have the same groundup, sandbox or data."""
 
 
-class _Node:
-    """The sandbox, builder and suites of this process, used from an event loop in a thread of its own."""
+class NodeTools:
+    """The sandbox, builder and suites of a worker, used from an event loop in a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._loop = asyncio.new_event_loop()
         self._stack = AsyncExitStack()
         self._equipment: dict[tuple[str, str], asyncio.Task[Backends]] = {}
-        self._suites: dict[tuple[str, str], Suite] = {}
-        self._settings = load()
+        self._suites: dict[tuple[str, str | None], Suite] = {}
+        self._settings = settings
         self._ending = ExitStack()
         self._folder = self._ending.enter_context(scratch_folder("layers"))
-        self.layers = LayerStore(self._settings.cache_dir / "layers")
         self.shelf = LayerShelf(self._folder)
         threading.Thread(target=self._loop.run_forever, name="groundup-node", daemon=True).start()
         self._at_work: list[OtherNodes] = []
@@ -164,7 +166,8 @@ class _Node:
 
     def is_full(self) -> bool:
         """Whether a sandbox would refuse to work here, for its disk has too little room."""
-        places = (self._folder, next(one for one in (self.layers.root, *self.layers.root.parents) if one.exists()))
+        cache = self._settings.cache_dir.absolute()
+        places = (self._folder, next(one for one in (cache, *cache.parents) if one.exists()))
         return min(shutil.disk_usage(place).free for place in places) < FREE_FLOOR_BYTES
 
     def counts(self) -> dict[str, int]:
@@ -220,22 +223,14 @@ class _Node:
     async def _open(self, sandbox: str, settings: Settings) -> Backends:
         return await self._stack.enter_async_context(backends(sandbox, settings))
 
-    def _suite(self, name: str, data: tuple[str, str] | None) -> Suite:
-        """Return the suite with the *data* (folder's name, digest) that the driver sent; None: the node's."""
-        key = (name, data[1] if data else "")
-        if key not in self._suites:
+    def _suite(self, name: str, data: str | None, worker: Any) -> Suite:
+        """Return the suite with the data of this digest, which the driver sent; None: the node's own."""
+        if (name, data) not in self._suites:
             settings = self._settings
             if data is not None:
-                folder, digest = data
-                layer = self.layers.find(_DATA, digest)
-                if layer is None:
-                    raise _RefusedError("the run's data has not arrived here; its cache may not be writable")
-                root = self._folder / f"data-{len(self._suites)}"
-                (root / folder).parent.mkdir(parents=True)
-                (root / folder).symlink_to(layer.path)
-                settings = settings.but(data_dir=root)
-            self._suites[key] = open_suite(name, settings)
-        return self._suites[key]
+                settings = settings.but(data_dir=_data_place(worker, data))
+            self._suites[name, data] = open_suite(name, settings)
+        return self._suites[name, data]
 
     async def _work(self, order: Order, archive: bytes, worker: Any) -> _Done:
         if order.groundup != __version__:
@@ -244,7 +239,7 @@ class _Node:
             tools = await self._tools(order.sandbox, order.builder)
             if tools.images:
                 tools = replace(tools, images=replace(tools.images, pins=dict(order.images)))
-            suite = self._suite(order.spec.suite, order.data)
+            suite = self._suite(order.spec.suite, order.data, worker)
             grading = grading_of(order.spec, suite, tools, is_read=order.play is not None)
         except UsageError as error:  # a plugin that is not here, or data of its own
             raise _RefusedError(str(error)) from error
@@ -294,30 +289,10 @@ def _shown(identity: dict[str, str]) -> str:
 _NO_ROOM = f"it rests: less than {FREE_FLOOR_BYTES >> 20} MB are free on its disk"
 
 
-# Dask calls from several threads at once; one process is one node.
-_OPENING = threading.Lock()
-
-
-@cache
-def _opened() -> _Node:
-    return _Node()
-
-
-def _node() -> _Node:
-    with _OPENING:
-        return _opened()
-
-
-def close() -> None:
-    """Close what this process opened as a node."""
-    if _opened.cache_info().currsize:
-        _opened().close()
-        _opened.cache_clear()
-
-
-def identify(sandbox: str) -> str:
-    """Return the `NodeIdentity` of this worker as JSON."""
-    return _node().identity(sandbox).model_dump_json()
+def identify(sandbox: str, dask_worker: Any) -> NodeIdentity:
+    """Return what this worker is as a node."""
+    plugin: NodePlugin = dask_worker.plugins[NodePlugin.name]
+    return plugin.node.identity(sandbox)
 
 
 def grade(order: Order, archive: bytes) -> NodeAnswer:
@@ -331,41 +306,32 @@ def grade(order: Order, archive: bytes) -> NodeAnswer:
     plugin: NodePlugin = worker.plugins[NodePlugin.name]
     if plugin.rests:
         raise distributed.Reschedule
-    node = _node()
     others = OtherNodes(worker, order.layers, order.holders)
-    begun = node.begin(order, archive, others, worker)
+    begun = plugin.node.begin(order, archive, others, worker)
     answer = partial(NodeAnswer, node=str(worker.name), address=worker.address)
     try:
-        done = _awaited(begun, _wanted(worker))
-        return answer(layers=node.shelf.contents(others.layers), fetched=others.fetched, **done)
+        done = _awaited(begun, worker)
+        return answer(layers=plugin.node.shelf.contents(others.layers), fetched=others.fetched, **done)
     except (_RefusedError, NoSandboxesError) as error:
         # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
         return answer(refused=str(error))
     except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
-        if isinstance(error, DiskFullError) or (isinstance(error, InfrastructureError) and node.is_full()):
+        if isinstance(error, DiskFullError) or (isinstance(error, InfrastructureError) and plugin.node.is_full()):
             plugin.rest()
             raise DiskFullError(f"{error} (on the node {worker.name})") from None
         return answer(failure=failure_of(error, str(worker.name)))
 
 
-def _awaited(begun: "Future[_Done]", is_wanted: Callable[[], bool]) -> _Done:
+def _awaited(begun: "Future[_Done]", worker: Any) -> _Done:
+    """Return what comes of *begun*; it is ended when the scheduler does not want this thread's task any more."""
+    key = worker.get_current_task()
     while True:
         try:
             return begun.result(timeout=_WATCH_S)
         except TimeoutError:
             if begun.done():
                 raise
-            if not is_wanted():
+            task = worker.state.tasks.get(key)
+            if task is None or task.state in ("cancelled", "released", "forgotten"):
                 begun.cancel()
                 raise InfrastructureError("the run that asked for it is gone") from None
-
-
-def _wanted(worker: Any) -> Callable[[], bool]:
-    """Return how to find out whether the scheduler still wants the task of this thread."""
-    key = worker.get_current_task()
-
-    def wanted() -> bool:
-        state = worker.state.tasks.get(key)
-        return state is not None and state.state not in ("cancelled", "released", "forgotten")
-
-    return wanted

@@ -29,8 +29,8 @@ async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> Asyn
             place = str(folder.parent.relative_to(request.settings.data))
             digest, data = await in_thread(lambda: (tree_digest(folder.parent).digest, packed(folder.parent)))
             if len(data) <= _DATA_BYTES:
-                fleet.data = (place, digest)
-                await fleet.register(node.DataPlugin(digest, data))
+                fleet.data = digest
+                await fleet.register(node.DataPlugin(place, digest, data))
             else:
                 warn(
                     f"the data of {request.suite} is too large to send; nodes need it: `groundup data pull` there"

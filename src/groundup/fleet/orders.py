@@ -44,9 +44,7 @@ class Order(Record):
     groundup: str = Field(description="version")
     code: str = Field(description="digest of the code that decides the verdict")
     use_cache: bool
-    data: tuple[str, str] | None = Field(
-        default=None, description="of the suite, from the driver: name of its folder, digest; None: the node's own"
-    )
+    data: str | None = Field(default=None, description="digest of the driver's; None: the node's own")
     layers: dict[str, str] = Field(default={}, description="that the task needs -> digest of the content of each")
     holders: tuple[str, ...] = Field(default=(), description="addresses of the workers that have these layers")
 
