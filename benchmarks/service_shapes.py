@@ -521,7 +521,7 @@ SHAPES: dict[str, Shape] = {
             "requirements.txt": "flask\ngunicorn\n",
             "start.sh": "exec gunicorn -b unix:/tmp/notes.sock app:app\n",
         },
-        "listens on no port",
+        "but on the Unix socket.*/tmp/notes.sock",
     ),
     "HTTPS": Shape({"app.py": TLS}, rf"listens on 0.0.0.0:{PORT}, and did not answer HTTP"),
     "sleeps": plain("sleep 3600\n", "listens on no port"),

@@ -48,6 +48,20 @@ def test_it_is_settled_when_nothing_else_runs() -> None:
     assert not look(held="").is_settled
 
 
+def test_its_unix_sockets_are_named_where_it_listens_on_no_port() -> None:
+    """Those of the sandbox, connections and sockets without a name are none; escape codes are shown as text."""
+    unix = (
+        "Num       RefCount Protocol Flags    Type St Inode Path\n"
+        "0000000000000000: 00000002 00000000 00010000 0001 01   504 /run/app\x1b[2J.sock\n"
+        "0000000000000000: 00000002 00000000 00010000 0001 01   502 /run/gateway.sock\n"
+        "0000000000000000: 00000003 00000000 00000000 0001 03   501 /run/connected.sock\n"
+    )
+    found = read_listening(f"9\n{unix}{PROCESSES}{HELD}".encode())
+    assert not found.is_settled
+    said = found.sentence(8080, is_open=False)
+    assert said == r"it listens on no port, but on the Unix socket '/run/app\x1b[2J.sock'"
+
+
 @pytest.mark.parametrize("said", [b"", b"9\n", b"x\n\0\xff", b"9\n1 (a) S 1 1\n9 (sh) S 9 9 9\n/proc/9/fd:\n"])
 def test_nonsense_is_nothing(said: bytes) -> None:
     """A service may print what it likes."""
