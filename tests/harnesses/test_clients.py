@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,51 @@ async def test_harbors_own_models_accept_a_task_and_write_a_trial(tmp_path: Path
     assert line.verdict.score.value == 0.5
     assert line.effort is not None
     assert line.effort.usage.output_tokens == 3
+
+
+@pytest.fixture
+def engine() -> None:
+    """Skip where no Docker with its plugin `compose` answers."""
+    for words in (("docker", "info"), ("docker", "compose", "version")):
+        done = shutil.which("docker") and subprocess.run(words, capture_output=True, text=True, check=False)
+        if not done or done.returncode:
+            lack("Docker with compose", (done and (done.stderr or done.stdout).strip()[-300:]) or "it is not here")
+
+
+@pytest.mark.registry
+@pytest.mark.end_to_end
+@pytest.mark.timeout(900)
+async def test_harbor_runs_an_exported_task_on_docker(tmp_path: Path, engine: None) -> None:
+    """By the page's commands: the original is worth 1, an empty workspace 0, and both come back as attempts."""
+    needs_data()
+    python = installed(tmp_path / "venv", ["harbor"], "3.12")
+    own = f"{Path(sys.executable).parent}:{Path(python).parent}:{LATER['PATH']}"
+    variables = {**settings_of(tmp_path), "PATH": own, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+    async def typed(program: str, more: str = "") -> None:
+        command = of_page(program).replace("sqlparse", "jsonlines")
+        await run("bash", "-c", f"set -o pipefail; cd {tmp_path}; {command} {more}", **variables)
+
+    await typed("groundup harbor export", "--network-mode none")
+    tags = [
+        json.loads((tmp_path / "tasks" / "jsonlines" / folder / "manifest.json").read_text())[0]["RepoTags"][0]
+        for folder in ("environment", "tests")
+    ]
+    try:
+        await typed("tar -C tasks/sqlparse/environment")
+        await typed("tar -C tasks/sqlparse/tests")
+        await typed("harbor run")
+        await typed("harbor run", "-a nop")
+    finally:
+        await run("bash", "-c", f"docker image rm {' '.join(tags)} || true", **variables)
+    await typed("groundup harbor import")
+    found = {}
+    for folder in (tmp_path / "runs").iterdir():
+        (line,) = RunFolder(folder).lines()
+        assert line.verdict is not None
+        assert line.verdict.score is not None
+        found[folder.name] = (line.verdict.score.numerator, line.verdict.score.denominator)
+    assert sorted(found.values()) == [(0, 27), (27, 27)], found
 
 
 def settings_of(tmp_path: Path) -> dict[str, str]:
@@ -261,11 +307,14 @@ async def test_llama_factory_converts_exported_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.registry
-async def test_trls_environment_plays(tmp_path: Path) -> None:
-    """The example's tools have schemas, and its rollouts the server's rewards, as TRL's trainer asks for them."""
-    python = installed(tmp_path / "venv", ["openenv", "transformers"], sys.executable)
+@pytest.mark.timeout(900)
+async def test_trl_takes_a_step_of_grpo(tmp_path: Path) -> None:
+    """By the example, without a GPU: its tools are called, rewards are the server's, and the weights move."""
+    packages = ["trl", "openenv", "datasets", "transformers", "torch", "jmespath"]
+    python = installed(tmp_path / "venv", packages, sys.executable)
     async with opened(job_in(tmp_path, split=["train"])) as house:
-        program = str(HERE.parent / "serving" / "clients" / "play_trl.py")
-        printed = await run(python, program, house.address, "behave pass", "behave fail", **LATER)
-        assert json.loads(printed.splitlines()[-1]) == [1.0, 0.0]
+        program = str(HERE.parent / "serving" / "clients" / "train_trl.py")
+        words = (house.address, str(tmp_path / "model"), "behave pass", "behave fail")
+        printed = await run(python, program, *words, HF_HUB_OFFLINE="1", **LATER)
+        assert json.loads(printed.splitlines()[-1]) == {"reward": 0.5, "calls": 1.5, "moved": True}
         assert house.scores() == [1.0, 0.0]

@@ -157,10 +157,10 @@ async def test_figures_are_those_of_nemo_gyms_own_servers(house: House) -> None:
 
 
 async def test_rows_name_the_agent_of_the_configuration(house: House) -> None:
-    """Which names this server by the address that it was asked by, and has nothing started in its place."""
+    """Which names this server by the address that it was asked by."""
     async with httpx.AsyncClient(base_url=house.address, trust_env=False) as http:
         row = json.loads((await http.get("/rows")).text.splitlines()[0])
         text = (await http.get("/nemo_gym.yaml")).text
         assert f"\n{row['agent_ref']['name']}:\n  responses_api_agents:" in text
         port = house.address.rpartition(":")[2]
-        assert f'groundup: {{host: "127.0.0.1", port: {port}, domain: coding}}' in text
+        assert f'groundup: {{host: "127.0.0.1", port: {port}, domain: coding, entrypoint: app.py}}' in text

@@ -36,9 +36,9 @@ _MEASURES: dict[str, Callable[[list[float]], float]] = {
     "std": statistics.stdev,
 }
 _CONFIGURATION = """\
-groundup:  # without an entrypoint: NeMo Gym starts nothing here
+groundup:  # resources_servers/groundup/app.py is started beside it, and only waits
   resources_servers:
-    groundup: {{host: "{host}", port: {port}, domain: coding}}
+    groundup: {{host: "{host}", port: {port}, domain: coding, entrypoint: app.py}}
 {agent}:
   responses_api_agents:
     simple_agent:
