@@ -236,3 +236,14 @@ def test_a_run_of_another_data_set_says_which() -> None:
     report = report_of([own, published])
     assert [run.suite for run in report.runs] == ["toy@mine", "toy"]
     assert report.comparisons[0].warnings == ()
+
+
+def test_attempts_that_came_by_the_original_are_named() -> None:
+    """The warning says which attempt, in which turn and how; beyond ten the rest is counted."""
+    config, lines = run_of("r", {f"task-{number:02}": [(1, 1)] for number in range(12)})
+    seen = Effort(resembles="turn 3: results of tools hold 50% of the original")
+    lines = {key: line.but(effort=seen) for key, line in lines.items()}
+    warnings = report_run(config, lines).warnings
+    assert warnings[0] == f"task-00/0 came by the original: {seen.resembles}"
+    assert len(warnings) == 11
+    assert warnings[10].startswith("2 more attempts came by the original")

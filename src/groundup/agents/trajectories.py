@@ -3,7 +3,8 @@
 `began` (by the run): agent, version, model; `message`: role, content, and tools where it is known what a model is
 offered; `reply`: turn, message, finish, usage, cost_usd, model, latency_s, cached; `result`: turn, call, name,
 content, exit_code, seconds; `workspace` (by the run): what a turn did to files; `diverged`: turn, call, was, now;
-`condensed`: turn, what; `ended` (by the run): outcome, detail. An agent may add kinds and fields.
+`condensed`: turn, what; `resembles` (by the run): detail; `ended` (by the run): outcome, detail. An agent may add
+kinds and fields.
 """
 
 import json

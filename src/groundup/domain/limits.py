@@ -58,3 +58,7 @@ class Effort(Record):
     )
     cost_usd: float | None = Field(default=None, description="None: the model has no price")
     seconds: float = Field(default=0.0, ge=0, description="of the try that ended it")
+    resembles: str = Field(
+        default="",
+        description="where it came by much of the original, by content and turn; empty: nowhere",
+    )

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from groundup.agents.base import Agent, AgentContext, AgentResult, SubmitResult, Trajectory
 from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
+from groundup.agents.leak_watch import RESEMBLES_STEP, LeakWatch
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Effort, Feedback
 from groundup.domain.subjects import Provenance, Submission
@@ -180,10 +181,11 @@ class Episode:
             verdict = await self._shown_verdict(tree)
         return SubmitResult(shown=True, score=verdict.score, message=_in_counts(verdict))
 
-    async def hand_in(self, destination: Path, ended: AgentResult, agent: str) -> Submission:
+    async def hand_in(self, destination: Path, ended: AgentResult, agent: str, resembles: str = "") -> Submission:
         """Copy the workspace into the empty folder *destination*; *agent* is who worked on it.
 
-        Raises `SubmissionError` for a tree beyond all limits.
+        *resembles* says where it came by much of the original. Raises `SubmissionError` for a tree beyond all
+        limits.
         """
         seconds = time.monotonic() - self._began
         taken = await in_thread(lambda: self._workspace.take_in(destination))
@@ -201,6 +203,7 @@ class Episode:
                 estimated=ended.estimated,
                 cost_usd=ended.cost_usd,
                 seconds=round(seconds, 3),
+                resembles=resembles,
             ),
         )
 
@@ -235,7 +238,10 @@ class Playing:
             episode = Episode(self.spec, self.grading, scratch)
             await in_thread(episode.prepare)
             agent = self.agent
-            with self.sink.trajectory() as trajectory:
+            with self.sink.trajectory() as kept:
+                original, task = self.grading.suite.fingerprint(self.grading.task), self.grading.task
+                watch = LeakWatch(kept, original, task.instruction or "") if original else None
+                trajectory = watch or kept
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)
                 # The agent goes on with the replies on record: a new try pays for none of them twice.
                 model = None if self.model is None else for_attempt(self.model, self.spec.index)
@@ -245,8 +251,11 @@ class Playing:
                 )
                 ended = await agent.attempt(context)
                 await context.note_turn(ended.turns)
+                resembles = watch.found if watch else ""
+                if resembles:
+                    trajectory.append(RESEMBLES_STEP, detail=resembles)
                 trajectory.append("ended", outcome=ended.outcome.value, detail=ended.detail)
-            return await episode.hand_in(destination, ended, agent.name)
+            return await episode.hand_in(destination, ended, agent.name, resembles)
 
 
 def _in_counts(verdict: Verdict) -> str:

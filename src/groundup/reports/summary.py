@@ -28,6 +28,8 @@ from groundup.suites.base import Results, Summary
 
 Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
 """What a run's suite makes of it."""
+_NAMED = 10
+"""Attempts that one kind of warning names at most."""
 _RANKED_FROM = 3
 """Two runs have a comparison."""
 
@@ -322,6 +324,12 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
     unknown = sum(row.standing in ("infrastructure", "made", "owed") for row in rows)
     if unknown:
         warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
+    seen = [row for row in rows if row.effort and row.effort.resembles]
+    for row in seen[:_NAMED]:
+        assert row.effort is not None
+        warnings.append(f"{row.task}/{row.index} came by the original: {row.effort.resembles}")
+    if len(seen) > _NAMED:
+        warnings.append(f"{len(seen) - _NAMED} more attempts came by the original; `--json` names them")
     undefined = sum(row.standing == "graded" and row.counted is None for row in rows)
     if undefined:
         warnings.append(f"graded with an undefined score (0/0), which is in no mean: {undefined}")

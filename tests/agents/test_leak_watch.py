@@ -1,0 +1,86 @@
+"""The watch on trajectories: an attempt that saw, fetched or recited the original is named with its turn."""
+
+import json
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from groundup.agents import condensing, history, loop, tools
+from groundup.agents.leak_watch import LeakWatch
+from groundup.trees.fingerprints import Fingerprint
+from tests.agents.fakes import Memory, says
+
+SOURCES = {f"{module.__name__}.py": Path(str(module.__file__)).read_bytes() for module in (loop, tools, history)}
+ORIGINAL = Fingerprint.of("task", SOURCES)
+TEXTS = [text.decode() for text in SOURCES.values()]
+OTHER = Path(condensing.__file__).read_text()
+
+
+def watching(given: str = "Write it.", earlier: Memory | None = None) -> LeakWatch:
+    """Return a watch on an empty trajectory."""
+    return LeakWatch(earlier or Memory(), ORIGINAL, given)
+
+
+def reply(turn: int, text: str, name: str = "bash") -> dict[str, JsonValue]:
+    """Return the fields of a reply that writes *text* by a tool."""
+    message = says("Here it is.", (name, {"command": text})).message
+    return {"turn": turn, "message": json.loads(message.model_dump_json())}
+
+
+def test_reading_the_original_is_named() -> None:
+    """Results add up, whatever pieces they come in; what is unlike it does not count."""
+    watch = watching()
+    watch.append("result", turn=1, call=0, content=OTHER)
+    assert watch.found == ""
+    for turn, start in enumerate(range(0, len(TEXTS[0]), 3000), 2):
+        watch.append("result", turn=turn, call=0, content=TEXTS[0][start : start + 3000])
+    assert watch.found.startswith("turn ")
+    assert "results of tools hold" in watch.found
+    assert watch._trajectory.of("result")[0]["content"] == OTHER  # type: ignore[attr-defined]
+
+
+def test_files_that_nobody_wrote_are_named() -> None:
+    """A file whose text is in no reply came from elsewhere; one that the model wrote is the model's."""
+    watch = watching()
+    watch.append("workspace", turn=4, files=[{"path": "a.py", "what": "added", "text": TEXTS[2]}])
+    assert watch.found.startswith("turn 4: files that nobody wrote hold")
+    written = watching()
+    written.append("reply", **reply(1, TEXTS[2]))
+    written.append("workspace", turn=1, files=[{"path": "a.py", "what": "added", "text": TEXTS[2]}])
+    written.append("result", turn=2, call=0, content=TEXTS[2])
+    assert "nobody" not in written.found
+    assert "results" not in written.found
+
+
+def test_reciting_takes_more_than_resembling() -> None:
+    """A model that writes one file alike is not accused; one that writes nearly everything is, with the turn."""
+    shortest = min(TEXTS, key=len)
+    watch = watching()
+    watch.append("reply", **reply(1, shortest))
+    assert watch.found == ""
+    for turn, text in enumerate(TEXTS, 2):
+        watch.append("reply", **reply(turn, text))
+    assert watch.found == f"turn {_crossing(watch)}: the model wrote 100% of the original"
+
+
+def _crossing(watch: LeakWatch) -> int:
+    return watch._turns["recited"]
+
+
+def test_what_the_task_tells_does_not_count() -> None:
+    """An instruction that quotes code is not the model's reading."""
+    watch = watching(given="\n".join(TEXTS))
+    watch.append("result", turn=1, call=0, content="\n".join(TEXTS))
+    assert watch.found == ""
+
+
+def test_earlier_tries_count() -> None:
+    """A resumed attempt is judged by all its tries, and odd steps harm nothing."""
+    before = Memory()
+    before.append("result", turn=3, call=0, content="\n".join(TEXTS))
+    watch = watching(earlier=before.resumed())
+    for fields in ({"message": 3}, {"message": {"tool_calls": 3}}, {"message": {"tool_calls": [3]}}, {}):
+        watch.append("reply", **fields)
+    watch.append("workspace", files=3)
+    watch.append("workspace", files=[3, {"edits": [3]}])
+    assert watch.found == "turn 3: results of tools hold 100% of the original"
