@@ -1,15 +1,18 @@
 """From records to figures: every number here was computed by hand."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
-from groundup.domain.subjects import Outcome
+from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure
 from groundup.reports.formats import markdown
-from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.reports.summary import chosen_by_judges, report_of, report_run, side_by_side
 from groundup.reports.views import comparison_views, views_of
+from groundup.store.judgements import Judgement, Matter, Opinion
 from tests.reports.made import GRADER, Word, run_of
 
 
@@ -247,3 +250,33 @@ def test_attempts_that_came_by_the_original_are_named() -> None:
     assert warnings[0] == f"task-00/0 came by the original: {seen.resembles}"
     assert len(warnings) == 11
     assert warnings[10].startswith("2 more attempts came by the original")
+
+
+def judged(task: str, index: int, judge: str, score: int, of: Matter = "repository") -> Judgement:
+    """Return what *judge* says of an attempt: the same by two criteria."""
+    opinion = Opinion(score=score, reason="so")
+    return Judgement(
+        attempt=AttemptKey(task=task, index=index),
+        of=of,
+        judge=judge,
+        question="q",
+        scores={"correctness": opinion, "coverage": opinion},
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def test_what_judges_would_hand_in_has_a_figure_of_its_own() -> None:
+    """Judges choose by their mean, without a score; it is named apart from the best hidden score."""
+    said = [
+        judged("a", 0, "x", 3), judged("a", 1, "x", 9), judged("a", 0, "y", 6), judged("a", 1, "y", 2),
+        judged("a", 1, "y", 7), judged("b", 0, "x", 5), judged("b", 1, "x", 5), judged("c", 0, "x", 9),
+        judged("b", 1, "x", 9, of="readme"),
+    ]  # fmt: skip
+    chosen = chosen_by_judges(said)
+    assert chosen == {"a": 1, "b": 0}
+    config, lines = run_of("r", {"a": [(1, 4), (2, 4)], "b": [(0, 4), (4, 4)], "c": [(4, 4), (4, 4)]})
+    found = {figure.name: figure for figure in report_run(config, lines, chosen=chosen).figures}
+    assert parts(found["chosen by judges"]) == (0.5, 2)
+    assert parts(found["best of 2"]) == (2.5, 3)
+    assert "hidden score" in found["best of 2"].meaning
+    assert "chosen by judges" not in {figure.name for figure in report_run(config, lines).figures}

@@ -4,7 +4,7 @@ import shutil
 
 from groundup import catalog
 from groundup.agents.base import open_agent
-from groundup.agents.cli.preset import Preset, preset_names, shipped_preset
+from groundup.agents.cli.preset import Preset, absent_programs, preset_names, shipped_preset
 from groundup.api.listings import RecordList
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
@@ -37,7 +37,8 @@ def list_agents(*, settings: Settings | None = None) -> RecordList[AgentEntry]:
     found = settings or load()
     own = [_own(name) for name in catalog.names("agent") if name != PROGRAM_AGENT]
     programs = [_program(shipped_preset(name), found) for name in preset_names()]
-    entries = [*own, *programs]
+    absent = [AgentEntry(name=name, missing=reason) for name, reason in sorted(absent_programs().items())]
+    entries = [*own, *programs, *absent]
     rows = tuple(
         (one.name, one.version, one.package or "-", one.protocol, one.missing or "yes", one.description)
         for one in entries

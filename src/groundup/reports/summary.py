@@ -4,6 +4,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
@@ -23,6 +24,7 @@ from groundup.reports.statistics import (
     standard_error,
     wilson,
 )
+from groundup.store.judgements import Judgement
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 
@@ -38,17 +40,36 @@ def report_of(
     runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]],
     summaries: Summaries | None = None,
     made: Sequence[Collection[AttemptKey]] = (),
+    chosen: Sequence[Mapping[str, int]] = (),
 ) -> Report:
     """Report one run, or several with each compared to the first.
 
-    *made* are each run's attempts whose submissions have no score yet.
+    *made* are each run's attempts whose submissions have no score yet, *chosen* what `chosen_by_judges` says.
     """
     return side_by_side(
         [
-            report_run(config, lines, summaries(config, lines) if summaries else (), unscored or ())
-            for (config, lines), unscored in itertools.zip_longest(runs, made)
+            report_run(config, lines, summaries(config, lines) if summaries else (), unscored or (), best or {})
+            for (config, lines), unscored, best in itertools.zip_longest(runs, made, chosen)
         ]
     )
+
+
+def chosen_by_judges(judgements: Iterable[Judgement]) -> dict[str, int]:
+    """Return which attempt of each task models scored highest as a repository, the first of equals.
+
+    Each judge counts the same, by its last judgement. Tasks of which one attempt was judged leave no choice.
+    """
+    latest = {(one.attempt, one.judge): one for one in judgements if one.of == "repository" and one.scores}
+    scores: dict[str, dict[int, list[float]]] = {}
+    for (key, _), one in latest.items():
+        mean = math.fsum(opinion.score for opinion in one.scores.values()) / len(one.scores)
+        scores.setdefault(key.task, {}).setdefault(key.index, []).append(mean)
+    means = {
+        task: {index: math.fsum(given) / len(given) for index, given in found.items()}
+        for task, found in scores.items()
+        if len(found) > 1
+    }
+    return {task: min(found, key=lambda index: (-found[index], index)) for task, found in means.items()}
 
 
 def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> Report:
@@ -70,8 +91,12 @@ def report_run(
     lines: Mapping[AttemptKey, VerdictLine],
     summaries: Sequence[Summary] = (),
     made: Collection[AttemptKey] = (),
+    chosen: Mapping[str, int] = MappingProxyType({}),
 ) -> RunReport:
-    """Report a run from its configuration and the line that counts for each attempt."""
+    """Report a run from its configuration and the line that counts for each attempt.
+
+    *chosen* is, by task, the attempt that models would hand in.
+    """
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
     counting = [(key, lines.get(key)) for key in keys]
     rows = tuple(_made(_row(key, line)) if key in made else _row(key, line) for key, line in counting)
@@ -89,7 +114,7 @@ def report_run(
         sandbox=config.configuration.sandbox,
         graders=graders,
         counts=_counts(rows),
-        figures=_figures(rows, counted, config.planned.attempts),
+        figures=(*_figures(rows, counted, config.planned.attempts), *_of_chosen(rows, chosen)),
         lost_at=_lost_at(rows),
         cut_short=_cut_short(rows),
         by_time=sum(row.by_time for row in rows),
@@ -238,7 +263,16 @@ def _of_several(
         yield _over_tasks(f"pass^{k}", every, f"tasks that all of {k} attempts solve, {over}")
         if fractional:  # otherwise it is pass@k
             best = {task: [best_of(counted[task], k)] for task in enough}
-            yield _over_tasks(f"best of {k}", best, f"expected best score of {k} attempts, {over}")
+            said = f"expected best hidden score of {k} attempts: no choice among them does better, {over}"
+            yield _over_tasks(f"best of {k}", best, said)
+
+
+def _of_chosen(rows: Sequence[AttemptRow], chosen: Mapping[str, int]) -> Iterator[Figure]:
+    """Yield what the attempts come to that models chose without seeing a score."""
+    counted = _by_task((row.task, row.counted) for row in rows if chosen.get(row.task) == row.index)
+    if counted:
+        said = "the attempt of each task that models scored highest (`groundup judge`); over tasks with a choice"
+        yield _mean("chosen by judges", counted, said)
 
 
 def _over_tasks(name: str, values: Mapping[str, list[float]], meaning: str) -> Figure:

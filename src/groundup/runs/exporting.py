@@ -13,11 +13,12 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.reports.document import Report
-from groundup.reports.summary import report_of
+from groundup.reports.summary import chosen_by_judges, report_of
 from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
+from groundup.store.judgements import read_judgements
 from groundup.store.ownership import refuse_full
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
@@ -129,7 +130,8 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     opened = [RunFolder(folder) for folder in folders]
     runs = [(folder.config(), folder.latest()) for folder in opened]
     made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
-    return report_of(runs, summaries, made)
+    chosen = [chosen_by_judges(read_judgements(folder)) for folder in folders]
+    return report_of(runs, summaries, made, chosen)
 
 
 def suite_summaries(

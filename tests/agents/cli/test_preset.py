@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.agents.cli.preset import choose, fill, parse_preset, pinned_program, preset_names
+from groundup.agents.cli.preset import absent_programs, choose, fill, parse_preset, pinned_program, preset_names
 from groundup.domain.errors import UsageError
 
 OWN = """
@@ -77,3 +77,10 @@ def test_only_known_placeholders_are_filled() -> None:
     """Braces of JSON, of shells and of unknown names are left alone, and what is filled in is not filled again."""
     text = '{"a": {"b": "{model}"}, "c": "${HOME} {unknown}"}'
     assert fill(text, {"model": "{home}", "home": "/h"}) == '{"a": {"b": "{home}"}, "c": "${HOME} {unknown}"}'
+
+
+def test_a_program_that_cannot_be_installed_says_why() -> None:
+    """Whoever names it learns the reason; no preset has such a name."""
+    assert not set(absent_programs()) & set(preset_names())
+    with pytest.raises(UsageError, match="crush cannot be installed: its npm package fetches"):
+        pinned_program("crush@0.96.1")

@@ -100,6 +100,11 @@ def preset_names() -> list[str]:
     return sorted(entry.name.removesuffix(SUFFIX) for entry in _folder().iterdir() if entry.name.endswith(SUFFIX))
 
 
+def absent_programs() -> dict[str, str]:
+    """Return programs that no preset can install, with the reason."""
+    return dict(tomllib.loads((files("groundup.agents.cli") / "absent.toml").read_text(encoding="utf-8")))
+
+
 def choose(text: str) -> Chosen:
     """Return what `name@version`, or the path of a preset's file with or without `@version`, names.
 
@@ -125,6 +130,10 @@ def pinned_program(text: str) -> str | None:
     """
     name, _ = _parts(text)
     if not name.endswith(SUFFIX) and name not in preset_names():
+        if reason := absent_programs().get(name):
+            raise UsageError(
+                f"{name} cannot be installed: {reason}; a preset of your own is a path (docs/cli-agents.md)"
+            )
         return None
     version = choose(text).version
     return name if version is None else f"{name}@{version}"
