@@ -1,6 +1,7 @@
 """Harbor's jobs as runs: rewards with their counts, what was handed in, what was said; nothing is trusted."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from groundup.api.harbor import import_jobs
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
+from groundup.harnesses.harbor_import import harbor_name, read_trials
 from groundup.runs.api import regrading
 from groundup.runs.training import reward_of
 from groundup.settings import Settings
@@ -77,6 +79,17 @@ def test_a_trial_becomes_an_attempt(tmp_path: Path) -> None:
     assert kinds == ["began", "message", "reply", "result", "ended"]
     assert run.config().configuration.subject.model == "openai/small"
     assert groundup.report(run.path).headlines()
+
+
+@pytest.mark.parametrize("task", ["sqlparse", "inflection@0.5.1", "Suor__funcy@207a7810c2"])
+def test_a_task_s_name_in_harbor_leads_back_to_it(tmp_path: Path, task: str) -> None:
+    """Harbor 0.26 takes names of this pattern only; tasks of sets have an `@`."""
+    name = harbor_name("nl2repobench", task)
+    a_trial(tmp_path / "jobs", "one", {"reward": 0.0}, task_name=name)
+
+    assert re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*", name)
+    (trial,) = read_trials(tmp_path / "jobs")
+    assert (trial.suite, trial.task) == ("nl2repobench", task)
 
 
 def test_what_a_container_graded_is_graded_again_in_a_sandbox(tmp_path: Path) -> None:

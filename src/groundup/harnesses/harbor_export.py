@@ -13,6 +13,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import Grading
 from groundup.harnesses.harbor_images import TaskImages
+from groundup.harnesses.harbor_import import harbor_name
 from groundup.harnesses.images import Image, pack, tagged
 from groundup.harnesses.verifier import SCRIPT
 from groundup.runs.plan import RunPlan
@@ -121,7 +122,7 @@ class HarborExport:
         return {
             "schema_version": "1.4",
             "artifacts": [WORKSPACE],
-            "task": {"name": f"groundup/{self.plan.suite.name}__{task.id}"},
+            "task": {"name": harbor_name(self.plan.suite.name, task.id)},
             "metadata": {
                 "suite": self.plan.configuration.suite,
                 "task": task.id,

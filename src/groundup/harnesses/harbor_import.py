@@ -32,6 +32,8 @@ from groundup.trees.writer import copy_tree, named_dropped
 
 _BYTES = 64 * 1024 * 1024
 _PREFIX = "groundup/"
+_AT = "__at__"
+"""Stands for the `@` of tasks of sets, such as `inflection@0.5.1`."""
 _LIMITS = ("Timeout", "Limit")
 _LOGS = ("verdict.json", "test-stdout.txt", "test-stderr.txt", "stdout.txt", "stderr.txt", "check.txt", "twin.txt")
 
@@ -80,6 +82,11 @@ def read_trials(jobs: Path) -> list[Trial]:
     return sorted(found, key=lambda trial: (trial.task, trial.began_at, str(trial.folder)))
 
 
+def harbor_name(suite: str, task: str) -> str:
+    """Return the name of *task* in Harbor, whose names have letters, digits, `.`, `_` and `-`, but no `@`."""
+    return f"{_PREFIX}{suite}__{task.replace('@', _AT)}"
+
+
 def _folders(jobs: Path) -> Iterator[Path]:
     for pattern in ("*/result.json", "*/*/result.json"):
         yield from (path.parent for path in sorted(jobs.glob(pattern)) if not path.parent.is_symlink())
@@ -97,7 +104,7 @@ def _trial(folder: Path) -> Trial | None:
     subject = Subject(
         agent=str(agent.get("name") or "harbor"), model=f"{provider}{model['name']}" if model.get("name") else None
     )
-    return Trial(folder, suite, task, subject, document)
+    return Trial(folder, suite, task.replace(_AT, "@"), subject, document)
 
 
 def of_subjects(trials: Iterable[Trial]) -> list[tuple[str, Subject, list[Trial]]]:
