@@ -25,6 +25,8 @@ PLACES = {
     "older data": ("data", "convert", "dibench", "{}", "-o", "new.jsonl"),
     "data": ("data", "pull", "nl2repobench", "--from", "{}"),
     "archive of data": ("data", "pull", "dibench", "--from", "{}"),
+    "list of libraries": ("curate", "set", "--list", "{}", "-o", "new"),
+    "packed set": ("data", "pull", "mine", "--from", "{}"),
     "bundle": ("leaderboard", "verify", "{}"),
 }
 

@@ -255,11 +255,16 @@ def _print(made: "SetYield") -> None:
 
 def _lines(path: Path) -> list[str]:
     from groundup.domain.errors import UsageError
+    from groundup.trees.walking import read_regular
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}; --list takes a text file of libraries") from error
+        text = read_regular(path).decode("utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}; --list takes a text file of libraries"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} cannot be read: {error}; --list takes a text file") from error
     lines = (line if line.startswith("{") else line.partition("#")[0] for line in text.splitlines())
     return [line.strip() for line in lines if line.strip()]
 

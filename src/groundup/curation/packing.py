@@ -80,6 +80,8 @@ def holds_set(source: Path) -> bool:
     """Whether *source* is the folder of a set, or an archive of one."""
     if is_set(source):
         return True
+    if not source.is_file():  # to open a pipe would wait for its writer
+        return False
     try:
         with tarfile.open(source) as tar:
             return any(PurePosixPath(one.name) == PurePosixPath(MANIFEST) for one in tar)
