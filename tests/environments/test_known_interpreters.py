@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.environments.interpreters import find_interpreter, known_interpreter
+from groundup.environments.interpreters import find_interpreter, known_interpreter, known_present
 from tests.environments.conftest import MINOR
 
 
@@ -33,6 +33,16 @@ async def test_the_second_time_no_one_is_asked(tmp_path: Path, searches: Path) -
     asked = searches.read_text()
     assert await known_interpreter(MINOR, tmp_path) == found
     assert searches.read_text() == asked
+
+
+async def test_whether_one_is_here_is_remembered_too(tmp_path: Path, searches: Path) -> None:
+    """Each run asks before it begins; an answer that still holds starts no program."""
+    found = await known_present(MINOR, tmp_path)
+    asked = searches.read_text()
+    assert found is not None
+    assert await known_present(MINOR, tmp_path) == await known_interpreter(MINOR, tmp_path) == found
+    assert searches.read_text() == asked
+    assert await known_present("3.99", tmp_path) is None
 
 
 async def test_a_library_that_was_never_there_is_no_reason_to_ask_again(tmp_path: Path, searches: Path) -> None:

@@ -249,24 +249,41 @@ class _Known(Record):
 
 async def known_interpreter(minor: str, cache_dir: Path) -> Interpreter:
     """Return what `find_interpreter` returns; the folder for fetched ones is in *cache_dir*."""
+    found = await known_present(minor, cache_dir)
+    if found is None:
+        found = await find_interpreter(minor, cache_dir / "interpreters")
+        _remember(minor, cache_dir, found)
+    return found
+
+
+async def known_present(minor: str, cache_dir: Path) -> Interpreter | None:
+    """Return what `present_interpreter` returns, without looking again where nothing changed since."""
     fetched = cache_dir / "interpreters"
-    path = cache_dir / "found-interpreters" / f"{minor}.json"
-    circumstances = _circumstances(environment(), fetched)
-    known = _read(path)
-    if known is not None and known.circumstances == circumstances and _still_there(known):
+    known = _read(_known_file(minor, cache_dir))
+    if known is not None and known.circumstances == _circumstances(environment(), fetched) and _still_there(known):
         return known.interpreter
-    found = await find_interpreter(minor, fetched)
-    # Finding may have fetched it, so the circumstances are looked at again.
-    now = _Known(
-        circumstances=_circumstances(environment(), fetched),
+    found = await present_interpreter(minor, fetched)
+    if found is not None:
+        _remember(minor, cache_dir, found)
+    return found
+
+
+def _remember(minor: str, cache_dir: Path, found: Interpreter) -> None:
+    # Finding may have fetched it, so the circumstances are those of now.
+    known = _Known(
+        circumstances=_circumstances(environment(), cache_dir / "interpreters"),
         program=_stamp(found.executable),
         library=found.shared_library and _stamp(found.shared_library),
         interpreter=found,
     )
+    path = _known_file(minor, cache_dir)
     with contextlib.suppress(OSError, InfrastructureError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, now.model_dump_json().encode(), durable=False)
-    return found
+        write_atomically(path, known.model_dump_json().encode(), durable=False)
+
+
+def _known_file(minor: str, cache_dir: Path) -> Path:
+    return cache_dir / "found-interpreters" / f"{minor}.json"
 
 
 def _read(path: Path) -> _Known | None:

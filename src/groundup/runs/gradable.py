@@ -16,9 +16,8 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.environments.at_hand import FETCHED
 from groundup.environments.git import answers
-from groundup.environments.interpreters import Interpreter, present_interpreter
+from groundup.environments.interpreters import Interpreter, known_present
 from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_builder import has_layer
 from groundup.environments.requests import GitSource
@@ -177,7 +176,6 @@ async def _answering(needs: Iterable[Needs], settings: Settings) -> Set[str]:
 
 
 async def _host(settings: Settings, needs: list[Needs]) -> Host:
-    fetched = settings.cache_dir / FETCHED
     minors = sorted({one.python for one in needs if one.python}, key=lambda minor: int(minor.split(".")[1]))
     repositories = {
         one.source.repository.partition("/")[0]: one.source.repository
@@ -185,7 +183,7 @@ async def _host(settings: Settings, needs: list[Needs]) -> Host:
         if isinstance(one.source, GitSource)
     }
     has_git = shutil.which("git") is not None
-    found = await asyncio.gather(*(_interpreter(minor, fetched) for minor in minors))
+    found = await asyncio.gather(*(_interpreter(minor, settings.cache_dir) for minor in minors))
     return Host(
         interpreters=dict(zip(minors, found, strict=True)),
         git_hosts={
@@ -197,9 +195,9 @@ async def _host(settings: Settings, needs: list[Needs]) -> Host:
     )
 
 
-async def _interpreter(minor: str, fetched: Path) -> Interpreter | None:
+async def _interpreter(minor: str, cache_dir: Path) -> Interpreter | None:
     try:
-        return await present_interpreter(minor, fetched)
+        return await known_present(minor, cache_dir)
     except GroundupError:  # one that does not answer is none
         return None
 
