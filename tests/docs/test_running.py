@@ -55,6 +55,13 @@ NOT_RUN = {
         "warm *",
         "curate set *",
     ),
+    "a set that was made (tests/cli/test_curate_set.py, tests/curation/test_packing.py)": (
+        "curate pack *",
+        "curate refresh *",
+        "curate why *",
+        "curate yield *",
+        "data pull my-set --from *",
+    ),
     "submissions of one's own": ("audit * --submissions *",),
     "a data set of one's own": ("data pull *@* --from *", "run *@*", "run ./my-set*"),
     "a task that one suite alone has (tests/cli/test_evaluate.py)": ("evaluate ~/sqlparse",),
