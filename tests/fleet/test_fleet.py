@@ -299,7 +299,8 @@ def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
         assert not fleet.nodes()
         result = api.run(configuration, on(fleet), settings, run_id="grown")
         fleet.said(" left", len(fleet.nodes()))
-    assert (result.exit_code, result.owed, len(fleet.nodes())) == (0, 0, 2)
+    assert (result.exit_code, result.owed) == (0, 0)
+    assert len(fleet.nodes()) >= 2  # one that ended as the work grew less may have been begun again
 
 
 def test_a_cluster_of_dask_s_own_that_adapts_from_zero_is_a_fleet(settings: Settings) -> None:
