@@ -28,7 +28,7 @@ from benchmarks.official_submissions import MAKERS, make
 from benchmarks.repogenesis_submissions import make_all
 from tests.suites.dibench import made
 
-from groundup.episodes.backends import opened_bench
+from groundup.episodes.backends import opened_context
 from groundup.runs.interrupts import EXIT_CODE
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes
@@ -109,7 +109,7 @@ def submissions(
 async def libraries(folder: Path, tasks: list[str], kinds: list[str], settings: Settings) -> None:
     """Write the submissions of nl2repobench."""
     recipes = shipped_recipes()
-    async with opened_bench(settings) as context:
+    async with opened_context(settings) as context:
         for task in tasks:
             original = (await context.builder.source(recipes[task].source.request())).path
             for kind in kinds:

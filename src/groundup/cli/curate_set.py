@@ -1,6 +1,7 @@
 """`groundup curate set`, `yield`, `why`, `pack` and `refresh`: sets of tasks from lists of repositories."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +13,8 @@ from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
     from groundup.curation.filters import FilterRules
-    from groundup.curation.sets import SetYield
+    from groundup.curation.sets import SetRequest, SetYield
     from groundup.curation.yields import SetReport
-    from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 
 EXAMPLES: dict[str, Examples] = {
     "curate set": (
@@ -78,12 +78,6 @@ class SetRules:
     minutes: Annotated[float, typer.Option(min=0.1, help="After which an entry is given up.")] = 30
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
     again: Annotated[bool, typer.Option("--again", help="Also entries that were rejected before.")] = False
-
-    def for_libraries(self) -> "MakingRules":
-        """Return the rules of libraries."""
-        from groundup.suites.nl2repobench.maker.unpublished import MakingRules
-
-        return MakingRules(self.left_out, self.python, self.model, self.base_url, self.rounds)
 
 
 @dataclass(frozen=True)
@@ -169,28 +163,23 @@ def make(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.sets import SetRequest, make_set
+    from groundup.curation.sets import make_set
     from groundup.curation.yields import yield_of
     from groundup.domain.errors import UsageError
     from groundup.settings import load
+    from groundup.suites.sets import SUITES
 
-    if names.kind not in (None, "library", "dibench"):
+    kind = next((one for one in SUITES if one == names.kind), None)
+    if names.kind is not None and kind is None:
         raise UsageError(f"{names.kind!r} is no kind of set yet; choose `library` or `dibench`")
     entries = [*(repositories or ()), *(_lines(listed) if listed is not None else ())]
     if not entries and not (output / "set.json").is_file():
         raise UsageError("name a library or a repository, or a file of them with --list")
-    request = SetRequest(
-        entries=entries,
-        folder=output,
-        kind=names.kind,  # type: ignore[arg-type]  # one of the two, as was seen
+    request = replace(
+        _request(entries, output, rules, filters),
+        kind=kind,
         name=names.name,
         version=names.version,
-        filters=_rules(filters),
-        rules=rules.for_libraries(),
-        times=rules.times,
-        jobs=rules.jobs,
-        minutes=rules.minutes,
-        again=rules.again,
     )
     try:
         made = asyncio.run(make_set(request, load(), lambda task, line: say(f"{task}: {line}")))
@@ -211,7 +200,23 @@ def make(
     return 3 if failed else 0 if accepted else NOTHING_ACCEPTED
 
 
-def _rules(given: SetFilters) -> "FilterRules":
+def _request(entries: Sequence[str], folder: Path, rules: SetRules, filters: SetFilters) -> "SetRequest":
+    from groundup.curation.sets import SetRequest
+    from groundup.suites.nl2repobench.maker.unpublished import MakingRules
+
+    return SetRequest(
+        entries=entries,
+        folder=folder,
+        filters=_filter_rules(filters),
+        rules=MakingRules(rules.left_out, rules.python, rules.model, rules.base_url, rules.rounds),
+        times=rules.times,
+        jobs=rules.jobs,
+        minutes=rules.minutes,
+        again=rules.again,
+    )
+
+
+def _filter_rules(given: SetFilters) -> "FilterRules":
     from groundup.curation.filters import FilterRules
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
@@ -389,20 +394,9 @@ def refresh(
 
     from groundup.cli.console import print_document, print_table, say
     from groundup.curation.refreshing import refresh_set
-    from groundup.curation.sets import SetRequest
     from groundup.settings import load
 
-    request = SetRequest(
-        entries=list(repositories or ()),
-        folder=output,
-        version=version,
-        filters=_rules(filters),
-        rules=rules.for_libraries(),
-        times=rules.times,
-        jobs=rules.jobs,
-        minutes=rules.minutes,
-        again=rules.again,
-    )
+    request = replace(_request(repositories or (), output, rules, filters), version=version)
     made = asyncio.run(refresh_set(folder, request, load(), lambda task, line: say(f"{task}: {line}")))
     if json:
         print_document(made)

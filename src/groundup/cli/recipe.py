@@ -163,12 +163,12 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
 
 
 async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
-    from groundup.episodes.backends import opened_bench
+    from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
     from groundup.suites.nl2repobench.recipe_file import read_recipe
 
-    async with opened_bench(order.settings) as context, _reminding(prefix) as tell:
+    async with opened_context(order.settings) as context, _reminding(prefix) as tell:
         if order.draft is not None:
             begun = read_recipe(order.draft)
             return await making.finish(begun, context, tell, may_repair=False)
@@ -249,7 +249,7 @@ def check(
 async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:
     """Compare an image with a recipe and print what differs."""
     from groundup.domain.errors import InfrastructureError, UsageError
-    from groundup.episodes.backends import opened_bench
+    from groundup.episodes.backends import opened_context
     from groundup.sandbox.containers.provider import ContainerProvider
     from groundup.suites.nl2repobench.maker.image_check import image_changes
 
@@ -257,7 +257,7 @@ async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> 
     inside = settings.but(sandbox=engine, image=image)
     outside = settings.but(image=None, sandbox="bubblewrap")
     try:
-        async with opened_bench(outside) as context, opened_bench(inside) as held:
+        async with opened_context(outside) as context, opened_context(inside) as held:
             if not isinstance(held.provider, ContainerProvider):
                 raise UsageError("--image needs Docker or Podman")
             changes = await image_changes(recipe, held.provider, context, held)
@@ -270,12 +270,12 @@ async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> 
 async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | None) -> bool:
     """Check one recipe, print what changed, and write it to the folder *output*."""
     from groundup.domain.errors import GroundupError
-    from groundup.episodes.backends import opened_bench
+    from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.maker.controls import check as checked
     from groundup.suites.nl2repobench.maker.controls import renewed
     from groundup.suites.nl2repobench.recipe_file import recipe_text
 
-    async with opened_bench(settings) as context, _reminding(f"{recipe.task}: ") as tell:
+    async with opened_context(settings) as context, _reminding(f"{recipe.task}: ") as tell:
         try:
             again, changes = await checked(recipe, context, tell)
             if output is not None:

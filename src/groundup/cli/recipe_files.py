@@ -76,11 +76,11 @@ def freshen(
 async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     """Write by which copies of *recipe*'s original are recognised, and say so."""
     from groundup.cli.console import say
-    from groundup.episodes.backends import opened_bench
+    from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_text, made_fingerprint
 
     target = free_for_us(folder / f"{recipe.task}{FINGERPRINT_SUFFIX}")
-    async with opened_bench(settings) as context:
+    async with opened_context(settings) as context:
         made = await made_fingerprint(recipe, context)
     written(target, fingerprint_text(made))
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
@@ -88,11 +88,11 @@ async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings"
 
 async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
     from groundup.cli.console import say
-    from groundup.episodes.backends import opened_bench
+    from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
 
     target = free_for_us(folder / f"{recipe.task}{SUFFIX}")
-    async with opened_bench(settings) as context:
+    async with opened_context(settings) as context:
         made = await made_fresh(recipe, context, seed)
     written(target, fresh_text(made))
     functions, tests = len(made.functions()), len(made.tests)

@@ -20,7 +20,7 @@ from groundup.curation.set_entries import (
 )
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.environments.git import GitRepository
-from groundup.episodes.backends import opened_bench
+from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
 from groundup.store.ownership import copy_made, digest_of_entry, write_made
 from groundup.suites.nl2repobench.library_set import BUNDLE, RECIPES, SPECIFICATIONS
@@ -69,7 +69,7 @@ class LibrarySets:
                 refuse(walk.facts, place.filters)
                 walk.at("proven")
 
-            async with opened_bench(place.settings) as context:
+            async with opened_context(place.settings) as context:
                 recipe = await make_recipe(library, self._rules, context, place.settings, walk.say, look)
                 walk.at("specified")
                 recipe = _identified(recipe, origin)

@@ -99,9 +99,10 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
 
     Raises `InfrastructureError` with what to do.
     """
-    found = await present_interpreter(minor, fetched)
-    if found:
-        return found
+    return await present_interpreter(minor, fetched) or await _fetch(minor, fetched)
+
+
+async def _fetch(minor: str, fetched: Path) -> Interpreter:
     own, inside_cache = _variables(fetched)
     result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
     found = await _found(minor, own | inside_cache) if result.ok else None
@@ -251,7 +252,7 @@ async def known_interpreter(minor: str, cache_dir: Path) -> Interpreter:
     """Return what `find_interpreter` returns; the folder for fetched ones is in *cache_dir*."""
     found = await known_present(minor, cache_dir)
     if found is None:
-        found = await find_interpreter(minor, cache_dir / "interpreters")
+        found = await _fetch(minor, cache_dir / "interpreters")
         _remember(minor, cache_dir, found)
     return found
 

@@ -139,7 +139,7 @@ async def backends(
 
 
 @asynccontextmanager
-async def opened_bench(settings: Settings) -> AsyncIterator[GradingContext]:
+async def opened_context(settings: Settings) -> AsyncIterator[GradingContext]:
     """Yield a grader's tools around a scratch folder that is removed afterwards."""
     async with async_scratch_folder("bench") as scratch, backends(settings.sandbox, settings) as tools:
         yield tools.context(scratch, None)

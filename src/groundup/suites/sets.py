@@ -24,9 +24,9 @@ MANIFEST = "set.json"
 ENTRIES = "entries.jsonl"
 VALIDITY = "validity.jsonl"
 """Of a set of DI-Bench: how its makers' executions ended."""
-SUITES = {"library": "nl2repobench", "dibench": "dibench"}
-"""Kind of a set -> the suite that has such tasks."""
 SetKindName = Literal["library", "dibench"]
+SUITES: dict[SetKindName, str] = {"library": "nl2repobench", "dibench": "dibench"}
+"""Kind of a set -> the suite that has such tasks."""
 
 
 def _inside(path: str) -> str:
