@@ -1,12 +1,13 @@
 """Lending, taking back and measuring folders stays inside them, whatever strangers put there."""
 
 import os
+import signal
 import stat
 from pathlib import Path
 
 import pytest
 
-from groundup.sandbox.launcher.workspaces import MAX_DEPTH, TooLargeError, lend, measure, take_back
+from groundup.sandbox.launcher.workspaces import MAX_DEPTH, TooLargeError, _entries, lend, measure, take_back
 
 
 def opened(path: Path) -> int:
@@ -95,3 +96,22 @@ def test_measuring_a_pit(tmp_path: Path) -> None:
     with pytest.raises(TooLargeError):
         list(measure(top))
     os.close(top)
+
+
+def test_walks_beside_each_other_see_all(tmp_path: Path) -> None:
+    """A folder is measured by the launcher while a child of it walks it: each sees every entry."""
+    for number in range(50):
+        (tmp_path / str(number)).mkdir()
+    descriptor = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    child = os.fork()
+    while not child:  # until it is killed
+        list(measure(descriptor))
+    try:
+        seen = set()
+        for _ in range(2000):
+            seen.add(sum(1 for _ in _entries(descriptor)))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(descriptor)
+    assert seen == {50}

@@ -97,8 +97,8 @@ def _entries(
 
     *strict* minds the depth; *repair* makes all accessible for its owner on the way.
     """
-    # Not opened anew: as an ordinary user, the guest may have closed it to us, too.
-    stack = [(os.dup(folder), iter(_names(folder)))]
+    own = _opened_anew(folder)
+    stack = [(own, iter(_names(own)))]
     try:
         while stack:
             parent, names = stack[-1]
@@ -126,6 +126,17 @@ def _entries(
     finally:
         for parent, _ in stack:
             os.close(parent)
+
+
+def _opened_anew(folder: int) -> int:
+    """Return a descriptor with a place of its own in the list of entries.
+
+    Duplicates share one, also with other processes: of two that list at once, each would miss entries.
+    """
+    try:
+        return os.open(".", _FOLDER, dir_fd=folder)
+    except PermissionError:  # an ordinary user's guest may have closed it to us, too
+        return os.dup(folder)
 
 
 def _names(folder: int) -> list[str]:
