@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from groundup.api.assignments import read_assignments
 from groundup.api.matrix import read_matrix
 from groundup.api.requests import running
 from groundup.domain.errors import UsageError
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
-from groundup.runs.submissions import GeneratedSource, read_assignments
+from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated

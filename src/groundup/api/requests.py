@@ -3,7 +3,6 @@
 A request can be planned without doing anything, and be worked on. `working.begin` does that for people.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any, Unpack, get_type_hints
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
+from groundup.api.assignments import assigned
 from groundup.api.flags import (
     AnyPath,
-    Assignments,
     EpisodeFlags,
     EvaluateFlags,
     FlagHelp,
@@ -43,7 +42,7 @@ from groundup.runs.interrupts import StopSignal
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.predictions import ablated_as, model_named_in
 from groundup.runs.progress import Progress
-from groundup.runs.submissions import Named, read_assignments, submissions_of
+from groundup.runs.submissions import Named, submissions_of
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import Ablated, Predictions, RunConfiguration, SubmissionsFrom
@@ -355,7 +354,7 @@ def settings_of_model(given: ModelFlags) -> dict[str, JsonValue]:
         "reasoning_effort": given.get("reasoning_effort"),
     }
     return {
-        **_assigned(given.get("model_option"), "--model-option"),
+        **assigned(given.get("model_option"), "--model-option"),
         **{name: value for name, value in asked.items() if value is not None},
     }
 
@@ -365,7 +364,7 @@ def _subject(agent: str, given: SubjectFlags) -> Named:
         agent=agent,
         model=given.get("model"),
         model_settings=settings_of_model(given),
-        agent_options=_assigned(given.get("agent_option"), "--agent-option"),
+        agent_options=assigned(given.get("agent_option"), "--agent-option"),
         limits=EpisodeLimits(
             turns=given.get("max_turns"),
             tokens=given.get("max_tokens"),
@@ -374,15 +373,6 @@ def _subject(agent: str, given: SubjectFlags) -> Named:
         ),
         feedback=feedback_of(given),
     )
-
-
-def _assigned(given: Assignments, flag: str) -> dict[str, JsonValue]:
-    """Return settings by name, each as it would arrive from the command line."""
-    if isinstance(given, Mapping):
-        given = [
-            f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in given.items()
-        ]
-    return read_assignments(given or (), flag)
 
 
 def feedback_of(given: SubjectFlags | EpisodeFlags) -> Feedback:

@@ -1,7 +1,6 @@
 """Where a run's submissions come from: what the user names, then the suite, an earlier run or an agent."""
 
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
@@ -264,36 +263,6 @@ def _usual(model: str | None) -> dict[str, JsonValue]:
 
     address = usual_address(model)
     return {"base_url": address} if address else {}
-
-
-def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
-    """Read `NAME=VALUE`; an object, a list, true, false and null are what they say, all else is a text.
-
-    `NAME=@FILE` takes the file's text, which the run then keeps. The option decides whether a text is a number:
-    for some, 3.10 is a version. Raises `UsageError`.
-    """
-    found: dict[str, JsonValue] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"{flag} {text!r}: write NAME=VALUE")
-        if value.startswith("@"):
-            value = _text_of(value[1:], flag)
-        try:
-            said = json.loads(value)
-        except (ValueError, RecursionError):
-            said = value
-        plain = isinstance(said, str | int | float) and not isinstance(said, bool)
-        found[name.strip().replace("-", "_")] = value if plain else said
-    return found
-
-
-def _text_of(path: str, flag: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise UsageError(f"{flag}: the file {path} cannot be read: {reason}") from error
 
 
 def checked_model_settings(model: str | None, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
