@@ -3,7 +3,7 @@
 A request can be planned without doing anything, and be worked on. `working.begin` does that for people.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack, get_type_hints
@@ -30,10 +30,9 @@ from groundup.api.flags import (
     refuse_wrong_prices,
 )
 from groundup.api.reports import run_folder
-from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
-from groundup.domain.names import unknown
+from groundup.domain.names import shuffled, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
@@ -254,7 +253,7 @@ def _new_run(
     limit = given.get("limit")
     if limit is not None:
         tasks = api.plan(configuration, settings).planned.tasks
-        configuration = configuration.but(tasks=sampled(tasks, limit, given.get("seed") or 0))
+        configuration = configuration.but(tasks=tuple(sorted(shuffled(tasks, given.get("seed") or 0)[:limit])))
     return NewRun(configuration, _options(given, settings), settings, given.get("run_id"))
 
 
@@ -264,12 +263,6 @@ def _predicted(plan: RunPlan) -> tuple[str, ...]:
     if not found:
         raise UsageError("none of the chosen tasks has a prediction; leave --only-predicted out or name others")
     return tuple(sorted(found))
-
-
-def sampled(tasks: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:
-    """Return *limit* of *tasks*, the same for one *seed* everywhere; a larger sample holds the smaller."""
-    drawn = sorted(tasks, key=lambda name: digest_bytes(f"{seed}/{name}".encode()))[:limit]
-    return tuple(sorted(drawn))
 
 
 def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:

@@ -2,11 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator
 
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 
 
@@ -76,3 +77,8 @@ def _escaped(character: str) -> str:
     if "\udc80" <= character <= "\udcff":
         return f"\\x{ord(character) - 0xDC00:02x}"
     return ascii(character)[1:-1]
+
+
+def shuffled(names: Sequence[str], seed: int) -> tuple[str, ...]:
+    """Return *names* in an order that *seed* decides, the same on every machine."""
+    return tuple(sorted(names, key=lambda name: digest_bytes(f"{seed}/{name}".encode())))

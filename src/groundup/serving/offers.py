@@ -7,7 +7,6 @@ from pydantic import JsonValue
 
 from groundup.agents.workspace import LanguageTools
 from groundup.domain.conversations import Tool
-from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
@@ -23,11 +22,6 @@ hidden tests.{tools} Packages can be installed with {installers}, except those t
 there is no other network. The tool `bash` runs commands: each call is a new shell that starts in /workspace, what
 it leaves in the background runs on, long output is cut in the middle, and a command is ended after {command_s:g}
 seconds unless it names another time. The tool `submit` hands in what lies in /workspace.{submits}"""
-
-
-def shuffled(names: Sequence[str], seed: int) -> tuple[str, ...]:
-    """Return *names* in an order that *seed* decides, the same on every machine."""
-    return tuple(sorted(names, key=lambda name: digest_bytes(f"{seed}/{name}".encode())))
 
 
 class Split(NamedTuple):

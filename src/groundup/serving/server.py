@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from groundup.domain.errors import GroundupError
+from groundup.domain.names import shuffled
 from groundup.episodes.backends import Backends, backends
 from groundup.runs.execution import fleet_wanted, image_pins, open_writer, started
 from groundup.runs.exporting import write_report
@@ -30,7 +31,7 @@ from groundup.serving.connections import configured
 from groundup.serving.http import Direct, Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
-from groundup.serving.offers import TYPES, Offer, Split, prompt_of, shuffled
+from groundup.serving.offers import TYPES, Offer, Split, prompt_of
 from groundup.serving.offers import tools as tools_of
 from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
