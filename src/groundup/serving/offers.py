@@ -1,6 +1,6 @@
 """What a server offers: splits of tasks, their records, the prompt and the tools. The same for every protocol."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from groundup.agents.workspace import LanguageTools
 from groundup.domain.conversations import Tool
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
+from groundup.domain.names import shuffled, unknown
 from groundup.domain.tasks import Task
 from groundup.serving.session import BASH, FINISH, SUBMIT, Rules
 
@@ -30,6 +30,12 @@ class Split(NamedTuple):
     name: str
     type: str
     tasks: tuple[str, ...]
+
+
+def splits_of(tasks: Sequence[str], wanted: Iterable[str], seed: int | None) -> list[Split]:
+    """Return the *wanted* splits, each with all *tasks*: in their order, or in one that *seed* decides."""
+    order = tuple(tasks) if seed is None else shuffled(tasks, seed)
+    return [Split(name, name if name in TYPES else "validation", order) for name in wanted]
 
 
 class Offer:

@@ -21,7 +21,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from groundup.domain.errors import GroundupError
-from groundup.domain.names import shuffled
 from groundup.episodes.backends import Backends, backends
 from groundup.runs.execution import fleet_wanted, image_pins, open_writer, started
 from groundup.runs.exporting import write_report
@@ -31,7 +30,7 @@ from groundup.serving.connections import configured
 from groundup.serving.http import Direct, Gate, ServedTasks, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
-from groundup.serving.offers import TYPES, Offer, Split, prompt_of
+from groundup.serving.offers import Offer, prompt_of, splits_of
 from groundup.serving.offers import tools as tools_of
 from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
@@ -68,10 +67,8 @@ class ServeJob:
     def offer(self) -> Offer:
         """Return the tasks by their splits."""
         names = tuple(name for name in self.plan.planned.tasks if name not in self.lacking)
-        if self.seed is not None:
-            names = shuffled(names, self.seed)
-        splits = [Split(name, name if name in TYPES else "validation", names) for name in self.splits]
-        return Offer(self.plan.suite.name, self.plan.suite.version, self.plan.tasks, splits)
+        suite = self.plan.suite
+        return Offer(suite.name, suite.version, self.plan.tasks, splits_of(names, self.splits, self.seed))
 
 
 @asynccontextmanager
