@@ -4,8 +4,8 @@
 
 Every program gets the task jsonlines of NL2RepoBench and a scripted model, which has it write the original with
 the program's own shell. The program is installed through the gateways, run, recorded and graded as in any run: one
-that works has 27 of 27. `--newest` takes the newest version from the registry, for a monthly check. Prints the
-table of docs/cli-agents.md; ends with 1 when a program did not get there.
+that works has 27 of 27. `--newest` takes the newest version from the registry, for a monthly check. Prints a
+table; ends with 1 when a program did not get there.
 """
 
 import argparse

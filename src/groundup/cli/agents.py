@@ -21,7 +21,7 @@ def agents(json: Json = False) -> int:
     """List what `run -a` takes: agents and programs, the version tried last, and whether each can run here.
 
     `-a NAME` runs a program in the version shown, `-a NAME@VERSION` in another one, `-a ./FILE.toml` a program of
-    your own (docs/cli-agents.md).
+    your own (docs/agents.md).
     """
     from groundup.api.agents import list_agents
     from groundup.cli.console import print_document, print_table

@@ -69,7 +69,7 @@ def create(options: Mapping[str, JsonValue]) -> "CliAgent":
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"option {where} of the agent cli: {plainly(first)}; see docs/cli-agents.md") from error
+        raise UsageError(f"option {where} of the agent cli: {plainly(first)}; see docs/agents.md") from error
     return CliAgent(choose(chosen.preset), chosen)
 
 

@@ -1,6 +1,6 @@
 """Presets: what groundup has to know of a program to run it as an agent, as a small TOML file.
 
-Owns the record, reading it, and `name@version`. Says nothing of how it is installed or run. docs/cli-agents.md
+Owns the record, reading it, and `name@version`. Says nothing of how it is installed or run. docs/agents.md
 explains the keys.
 """
 
@@ -132,7 +132,7 @@ def pinned_program(text: str) -> str | None:
     if not name.endswith(SUFFIX) and name not in preset_names():
         if reason := absent_programs().get(name):
             raise UsageError(
-                f"{name} cannot be installed: {reason}; a preset of your own is a path (docs/cli-agents.md)"
+                f"{name} cannot be installed: {reason}; a preset of your own is a path (docs/agents.md)"
             )
         return None
     version = choose(text).version
@@ -148,7 +148,7 @@ def parse_preset(text: str, origin: str) -> Preset:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{origin}: {where}: {plainly(first)}; see docs/cli-agents.md") from error
+        raise UsageError(f"{origin}: {where}: {plainly(first)}; see docs/agents.md") from error
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
