@@ -1,6 +1,6 @@
 """How long tests wait for what should come at once: on a starved machine it does not, and that is no failure."""
 
-from groundup.sandbox.stopwatch import PATIENCE
+from groundup.inside.stopwatch import PATIENCE
 
 
 def patient(seconds: float) -> float:

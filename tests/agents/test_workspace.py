@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from groundup.agents import stand_in_pip
 from groundup.agents.base import EpisodeLimits
 from groundup.agents.loop import create
 from groundup.agents.tools import run_bash
@@ -26,6 +25,7 @@ from groundup.agents.workspace import (
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
+from groundup.inside import stand_in_pip
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings

@@ -10,9 +10,9 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.episodes.attempt import REPEATS, fairly_graded
 from groundup.grading.context import GradingContext, processors
+from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.runs.plan import RunOptions
 from groundup.sandbox.deadlines import note
-from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings
 from groundup.suites.base import Graded
 from tests.episodes.theatre import Theatre, an_episode

@@ -5,9 +5,9 @@ import resource
 
 import pytest
 
+from groundup.inside.supervisor import permitted
 from groundup.sandbox.launcher.boxes import groups_of
 from groundup.sandbox.launcher.spawning import OPEN_FILES, allow_open_files
-from groundup.sandbox.supervisor import permitted
 
 
 def test_groups_with_other_limits_are_not_the_containers() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.sandbox.deadlines import (
     Debt,
     Meter,
@@ -16,7 +17,6 @@ from groundup.sandbox.deadlines import (
     note,
     starvation_noted,
 )
-from groundup.sandbox.stopwatch import Reading, Stopwatch
 
 
 def stepping(step_s: float) -> Stopwatch:

@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from groundup.agents import guest_files
 from groundup.agents.workspace import PREFIX, AgentSandbox
 from groundup.domain.conversations import ChatReply, Message, Tool
+from groundup.inside import source_of
 from groundup.sandbox.protocol import Command, CommandResult, Ending
 
 _OPENING = re.compile(r"^(`{3,})[ \t]*([A-Za-z]*)[ \t]*$")
@@ -221,7 +220,7 @@ async def run_file_tool(
     """Do what a call of `read` or `edit` asks for, inside the sandbox; what is long is cut in its middle."""
     if place.is_spent:
         return ToolResult(_SPENT, None, 0.0)
-    program = Path(guest_files.__file__).read_text(encoding="utf-8")
+    program = source_of("guest_files.py").decode()
     result = await place.run(
         Command(
             argv=(f"{PREFIX}/bin/python", "-I", "-c", program, name),

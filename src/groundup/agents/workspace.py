@@ -23,7 +23,6 @@ from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 from pydantic import Field
 
-from groundup.agents import stand_in_pip
 from groundup.agents.absence import brings_copies, hiding
 from groundup.agents.base import AgentContext
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
@@ -32,6 +31,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
+from groundup.inside import source_of, stand_in_pip
 from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
@@ -408,7 +408,7 @@ def _uv_as_pip(environment: PythonEnvironment, prefix: Path) -> tuple[Mount, ...
     bundled = prefix.with_name("ensurepip")
     bundled.mkdir()
     for name in ("__init__.py", "__main__.py"):
-        (bundled / name).write_bytes(Path(stand_in_pip.__file__).read_bytes())
+        (bundled / name).write_bytes(source_of("stand_in_pip.py"))
     stand_in_pip.install(prefix / "lib" / minor / "site-packages", prefix / "bin", f"{PREFIX}/bin/python")
     return (
         Mount(source=uv_program(), target=stand_in_pip.UV),

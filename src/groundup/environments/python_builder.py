@@ -28,6 +28,7 @@ from groundup.environments.requests import (
     Resolution,
     ResolvedRequest,
 )
+from groundup.inside import source_of
 from groundup.registries.lending import RegistryLending
 from groundup.registries.shared_work import Places, SharedWork
 from groundup.registries.uv import uv_version
@@ -122,8 +123,7 @@ async def _add_pip(build: BuildSandbox, interpreter: Interpreter) -> None:
 
 async def _compile(build: BuildSandbox, interpreter: Interpreter, names: Iterable[str]) -> None:
     """Compile what *names* lead to. Should that fail, programs start more slowly."""
-    source = Path(__file__).with_name("reached.py").read_text(encoding="utf-8")
-    program = await build.write("reached.py", source.splitlines())
+    program = await build.write("reached.py", source_of("reached.py").decode().splitlines())
     file = await build.write("names.txt", names)
     await build.attempt(interpreter.inside, "-I", "-S", "-W", "ignore", program, ENVIRONMENT_TARGET, file)
 

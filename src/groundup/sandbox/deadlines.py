@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from groundup.inside.stopwatch import PATIENCE, PERIOD_S, Reading, Stopwatch, idle_s
 from groundup.sandbox.launcher.limits import Quota, cpu_quota
 from groundup.sandbox.pipes import Drain
 from groundup.sandbox.protocol import Command
-from groundup.sandbox.stopwatch import PATIENCE, PERIOD_S, Reading, Stopwatch, idle_s
 
 _T = TypeVar("_T")
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from groundup.domain.errors import SandboxError
+from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.sandbox.none import GuestPlaces
 from groundup.sandbox.protocol import Closing, Command, CommandResult, Ending, Enforcement, Pod, SandboxSpec, Usage
-from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.settings import Settings
 
 Script = Callable[[SandboxSpec, Command], CommandResult]

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundup.sandbox import supervisor
+from groundup.inside import supervisor
 from groundup.sandbox.launcher.limits import SandboxGroups
 from groundup.sandbox.launcher.workspaces import take_back
 from groundup.trees.scratch import temporary_root

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from groundup.domain.errors import SandboxError, UsageError
+from groundup.inside.stopwatch import Stopwatch
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher.limits import take_census
 from groundup.sandbox.pipes import Drain, Feed, close_all, drained_pipe, fed_pipe
@@ -32,7 +33,6 @@ from groundup.sandbox.protocol import (
     SandboxSpec,
     Usage,
 )
-from groundup.sandbox.stopwatch import Stopwatch
 from groundup.settings import Settings
 
 

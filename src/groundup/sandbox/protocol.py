@@ -15,7 +15,7 @@ from pydantic import Field
 
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
-from groundup.sandbox.stopwatch import Stopwatch
+from groundup.inside.stopwatch import Stopwatch
 
 WORKSPACE = "/workspace"
 """Where the workspace is seen inside every sandbox."""

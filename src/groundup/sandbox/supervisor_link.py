@@ -7,10 +7,10 @@ import os
 import socket
 from pathlib import Path
 
+from groundup.inside.supervisor import pack, unpack
 from groundup.sandbox.launcher import wire
 from groundup.sandbox.launcher_link import Event
 from groundup.sandbox.pipes import close_all
-from groundup.sandbox.supervisor import pack, unpack
 
 _INLINE_BYTES = 60_000
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from groundup.sandbox import netcat
+from groundup.inside import netcat, source_of
 
 _MAGIC = b"\x7fELF\x02"
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
@@ -211,17 +211,12 @@ def _digest() -> str:
         str(int(time.time() / _FRESH_S)),
         repr(PROGRAMS),
         repr((_SMALL, _FOLDERS, _LIBRARIES)),
-        netcat_source(),
+        source_of("netcat.py").decode(),
     ]
     for place in (*map(Path, _PLACES), *SharedLibraries().folders, Path("/etc/alternatives")):
         with contextlib.suppress(OSError):
             stamps.append(f"{place} {place.stat().st_mtime_ns}")
     return hashlib.sha256("\0".join(stamps).encode()).hexdigest()[:16]
-
-
-def netcat_source() -> str:
-    """Return the program that guests have as `nc`."""
-    return Path(netcat.__file__).read_text(encoding="utf-8")
 
 
 def _forget_old(folder: Path) -> None:
@@ -245,7 +240,7 @@ def _compose(room: Path, write_etc: Callable[[Path], None], bubblewrap: Path) ->
     for name in _OWN:
         _write(room / "usr/bin" / name, netcat.WRAPPER)
     (room / "usr/lib/groundup").mkdir()
-    _write(room / "usr/lib/groundup/nc.py", netcat_source())
+    _write(room / "usr/lib/groundup/nc.py", source_of("netcat.py").decode())
     small, data = list(_data(_SMALL)), list(_data(_FOLDERS))
     for name, source in small:
         _copy_tree(source, room / name)

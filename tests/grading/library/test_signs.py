@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.library import runner
 from groundup.grading.library.decision import NONE, as_fact, signs_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Observations, Result, RunnerReport, parse_report
-from groundup.grading.library.runner import Watch, processes_beside
+from groundup.inside import runner
+from groundup.inside.runner import Watch, processes_beside
 from groundup.sandbox.protocol import CommandResult, Ending
 
 DONE = CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0)
@@ -69,7 +69,7 @@ def test_what_multiprocessing_keeps_is_not_left_over() -> None:
     """A suite that makes a lock of it has such a process until the end."""
     code = (
         "import multiprocessing, pathlib; lock = multiprocessing.get_context('spawn').Lock()\n"
-        "from groundup.grading.library.runner import helpers\n"
+        "from groundup.inside.runner import helpers\n"
         "threads = pathlib.Path('/proc/self/task').glob('*/children')\n"
         "children = {number for one in threads for number in one.read_text().split()}\n"
         "print(len(children), children <= helpers())"

@@ -15,10 +15,10 @@ from groundup.grading.context import GradingContext, Slots
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.records import Lifecycle
+from groundup.inside.stopwatch import Reading
 from groundup.registries.gateway import RegistryGateway
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
-from groundup.sandbox.stopwatch import Reading
 from tests.grading.services.answering import PORT, http
 from tests.patience import patient
 

@@ -8,8 +8,8 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.sandbox.deadlines import note
-from groundup.sandbox.stopwatch import Reading, Stopwatch
 from groundup.suites.dibench.answers import Edited, original, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.execution_files import executed_files, job_command

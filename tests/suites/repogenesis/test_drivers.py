@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from groundup.inside.official_driver import owed_by
 from groundup.suites.repogenesis.data import driver
-from groundup.suites.repogenesis.official_driver import owed_by
 
 
 @pytest.mark.parametrize("name", ["official_driver.py", "legacy_driver.py"])

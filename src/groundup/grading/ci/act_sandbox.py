@@ -15,7 +15,6 @@ import sys
 import sysconfig
 import zlib
 from collections.abc import Collection, Mapping
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Self
 
@@ -27,8 +26,9 @@ from groundup.grading.ci.actions import only_uploads, write_stubs
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import ACT_CACHE, FOLDER_VARIABLE
 from groundup.grading.ci.relay import Relay
-from groundup.grading.ci.shim import PORT
 from groundup.grading.context import GradingContext
+from groundup.inside import source_of
+from groundup.inside.shim import PORT
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
 from groundup.workflows.expressions import Contexts
@@ -238,8 +238,7 @@ class ActSandbox:
 
     def _programs(self) -> Path:
         folder = _made(self._folder / "programs")
-        with as_file(files("groundup.grading.ci").joinpath("shim.py")) as shim:
-            text = f"#!{PYTHON} -IS\n".encode() + shim.read_bytes()
+        text = f"#!{PYTHON} -IS\n".encode() + source_of("shim.py")
         for name in _NAMES:
             (folder / name).write_bytes(text)
             (folder / name).chmod(0o755)

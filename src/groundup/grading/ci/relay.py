@@ -21,7 +21,7 @@ from pydantic import Field, ValidationError
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.grading.ci.records import FOLDER_VARIABLE, TEMPORARY, TOOLS, RunCommand, job_of, translated
-from groundup.grading.ci.shim import FILES
+from groundup.inside.shim import FILES
 from groundup.sandbox.deadlines import Debt
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 

@@ -7,7 +7,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Collection, Mapping
-from importlib.resources import files
 from pathlib import Path
 
 from pydantic import Field
@@ -19,6 +18,7 @@ from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, Maven
 from groundup.grading.context import GradingContext
 from groundup.grading.java.hidden import outer_classes
 from groundup.grading.services.records import Lifecycle
+from groundup.inside import source_of
 from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.removal import remove_tree
@@ -27,7 +27,8 @@ REPORT_FD = 3
 CLASSES = f"{WORKSPACE}/target/classes"
 TEST_CLASSES = f"{WORKSPACE}/target/test-classes"
 _RUNNER = "/opt/groundup/runner"
-_RUNNER_SOURCE = "runner/Runner.java"
+JAVA_RUNNER = "Runner.java"
+_RUNNER_SOURCE = f"runner/{JAVA_RUNNER}"
 _NOWHERE = "http://127.0.0.1:9/maven"
 _COMPILE = Limits(cpus=2.0, memory_mb=1024, disk_mb=1024, command_s=120.0, wall_clock_s=300.0)
 _MAX_EVENTS = 100_000
@@ -219,17 +220,12 @@ def _seconds(millis: str) -> float:
 def _write_sources(texts: Mapping[str, bytes], room: Path) -> None:
     for name, content in (
         *((f"tests/{name}", text) for name, text in texts.items()),
-        (_RUNNER_SOURCE, runner_source()),
+        (_RUNNER_SOURCE, source_of(JAVA_RUNNER)),
     ):
         path = room / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     (room / "target/classes").mkdir(parents=True)
-
-
-def runner_source() -> bytes:
-    """Return the trusted runner's source."""
-    return (files("groundup.grading.java") / _RUNNER_SOURCE).read_bytes()
 
 
 def _javac(names: list[str], classpath: str) -> tuple[str, ...]:

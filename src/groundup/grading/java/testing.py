@@ -22,13 +22,14 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.checking import TAMPERED, Belief, Run, checked
 from groundup.grading.java.hidden import named_tests, sources
 from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.running import JavaReport, Tested, compile_tests, run_compiled, runner_source
+from groundup.grading.java.running import JAVA_RUNNER, JavaReport, Tested, compile_tests, run_compiled
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
+from groundup.inside import source_of
 from groundup.sandbox.protocol import CommandResult
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
@@ -78,7 +79,7 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
 
 def java_runner_digest() -> str:
     """Return the digest of the program that runs the tests."""
-    return digest_bytes(runner_source())
+    return digest_bytes(source_of(JAVA_RUNNER))
 
 
 async def run_java_tests(

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.grading.library import failing_source, runner_source
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
 from groundup.grading.library.generated import generated_files
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
+from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Mount
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, walk
 from groundup.trees.writer import TreeLimits, TreeWriter
@@ -196,8 +196,8 @@ def _normal(path: str) -> str:
 def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
     configuration = "[pytest]\n" + "".join(f"{line}\n" for line in hidden.ini)
     with TreeWriter(folder, CAPS) as writer:
-        writer.file(("runner.py",), [runner_source()], executable=False)
-        writer.file((FAILING,), [failing_source()], executable=False)
+        writer.file(("runner.py",), [source_of("runner.py")], executable=False)
+        writer.file((FAILING,), [source_of(FAILING)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))
         writer.folder(("bin",))

@@ -13,9 +13,9 @@ from contextlib import closing
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.inside.stopwatch import Stopwatch
 from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import Connecting
-from groundup.sandbox.stopwatch import Stopwatch
 
 MAX_HEAD_BYTES = 32 * 1024
 MAX_BODY_BYTES = 64 * 1024

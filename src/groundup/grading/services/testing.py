@@ -20,10 +20,10 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import middle_cut, pytest_words
-from groundup.grading.library import runner_source
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
 from groundup.grading.services.records import Lifecycle, ServiceTests
+from groundup.inside import source_of
 from groundup.sandbox.protocol import (
     WORKSPACE,
     Closing,
@@ -228,7 +228,7 @@ def _why(report: RunnerReport, result: CommandResult) -> str:
 def _spec(room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle) -> SandboxSpec:
     workspace, trusted = room / "workspace", room / "trusted"
     _write(workspace, {**tests.beside})
-    _write(trusted, {"runner.py": runner_source(), "pytest.ini": b"[pytest]\n"})
+    _write(trusted, {"runner.py": source_of("runner.py"), "pytest.ini": b"[pytest]\n"})
     return SandboxSpec(
         workspace=workspace,
         mounts=(
@@ -298,4 +298,4 @@ def _command(
 
 def runner_digest() -> str:
     """Return the digest of the program that runs the tests."""
-    return digest_bytes(runner_source())
+    return digest_bytes(source_of("runner.py"))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from groundup.inside.supervisor import permitted
 from groundup.sandbox.composition import (
     ETC,
     GENERATED_ETC,
@@ -34,7 +35,6 @@ from groundup.sandbox.composition import (
 from groundup.sandbox.launcher.spawning import OPEN_FILES
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
-from groundup.sandbox.supervisor import permitted
 from groundup.sandbox.system import GuestSystem, SharedLibraries, read_dynamic
 
 CONTROL = f"{INSIDE}/control"

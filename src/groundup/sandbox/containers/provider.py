@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from groundup.domain.errors import SandboxError
+from groundup.inside.stopwatch import Stopwatch
 from groundup.sandbox.bubblewrap import found_bubblewrap, memory_file, open_folder
 from groundup.sandbox.composition import INSIDE, PYTHON, write_etc
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, EngineImage, EngineKind
@@ -46,7 +47,6 @@ from groundup.sandbox.protocol import (
     SandboxProvider,
     SandboxSpec,
 )
-from groundup.sandbox.stopwatch import Stopwatch
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from groundup.inside.stopwatch import PATIENCE
 from groundup.sandbox.launcher.disks import DiskWatch
 from groundup.sandbox.launcher.limits import (
     CONTROLLERS,
@@ -21,7 +22,6 @@ from groundup.sandbox.launcher.limits import (
     take_census,
 )
 from groundup.sandbox.launcher.workspaces import lend
-from groundup.sandbox.stopwatch import PATIENCE
 
 _OWN_MEMORY_BYTES = 24 << 20
 _OWN_PROCESSES = 4

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from groundup.inside.stopwatch import PATIENCE
 from groundup.sandbox.launcher import kernel, spawning, wire
 from groundup.sandbox.launcher.boxes import Box, adopted, host_number, lending
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, FullDisk
@@ -25,7 +26,6 @@ from groundup.sandbox.launcher.limits import (
 )
 from groundup.sandbox.launcher.spawning import Identity, Placer, Spawn, become_sandbox, fork, make_network
 from groundup.sandbox.launcher.workspaces import Loans, take_back
-from groundup.sandbox.stopwatch import PATIENCE
 
 _ROOM_COMES_S = 5.0
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()

@@ -17,11 +17,11 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
-from groundup.grading.library import failing_source, runner_source
 from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.false_forms import suite_of_layer
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
+from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
@@ -69,7 +69,7 @@ class NL2RepoStrictGrader(Grader):
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "layouts": 1,
-            "runner": digest_bytes(runner_source() + failing_source()),
+            "runner": digest_bytes(source_of("runner.py") + source_of("failing.py")),
             "data_version": task.data_version,
             **({} if fresh is None else {"fresh": digest_of(fresh)}),
         }

@@ -26,6 +26,7 @@ from groundup.environments.at_hand import YES, python_at_hand
 from groundup.environments.requests import PythonRequest
 from groundup.environments.toolchains import jdks
 from groundup.grading.services.records import Lifecycle
+from groundup.inside import source_of
 from groundup.settings import environment
 from groundup.suites.repogenesis.endpoints import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
@@ -132,7 +133,7 @@ def _version(problems: tuple[ServiceProblem, ...]) -> str:
 PYTHON = "3.10"
 """The published images' Python."""
 PLUGINS = ("pytest_timeout",)
-_STOPWATCH = "from groundup.sandbox.stopwatch import Stopwatch, inside\n"
+_STOPWATCH = b"from groundup.inside.stopwatch import Stopwatch, inside\n"
 
 
 _TABLES = re.compile(rb"\b(pandas|numpy|openpyxl|et_xmlfile)\b")
@@ -180,9 +181,7 @@ def _lines(name: str) -> tuple[str, ...]:
 
 def driver(name: str) -> bytes:
     """Return the program of this file name, with the stopwatch that it imports written out in it."""
-    text = (files("groundup.suites.repogenesis") / name).read_text()
-    stopwatch = (files("groundup.sandbox") / "stopwatch.py").read_text()
-    return text.replace(_STOPWATCH, stopwatch).encode()
+    return source_of(name).replace(_STOPWATCH, source_of("stopwatch.py"))
 
 
 def whether_here(problem: ServiceProblem) -> str:

@@ -27,9 +27,9 @@ from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import read_declared
 from groundup.grading.services.records import Lifecycle
+from groundup.inside.legacy_driver import lay_java_tests
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.suites.repogenesis.data import ServiceProblem, test_environment
-from groundup.suites.repogenesis.legacy_driver import lay_java_tests
 from groundup.suites.repogenesis.legacy_rules import (
     BUILD_TIMEOUT,
     CONFIGURATIONS,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from groundup.sandbox.stopwatch import Stopwatch, inside
+from groundup.inside.stopwatch import Stopwatch, inside
 
 KEPT = 4_000_000
 LARGEST = 10**9

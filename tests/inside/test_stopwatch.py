@@ -1,4 +1,4 @@
-"""Tests of groundup.sandbox.stopwatch: what counts as time that a guest had."""
+"""Tests of groundup.inside.stopwatch: what counts as time that a guest had."""
 
 import math
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.sandbox.stopwatch import PATIENCE, Reading, Stopwatch, idle_s, seen_s
+from groundup.inside.stopwatch import PATIENCE, Reading, Stopwatch, idle_s, seen_s
 
 CORES = 2.0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.suites.repogenesis.legacy_driver import (
+from groundup.inside.legacy_driver import (
     deploy,
     java_tests,
     lay_java_tests,

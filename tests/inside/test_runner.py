@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading import library
-from groundup.grading.library import failing
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import RunnerReport, parse_report
+from groundup.inside import failing
 
 TOKEN = "0123456789abcdef" * 2
-RUNNER = Path(library.__file__).with_name("runner.py")
+RUNNER = Path(failing.__file__).with_name("runner.py")
 
 
 def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[RunnerReport, int]:

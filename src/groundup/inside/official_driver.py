@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from groundup.sandbox.stopwatch import Stopwatch, inside
+from groundup.inside.stopwatch import Stopwatch, inside
 
 SCRIPTS = ("./start.sh", "./scripts/start.sh", "./bin/start.sh")
 PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")

@@ -1,11 +1,11 @@
-"""Tests of groundup.environments.reached."""
+"""Tests of groundup.inside.reached."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from groundup.environments.reached import compile_reached
+from groundup.inside.reached import compile_reached
 from tests.grading.library.laboratory import write_tree
 
 SOURCES = {
