@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from groundup import catalog
-from groundup.domain.conversations import TokenUsage
+from groundup.domain.conversations import ModelUse, TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
@@ -81,17 +81,12 @@ class AgentContext:
     """For messages and sandboxes' names."""
 
 
-class AgentResult(Record):
-    """How an attempt ended."""
+class AgentResult(ModelUse):
+    """How an attempt ended, and what its model took."""
 
     outcome: Outcome
     detail: str = ""
     """One sentence: which limit, which exit code."""
-    turns: int = 0
-    usage: TokenUsage = TokenUsage()
-    estimated: bool = False
-    """Whether an endpoint did not tell the tokens of some reply."""
-    cost_usd: float | None = None
 
 
 Seeded = Callable[[], Path]

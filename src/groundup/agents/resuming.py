@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from groundup.agents.base import Trajectory
-from groundup.agents.trajectories import Paid, Step, reply_fields, reply_of, spent_s
-from groundup.domain.conversations import ChatReply
+from groundup.agents.trajectories import Step, reply_fields, reply_of, spent_s
+from groundup.domain.conversations import ChatReply, ModelUse
 
 
 class Clock:
@@ -54,7 +54,7 @@ class Replay:
     """Hands out an attempt's replies in turn: first those on record, then new ones, which it records."""
 
     def __init__(self, trajectory: Trajectory) -> None:
-        self.paid = Paid()
+        self.paid = ModelUse()
         self._trajectory = trajectory
         recorded = trajectory.recorded()
         self._replies = deque((reply, step) for step in recorded if (reply := reply_of(step)) is not None)

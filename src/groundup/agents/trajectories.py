@@ -12,34 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from groundup.domain.conversations import ChatReply, Message, TokenUsage, ToolCall
-from groundup.domain.records import Record
+from groundup.domain.conversations import ChatReply, Message, ModelUse, ToolCall
 
 Step = Mapping[str, JsonValue]
 REPLY = "reply"
-
-
-class Paid(Record):
-    """What replies cost together."""
-
-    turns: int = 0
-    usage: TokenUsage = TokenUsage()
-    estimated: bool = False
-    """Whether the endpoint did not tell the tokens of some reply."""
-    cost_usd: float | None = None
-    """None as long as no reply had a price."""
-
-    def plus(self, reply: ChatReply) -> "Paid":
-        """Return the sum with another reply; one from the response cache is a turn and costs nothing."""
-        cost = self.cost_usd
-        if reply.cost_usd is not None:
-            cost = (cost or 0.0) + (0.0 if reply.cached else reply.cost_usd)
-        return Paid(
-            turns=self.turns + 1,
-            usage=self.usage + reply.usage,
-            estimated=self.estimated or reply.estimated,
-            cost_usd=cost,
-        )
 
 
 def reply_fields(reply: ChatReply, turn: int) -> dict[str, JsonValue]:
@@ -68,9 +44,9 @@ def call_text(text: str) -> str:
     return command if isinstance(command, str) else text
 
 
-def paid_for(steps: Iterable[Step]) -> Paid:
+def paid_for(steps: Iterable[Step]) -> ModelUse:
     """Return what the replies among *steps* cost."""
-    paid = Paid()
+    paid = ModelUse()
     for step in steps:
         if (reply := reply_of(step)) is not None:
             paid = paid.plus(reply)

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from groundup.domain.conversations import TokenUsage
+from groundup.domain.conversations import ModelUse
 from groundup.domain.records import Record
 
 
@@ -47,16 +47,10 @@ class Feedback(StrEnum):
     """The first one ends the attempt."""
 
 
-class Effort(Record):
+class Effort(ModelUse):
     """What making a submission took, all tries of the attempt together."""
 
     detail: str = Field(default="", description="one sentence: which limit, which exit code")
-    turns: int = Field(default=0, ge=0)
-    usage: TokenUsage = TokenUsage()
-    estimated: bool = Field(
-        default=False, description="whether tokens are guessed that an endpoint did not report"
-    )
-    cost_usd: float | None = Field(default=None, description="None: the model has no price")
     seconds: float = Field(default=0.0, ge=0, description="of the try that ended it")
     resembles: str = Field(
         default="",

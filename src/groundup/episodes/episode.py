@@ -17,6 +17,7 @@ from typing import NamedTuple
 from groundup.agents.base import Agent, AgentContext, AgentResult, SubmitResult, Trajectory
 from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
 from groundup.agents.leak_watch import RESEMBLES_STEP, LeakWatch
+from groundup.domain.conversations import ModelUse
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Effort, Feedback
 from groundup.domain.subjects import Provenance, Submission
@@ -198,10 +199,7 @@ class Episode:
             provenance=Provenance(source="agent", agent_name=agent, model_name=self.spec.subject.model),
             effort=Effort(
                 detail=ended.detail,
-                turns=ended.turns,
-                usage=ended.usage,
-                estimated=ended.estimated,
-                cost_usd=ended.cost_usd,
+                **{name: value for name, value in ended if name in ModelUse.model_fields},
                 seconds=round(seconds, 3),
                 resembles=resembles,
             ),

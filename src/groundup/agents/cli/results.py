@@ -15,8 +15,9 @@ from pydantic import JsonValue
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.preset import Preset
 from groundup.agents.resuming import Clock
-from groundup.agents.trajectories import Paid, paid_for, reply_fields
+from groundup.agents.trajectories import paid_for, reply_fields
 from groundup.agents.workspace import AgentSandbox
+from groundup.domain.conversations import ModelUse
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.subjects import Outcome
 from groundup.models.exchanges import Account, Exchange, Stop
@@ -64,7 +65,7 @@ class Exchanges:
         self.paid = self.paid.plus(exchange.reply)
 
 
-def with_paid(paid: Paid, ended: AgentResult) -> AgentResult:
+def with_paid(paid: ModelUse, ended: AgentResult) -> AgentResult:
     """Return *ended* with what all tries took together."""
     return ended.but(**dict(paid))
 
