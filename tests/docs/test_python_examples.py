@@ -1,4 +1,4 @@
-"""Examples in Python: that of docs/inference.md runs, and no page has one that no test runs."""
+"""Examples in Python: that of docs/developers/manifests.md runs, and no page has one that no test runs."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.docs.pages import PAGES, ROOT, blocks
 RUN_BY = {
     "api.md": "tests/api/test_docs.py",
     "harnesses.md": "tests/harnesses/test_clients.py",
-    "inference.md": "tests/docs/test_python_examples.py",
+    "manifests.md": "tests/docs/test_python_examples.py",
     "serving.md": "tests/serving/test_clients.py",
     "tutorial.md": "tests/docs/test_commands.py",
 }
@@ -21,7 +21,9 @@ def test_the_example_of_manifests_runs(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "backend").mkdir()
     (tmp_path / "backend" / "pyproject.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    (example,) = (block.text for block in blocks(ROOT / "docs" / "inference.md") if block.language == "python")
+    (example,) = (
+        block.text for block in blocks(ROOT / "docs" / "developers" / "manifests.md") if block.language == "python"
+    )
     names: dict[str, object] = {}
     exec(example, names)  # what the page tells readers to type
     assert b"click>=8" in bytes(names["written"])  # type: ignore[call-overload]
