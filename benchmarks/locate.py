@@ -6,8 +6,8 @@ workflows run no tests has no answer. Several answers are alternatives. PATTERN 
 with {host}, {owner} and {name}; those that are not there are counted and left out.
 
 Rules were written while looking at the `development` set only. `held-out` was read and answered when the rules
-were done, and run afterwards; `held-out again` when its misses had been mended. docs/developers/measurements.md has
-the first runs.
+were done, and run afterwards; `held-out again` when its misses had been mended. The first runs stand in
+docs/developers/measurements.md.
 """
 
 import argparse
