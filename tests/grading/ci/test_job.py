@@ -116,6 +116,13 @@ async def test_one_leg_runs(tmp_path: pathlib.Path) -> None:
     assert log_of(result).count("\nleg ") == 1
 
 
+async def test_a_step_without_its_folder_fails_and_says_so(tmp_path: pathlib.Path) -> None:
+    """What an earlier step did to the runner's folder is in the log of the step that it breaks."""
+    result = await run(tmp_path, steps("run: rm -r $RUNNER_TEMP; touch $RUNNER_TEMP", "{name: test, run: echo}"))
+    assert result.outcome is JobOutcome.FAILED
+    assert "the step's files cannot be written" in log_of(result)
+
+
 async def test_skipped_tests_are_no_pass(tmp_path: pathlib.Path) -> None:
     """A green job whose tests were skipped shows nothing."""
     result = await run(tmp_path, steps("run: echo hello", "{name: test, if: 'false', run: pytest}"))

@@ -127,11 +127,14 @@ class Relay:
         place = await self._place(job)
         files = {name: f"{TEMPORARY}/{name.lower()}" for name in FILES}
         # Emptied each time: act appends to its own files what one command wrote.
-        for path in files.values():
-            await place.sandbox.write_file(path, b"")
+        written = dict.fromkeys(files.values(), b"")
         for path, text in asked.files.items():
-            inside = self._translated(text).encode("utf-8", "surrogateescape")
-            await place.sandbox.write_file(self._translated(path), inside)
+            written[self._translated(path)] = self._translated(text).encode("utf-8", "surrogateescape")
+        try:
+            for path, content in written.items():
+                await place.sandbox.write_file(path, content)
+        except (OSError, ValueError) as error:  # an earlier step closed or replaced the runner's folder
+            return self._unprepared(error)
         result = await place.sandbox.run(self._command(asked, place, job, files))
         self._left_s -= result.counted_s
         self._record(asked, result)
@@ -184,6 +187,11 @@ class Relay:
         foot = f"\n[{result.ending}, exit code {result.exit_code}, {result.duration_s:.2f} s]\n"
         room = _LOG_BYTES - len(self._log)
         self._log += (head.encode() + output + foot.encode())[: max(room, 0)]
+
+    def _unprepared(self, error: Exception) -> Mapping[str, object]:
+        self.last_failed = f"the step's files cannot be written: {error}\n"
+        self._log += self.last_failed.encode()[: max(_LOG_BYTES - len(self._log), 0)]
+        return _told(1, stderr=self.last_failed)
 
     def _loader_kept_back(self, job: str, text: str) -> str:
         """Return *text* without variables of the loader, with which the shims would not start.
