@@ -3,8 +3,9 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from groundup.domain.digests import canonical_json, digest_of
+from groundup.domain.digests import LATER, canonical_json, digest_of
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 
@@ -60,3 +61,17 @@ def test_the_text_is_canonical() -> None:
 def test_halves_of_surrogate_pairs_have_a_digest() -> None:
     """A stranger's JSON can hold them, and two of them differ."""
     assert digest_of({"name": "\ud800"}) != digest_of({"name": "\ud801"})
+
+
+def test_a_field_that_came_later_changes_no_digest_at_its_default() -> None:
+    """Runs that were begun before a record got a field keep their digest; any other value counts."""
+
+    class Before(Record):
+        name: str = "a"
+
+    class After(Record):
+        name: str = "a"
+        rounds: Annotated[int, LATER] = 1
+
+    assert digest_of(After()) == digest_of(Before())
+    assert digest_of(After(rounds=2)) != digest_of(Before())

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,6 +56,8 @@ class ToyAgent(Agent):
         context.trajectory.append("note", withheld=list(context.withheld), tries=tries)
         context.keep("agent.log", b"words")
         behaviour = context.workspace / BEHAVIOUR
+        if isinstance(by_round := self._options.get("by_round"), list):
+            return self._round(context, behaviour, [str(word) for word in by_round])
         if (first := self._options.get("first")) is not None:
             behaviour.write_text(str(first))
             ended = await context.submit()
@@ -76,6 +79,21 @@ class ToyAgent(Agent):
         return AgentResult(
             outcome=Outcome(str(self._options.get("outcome", "submitted"))), detail="as it was told", turns=2
         )
+
+    def _round(self, context: AgentContext, behaviour: Path, words: list[str]) -> AgentResult:
+        """Hand in what this round's word is; `down` fails at the first try."""
+        found = re.search(r"This is round (\d+) of", context.task.instruction or "")
+        number = int(found[1]) if found else 1
+        told = (context.task.instruction or "").partition("hidden tests. ")[2]
+        lay = behaviour.read_text() if behaviour.is_file() else ""
+        turns = context.limits.turns
+        context.trajectory.append("round began", number=number, told=told, lay=lay, turns=turns, turn=1)
+        word, _, fault = words[number - 1].partition(" ")
+        if fault and not any(step["kind"] == "went down" for step in context.trajectory.recorded()):
+            context.trajectory.append("went down")
+            raise InfrastructureError("the endpoint is down")
+        behaviour.write_text(word)
+        return AgentResult(outcome=Outcome.SUBMITTED, turns=2, cost_usd=0.5)
 
 
 class EmptyBuilder(EnvironmentBuilder):

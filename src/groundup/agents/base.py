@@ -103,6 +103,8 @@ class Agent(Extension):
     name: str
     version: str
     needs_model: bool = True
+    goes_on: bool = True
+    """Whether it looks at what lies in its workspace, so that a further round can be told of a score."""
     preferred: Mapping[str, JsonValue] = MappingProxyType({})
     """Model settings that hold where the user gives none, such as `{"temperature": 0.0}`."""
 

@@ -40,6 +40,7 @@ class Oneshot(Agent):
     name = "oneshot"
     version = "1"
     needs_model = True
+    goes_on = False
     preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": 8000}
 
     @override

@@ -110,6 +110,11 @@ async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageToo
     return found.but(language=language, registry=need.registry, installer=need.installer)
 
 
+def is_python(task: Task) -> bool:
+    """Whether *task* asks for Python."""
+    return _language(task) == PYTHON
+
+
 def _language(task: Task) -> str:
     named = task.metadata.get("language")
     return named if isinstance(named, str) else PYTHON

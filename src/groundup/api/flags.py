@@ -159,6 +159,14 @@ class SubjectFlags(ModelFlags, total=False):
     ]
     hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
+    rounds: Annotated[
+        int,
+        FlagHelp("How often the agent works on its attempt; it is told its score in between.", EPISODE, least=1),
+    ]
+    select: Annotated[
+        Literal["score", "own-tests", "judges"] | None,
+        FlagHelp("With -k: report the attempt that is best by this (score: a bound, nobody knows it).", EPISODE),
+    ]
 
 
 class MakingFlags(TypedDict, total=False):

@@ -31,7 +31,7 @@ from groundup.api.flags import (
 )
 from groundup.api.reports import run_folder
 from groundup.domain.errors import UsageError
-from groundup.domain.limits import EpisodeLimits, Feedback
+from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import shuffled, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
@@ -365,7 +365,14 @@ def _subject(agent: str, given: SubjectFlags) -> Named:
             wall_clock_s=given.get("max_seconds"),
         ),
         feedback=feedback_of(given),
+        rounds=given.get("rounds", 1),
+        select=_selection(given),
     )
+
+
+def _selection(given: SubjectFlags) -> Selection | None:
+    select = given.get("select")
+    return None if select is None else Selection(select)
 
 
 def feedback_of(given: SubjectFlags | EpisodeFlags) -> Feedback:

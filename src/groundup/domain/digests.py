@@ -10,6 +10,8 @@ from pathlib import PurePath
 from pydantic import BaseModel
 
 ALGORITHM = "sha256"
+LATER = "digested unless it is the default"
+"""Marks a field that a record got after digests of it were written: `field: Annotated[int, LATER] = 1`."""
 
 
 def digest_bytes(data: bytes) -> str:
@@ -39,7 +41,11 @@ def short(digest: str) -> str:
 def _plain(value: object) -> object:
     """Return *value* as JSON has it, the same in every process: sets have no order, bytes no encoding."""
     if isinstance(value, BaseModel):
-        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        return {
+            name: _plain(said)
+            for name, field in type(value).model_fields.items()
+            if (said := getattr(value, name)) != field.default or LATER not in field.metadata
+        }
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes):

@@ -47,6 +47,24 @@ class Feedback(StrEnum):
     """The first one ends the attempt."""
 
 
+class Selection(StrEnum):
+    """By what one of several attempts at a task is chosen."""
+
+    SCORE = "score"
+    """The hidden score: no choice does better, and nobody can make it who hands in."""
+    OWN_TESTS = "own-tests"
+    """The tests that the attempt itself wrote: the share that passes, then their number."""
+    JUDGES = "judges"
+    """Models' opinions of it as a repository, by `groundup judge`."""
+
+
+class OwnTests(Record):
+    """What the tests did that lay in a workspace."""
+
+    passed: int = Field(ge=0)
+    failed: int = Field(ge=0, description="errors, too")
+
+
 class Effort(ModelUse):
     """What making a submission took, all tries of the attempt together."""
 
@@ -55,4 +73,10 @@ class Effort(ModelUse):
     resembles: str = Field(
         default="",
         description="where it came by much of the original, by content and turn; empty: nowhere",
+    )
+    rounds: tuple[float | None, ...] = Field(
+        default=(), description="scores that the agent was told after its rounds; the verdict is on the last one"
+    )
+    own_tests: OwnTests | None = Field(
+        default=None, description="of its last state; None: not run, for no choice of attempts wants it"
     )

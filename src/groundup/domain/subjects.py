@@ -20,6 +20,8 @@ class Subject(Record):
 
 ABLATION, ABLATED_RUN, REGRADED = "ablation", "ablated run", "regraded"
 """Names of settings: which mistakes were taken out, of which run's submissions; which run was graded again."""
+ROUNDS, SELECT = "rounds", "select"
+"""Names of settings: in how many rounds an attempt is made; by what one of several attempts is chosen."""
 
 
 class AttemptKey(Record):

@@ -19,12 +19,13 @@ from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
 from groundup.agents.leak_watch import RESEMBLES_STEP, LeakWatch
 from groundup.domain.conversations import ModelUse
 from groundup.domain.errors import SubmissionError
-from groundup.domain.limits import Effort, Feedback
+from groundup.domain.limits import Effort, Feedback, OwnTests
 from groundup.domain.subjects import Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
+from groundup.episodes.rounds import Place, Rounds
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
@@ -58,6 +59,15 @@ class Workspace:
         _remove_histories(self.path)
         if self._task.deliverable == "edits":
             self._seeded = entry_digests(self.path)
+
+    def keep(self, destination: Path) -> None:
+        """Copy all that is there into the empty folder *destination*. Raises `SubmissionError` beyond limits."""
+        copy_tree(self.path, destination)
+
+    def begin_with(self, kept: Path) -> None:
+        """Make the workspace what was kept."""
+        remove_tree(self.path)
+        copy_tree(kept, self.path)
 
     def seeds(self) -> Path:
         """Return a folder with the seeds as they were, written once."""
@@ -178,15 +188,25 @@ class Episode:
                 return SubmitResult(shown=False, message="Submitted. The score is not shown.")
             case Feedback.END:
                 return SubmitResult(shown=False, message="Submitted.", ends=True)
-        async with self._workspace.copied() as tree:
-            verdict = await self._shown_verdict(tree)
+        verdict = await self._graded_now()
         return SubmitResult(shown=True, score=verdict.score, message=_in_counts(verdict))
 
-    async def hand_in(self, destination: Path, ended: AgentResult, agent: str, resembles: str = "") -> Submission:
+    def place(self, sink: AttemptStore) -> Place:
+        """Return what rounds need of this episode."""
+        space = self._workspace
+
+        async def keep(folder: Path) -> None:
+            await in_thread(lambda: space.keep(folder))
+
+        async def begin_with(tree: Path) -> None:
+            await in_thread(lambda: space.begin_with(tree))
+
+        return Place(keep, begin_with, self._graded_now, sink)
+
+    async def hand_in(self, destination: Path, ended: AgentResult, agent: str, **noticed: object) -> Submission:
         """Copy the workspace into the empty folder *destination*; *agent* is who worked on it.
 
-        *resembles* says where it came by much of the original. Raises `SubmissionError` for a tree beyond all
-        limits.
+        *noticed* are further fields of the `Effort`. Raises `SubmissionError` for a tree beyond all limits.
         """
         seconds = time.monotonic() - self._began
         taken = await in_thread(lambda: self._workspace.take_in(destination))
@@ -201,16 +221,28 @@ class Episode:
                 detail=ended.detail,
                 **{name: value for name, value in ended if name in ModelUse.model_fields},
                 seconds=round(seconds, 3),
-                resembles=resembles,
-            ),
+            ).but(**noticed),
         )
 
-    async def _shown_verdict(self, tree: Path) -> Verdict:
-        """Grade *tree* in sandboxes of the grader's own; nothing of it is recorded."""
+    async def own_tests(self, context: AgentContext) -> OwnTests | None:
+        """Run the tests that the agent wrote on a copy of the workspace; None where there are none."""
+        from groundup.agents.own_tests import run_own_tests
+
+        scratch = self._context.scratch / "own-tests"
+        copy = scratch / "workspace"
+        copy.mkdir(parents=True)
+        await in_thread(lambda: self._workspace.keep(copy))
+        try:
+            return await run_own_tests(replace(context, workspace=copy, scratch=scratch))
+        finally:
+            await in_thread(lambda: remove_tree(scratch))
+
+    async def _graded_now(self) -> Verdict:
+        """Grade a copy of the workspace in sandboxes of the grader's own; nothing of it is recorded."""
         scratch = self._scratch / f"shown-{next(self._submits)}"
         scratch.mkdir()
         try:
-            async with self.grading.room():
+            async with self._workspace.copied() as tree, self.grading.room():
                 return (await self.grading.grade(tree, scratch)).verdict
         except SubmissionError as error:
             return self.grading.zero(Stage.INSTALL, error)[0].verdict
@@ -247,13 +279,22 @@ class Playing:
                     episode.agent_context(model, trajectory, self.sink.keep_agent_log),
                     note_turn=await episode.noting_turns(trajectory),
                 )
-                ended = await agent.attempt(context)
+                rounds = Rounds(self.spec.rounds, agent, context, episode.place(self.sink))
+                ended = await rounds.play()
                 await context.note_turn(ended.turns)
                 resembles = watch.found if watch else ""
                 if resembles:
                     trajectory.append(RESEMBLES_STEP, detail=resembles)
+                own_tests = await episode.own_tests(context) if self.spec.own_tests else None
                 trajectory.append("ended", outcome=ended.outcome.value, detail=ended.detail)
-            return await episode.hand_in(destination, ended, agent.name, resembles)
+            return await episode.hand_in(
+                destination,
+                ended,
+                agent.name,
+                resembles=resembles,
+                rounds=tuple(rounds.scores),
+                own_tests=own_tests,
+            )
 
 
 def _in_counts(verdict: Verdict) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from pydantic import Field, JsonValue
 
 from groundup.agents.base import Trajectory
-from groundup.domain.digests import digest_of
+from groundup.domain.digests import LATER, digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
@@ -30,6 +30,10 @@ class EpisodeSpec(Record):
     grader: str | None = Field(default=None, description="None: the suite's default")
     limits: EpisodeLimits = EpisodeLimits()
     feedback: Feedback = Feedback.SCORE
+    rounds: Annotated[int, LATER] = Field(default=1, ge=1, description="how often the agent works")
+    own_tests: Annotated[bool, LATER] = Field(
+        default=False, description="whether its own tests are run at the end"
+    )
     timeout_s: float | None = Field(default=None, gt=0, description="overrides the recipe's test timeout")
     pinned: dict[str, str] = Field(
         default={}, description="digests of the task, grader and agent; empty: as they are where it is opened"
@@ -87,6 +91,14 @@ class AttemptStore(Protocol):
         """Record that `submission` is complete."""
         ...
 
+    def round(self, number: int) -> Path:
+        """Where lies what was handed in at the end of a round, once that is there in full."""
+        ...
+
+    def ending_round(self, number: int) -> AbstractContextManager[Path]:
+        """Give an empty folder to fill; on success it becomes `round(number)`, otherwise it is removed."""
+        ...
+
     def trajectory(self) -> AbstractContextManager[Trajectory]:
         """Open the record of what is done, to append to it."""
         ...
@@ -123,6 +135,17 @@ class MemorySink:
     def write_record(self, submission: Submission) -> None:
         """Remember it."""
         self._record = submission
+
+    def round(self, number: int) -> Path:
+        """Where lies what was handed in at the end of a round."""
+        return self.submission.with_name(f"{self.submission.name}.round-{number}")
+
+    @contextmanager
+    def ending_round(self, number: int) -> Iterator[Path]:
+        """Give an empty folder to fill."""
+        remove_tree(self.round(number))
+        self.round(number).mkdir(parents=True)
+        yield self.round(number)
 
     @contextmanager
     def trajectory(self) -> Iterator[Trajectory]:

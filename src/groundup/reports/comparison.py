@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import correlation
 
+from groundup.domain.subjects import ROUNDS
 from groundup.reports.document import (
     EARLIER,
     AttemptRow,
@@ -141,7 +142,7 @@ def _means(report: RunReport, value: Value) -> Means:
 
 def _values(report: RunReport, value: Value) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
-    for row in report.attempts:
+    for row in report.reported:
         found = value(row)
         if found is not None:
             values.setdefault(row.task, []).append(found)
@@ -164,6 +165,11 @@ def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:
         doubts.append(
             f"different suites: {base.suite} {base.suite_version} and {other.suite} {other.suite_version}"
         )
+    if (left := base.choice and base.choice.name) != (right := other.choice and other.choice.name):
+        doubts.append(f"different choices of attempts: {left or 'all count'} and {right or 'all count'}")
+    if base.subject.settings.get(ROUNDS, 1) != other.subject.settings.get(ROUNDS, 1):
+        told = [run.subject.settings.get(ROUNDS, 1) for run in (base, other)]
+        doubts.append(f"different numbers of feedback rounds: {told[0]} and {told[1]}")
     if set(base.graders) != set(other.graders):
         doubts.append("different graders, versions, data or environments; grade one again with `groundup regrade`")
     return tuple(doubts)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundup.domain.limits import Effort
+from groundup.domain.limits import Effort, Selection
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
@@ -50,6 +50,39 @@ class AttemptRow(Record):
         if self.standing in ("tampered", "not_attempted"):
             return 0.0
         return self.scores[name].value if self.standing == "graded" and name in self.scores else None
+
+
+_CHOSEN = {
+    Selection.SCORE: "best by hidden score (bound)",
+    Selection.OWN_TESTS: "chosen by own tests",
+    Selection.JUDGES: "chosen by judges",
+}
+_CHOSEN_BY = {
+    Selection.SCORE: "each task's best attempt, as only the hidden tests know it: no choice does better",
+    Selection.OWN_TESTS: "each task's attempt of whose own tests the largest share passes, then the most",
+    Selection.JUDGES: "each task's attempt that models scored highest (`groundup judge`)",
+}
+
+
+class Choice(Record):
+    """By what attempts are chosen, and which."""
+
+    by: Selection
+    attempts: dict[str, int] = Field(description="task -> index; tasks that leave no choice are absent")
+
+    @property
+    def name(self) -> str:
+        """The name of the figure."""
+        return _CHOSEN[self.by]
+
+    @property
+    def meaning(self) -> str:
+        """What the figure says."""
+        return f"{_CHOSEN_BY[self.by]}; the mean of a task's attempts where that leaves no choice"
+
+    def counts(self, row: AttemptRow) -> bool:
+        """Whether *row* is the one of its task, or its task has none."""
+        return self.attempts.get(row.task, row.index) == row.index
 
 
 class AttemptCounts(Record):
@@ -106,6 +139,7 @@ class RunReport(Record):
     spread: Spread | None = Field(default=None, description="how much attempts differ; None without several")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]
+    choice: Choice | None = Field(default=None, description="which attempts the headline is of; None: all")
     summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")
 
     @property
@@ -117,6 +151,11 @@ class RunReport(Record):
     def several(self) -> bool:
         """Whether some task has more than one attempt."""
         return any(row.index for row in self.attempts)
+
+    @property
+    def reported(self) -> tuple[AttemptRow, ...]:
+        """The attempts that the headline and comparisons are of."""
+        return tuple(row for row in self.attempts if self.choice is None or self.choice.counts(row))
 
     @property
     def headline(self) -> Figure:

@@ -11,8 +11,18 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
+from groundup.reports.choosing import after_rounds, choice_of
 from groundup.reports.comparison import compare, corrected, task_means
-from groundup.reports.document import ATTEMPTED, EARLIER, AttemptCounts, AttemptRow, Figure, Report, RunReport
+from groundup.reports.document import (
+    ATTEMPTED,
+    EARLIER,
+    AttemptCounts,
+    AttemptRow,
+    Choice,
+    Figure,
+    Report,
+    RunReport,
+)
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
     all_of,
@@ -102,6 +112,8 @@ def report_run(
     rows = tuple(_made(_row(key, line)) if key in made else _row(key, line) for key, line in counting)
     verdicts = [line.verdict for _, line in counting if line and line.verdict]
     counted = _counted(rows)
+    subject = config.configuration.subject
+    choice = choice_of(subject, rows, chosen)
     graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
     _, at, data_set = config.configuration.suite.partition("@")
@@ -110,11 +122,17 @@ def report_run(
         created_at=config.created_at,
         suite=f"{suite}{at}{data_set}",
         suite_version=version or "unknown",
-        subject=config.configuration.subject,
+        subject=subject,
         sandbox=config.configuration.sandbox,
         graders=graders,
         counts=_counts(rows),
-        figures=(*_figures(rows, counted, config.planned.attempts), *_of_chosen(rows, chosen)),
+        figures=(
+            *_headline_of(choice, rows),
+            *_figures(rows, counted, config.planned.attempts),
+            *(_mean(*figure) for figure in after_rounds(subject, rows)),
+            *(() if choice else _of_chosen(rows, chosen)),
+        ),
+        choice=choice,
         lost_at=_lost_at(rows),
         cut_short=_cut_short(rows),
         by_time=sum(row.by_time for row in rows),
@@ -265,6 +283,12 @@ def _of_several(
             best = {task: [best_of(counted[task], k)] for task in enough}
             said = f"expected best hidden score of {k} attempts: no choice among them does better, {over}"
             yield _over_tasks(f"best of {k}", best, said)
+
+
+def _headline_of(choice: Choice | None, rows: Sequence[AttemptRow]) -> Iterator[Figure]:
+    """Yield what a run comes to that reports one attempt of each task."""
+    if choice is not None:
+        yield _mean(choice.name, _counted([row for row in rows if choice.counts(row)]), choice.meaning)
 
 
 def _of_chosen(rows: Sequence[AttemptRow], chosen: Mapping[str, int]) -> Iterator[Figure]:

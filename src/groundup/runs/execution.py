@@ -35,7 +35,7 @@ from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory
 from groundup.runs.settling import RunContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter
-from groundup.store.records import ConfigFile, EarlierRun, RunConfiguration, Start
+from groundup.store.records import ConfigFile, EarlierRun, Generated, RunConfiguration, Start
 from groundup.store.verdict_cache import VerdictCache
 
 _SHOWN_S = 2.0
@@ -106,6 +106,9 @@ def fleet_wanted(
     """Return which fleet works on *plan*; None: it is worked on here."""
     if workers is None:
         return None
+    made = plan.configuration.submissions
+    if agents and isinstance(made, Generated) and made.rounds > 1:
+        raise UsageError("nodes keep no rounds; leave --agents-on-nodes out, and they still grade")
     return FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
 
 

@@ -11,7 +11,7 @@ from groundup import catalog
 from groundup.agents.base import open_agent
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
-from groundup.domain.limits import EpisodeLimits, Feedback
+from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
@@ -159,6 +159,11 @@ class GeneratedSource:
         self.agent = open_agent(spec.agent, spec.options)
         if self.agent.needs_model and spec.model is None:
             raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")
+        if spec.rounds > 1 and not self.agent.goes_on:
+            raise UsageError(
+                f"the agent {spec.agent} does not look at what it handed in before, so a score helps it nothing; "
+                "leave --rounds out"
+            )
 
     def attempts(self) -> int:
         """Return 1."""
@@ -220,6 +225,8 @@ class Named(Record):
     agent_options: dict[str, JsonValue] = {}
     limits: EpisodeLimits = EpisodeLimits()
     feedback: Feedback = Feedback.SCORE
+    rounds: int = 1
+    select: Selection | None = None
 
 
 def submissions_of(suite_name: str, named: Named, settings: Settings) -> References | Generated:
@@ -237,6 +244,8 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
         model_settings=checked_model_settings(named.model, named.model_settings),
         limits=named.limits,
         feedback=named.feedback,
+        rounds=named.rounds,
+        select=named.select,
     )
 
 

@@ -89,6 +89,10 @@ class AttemptFolder:
         self.trajectory_file = path / "trajectory.jsonl"
         self.agent_logs = path / "agent"
 
+    def round(self, number: int) -> Path:
+        """Where lies what was handed in at the end of a round, once that is there in full."""
+        return self.path / "rounds" / str(number)
+
     def record(self) -> Submission | None:
         """Return the record of what was taken in; None before that is complete."""
         try:
@@ -142,6 +146,23 @@ class AttemptWriter(AttemptFolder):
             with suppress(InfrastructureError):  # the first failure is the one to report; the next start sweeps
                 remove_tree(arriving)
             raise
+
+    @contextmanager
+    def ending_round(self, number: int) -> Iterator[Path]:
+        """Yield an empty folder to fill; on success it becomes `round(number)`, otherwise it is removed."""
+        final = self.round(number)
+        arriving = final.with_name(f".{number}")
+        for old in (arriving, final):
+            remove_tree(old)
+        with disk_errors(self.path):
+            arriving.mkdir(parents=True)
+        try:
+            yield arriving
+            with disk_errors(self.path):
+                arriving.rename(final)
+        finally:
+            with suppress(InfrastructureError):  # after a kill the next round of that number removes it
+                remove_tree(arriving)
 
     def write_record(self, submission: Submission) -> None:
         """Record that `submission/` is complete."""

@@ -8,11 +8,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from groundup.domain.digests import digest_of
-from groundup.domain.limits import Effort, EpisodeLimits, Feedback
+from groundup.domain.digests import LATER, digest_of
+from groundup.domain.limits import Effort, EpisodeLimits, Feedback, Selection
 from groundup.domain.names import Name
 from groundup.domain.records import Record
-from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED, AttemptKey, Outcome, Subject
+from groundup.domain.subjects import (
+    ABLATED_RUN,
+    ABLATION,
+    REGRADED,
+    ROUNDS,
+    SELECT,
+    AttemptKey,
+    Outcome,
+    Subject,
+)
 from groundup.domain.verdicts import Verdict
 
 
@@ -80,6 +89,18 @@ class Generated(Record):
     )
     limits: EpisodeLimits = EpisodeLimits()
     feedback: Feedback = Feedback.SCORE
+    rounds: Annotated[int, LATER] = Field(
+        default=1, ge=1, description="how often the agent works; before all but the first it is told its score"
+    )
+    select: Annotated[Selection | None, LATER] = Field(
+        default=None, description="by what one of several attempts is chosen; None: all count"
+    )
+
+    @property
+    def strategies(self) -> dict[str, str | int]:
+        """What reports name besides the agent's settings: runs that differ in it are not alike."""
+        rounds = {} if self.rounds == 1 else {ROUNDS: self.rounds}
+        return {**rounds, **({SELECT: self.select.value} if self.select else {})}
 
 
 class Served(Record):
@@ -127,8 +148,8 @@ class RunConfiguration(Record):
                 return subject.but(settings={**subject.settings, REGRADED: Path(path).name})
             case UnnamedRun(path=path):
                 return Subject(agent="regrade", settings={"run": path})
-            case Generated(agent=agent, model=model, options=options):
-                return Subject(agent=agent, model=model, settings=_plain(options))
+            case Generated(agent=agent, model=model, options=options) as made:
+                return Subject(agent=agent, model=model, settings={**_plain(options), **made.strategies})
             case Served(agent=agent, model=model):
                 return Subject(agent=agent, model=model)
 

@@ -41,6 +41,7 @@ class DependencyAgent(Agent):
 
     version = "1"
     needs_model = True
+    goes_on = False
     preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": _LONGEST_REPLY}
 
     def __init__(self, options: DependencyOptions) -> None:
