@@ -123,8 +123,11 @@ def newest(preset: Preset) -> str:
 
 def trial(preset: Preset, version: str, tree: Path, folder: Path) -> tuple[list[str], bool]:
     """Return the row of one program, and whether it got all points."""
-    if preset.name in WRITERS:
-        first: dict[str, object] = {"content": in_whole(tree)}
+    rules: list[dict[str, object]] = []
+    first: dict[str, object]
+    if preset.name in WRITERS:  # their prompts hold replies as examples, so turns cannot be counted
+        first = {"content": in_whole(tree)}
+        rules = [{"when": ".", **first}]
     elif preset.name in SHELLS:
         tool, arguments = SHELLS[preset.name]
         command = writing(tree)
@@ -136,7 +139,7 @@ def trial(preset: Preset, version: str, tree: Path, folder: Path) -> tuple[list[
     else:
         return [preset.name, version, "-", "-", "-", "not tried: its shell is not known here (SHELLS)"], True
     script = folder / f"{preset.name}.json"
-    script.write_text(json.dumps({"turn": [first, {"content": "Done."}]}))
+    script.write_text(json.dumps({"turn": [first, {"content": "Done."}], "rule": rules}))
     began = time.monotonic()
     try:
         run = groundup.run(

@@ -25,7 +25,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
-from groundup.episodes.rounds import Place, Rounds
+from groundup.episodes.rounds import FeedbackRounds, RoundPlace
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
@@ -191,7 +191,7 @@ class Episode:
         verdict = await self._graded_now()
         return SubmitResult(shown=True, score=verdict.score, message=_in_counts(verdict))
 
-    def place(self, sink: AttemptStore) -> Place:
+    def place(self, sink: AttemptStore) -> RoundPlace:
         """Return what rounds need of this episode."""
         space = self._workspace
 
@@ -201,7 +201,7 @@ class Episode:
         async def begin_with(tree: Path) -> None:
             await in_thread(lambda: space.begin_with(tree))
 
-        return Place(keep, begin_with, self._graded_now, sink)
+        return RoundPlace(keep, begin_with, self._graded_now, sink)
 
     async def hand_in(self, destination: Path, ended: AgentResult, agent: str, **noticed: object) -> Submission:
         """Copy the workspace into the empty folder *destination*; *agent* is who worked on it.
@@ -279,7 +279,7 @@ class Playing:
                     episode.agent_context(model, trajectory, self.sink.keep_agent_log),
                     note_turn=await episode.noting_turns(trajectory),
                 )
-                rounds = Rounds(self.spec.rounds, agent, context, episode.place(self.sink))
+                rounds = FeedbackRounds(self.spec.rounds, agent, context, episode.place(self.sink))
                 ended = await rounds.play()
                 await context.note_turn(ended.turns)
                 resembles = watch.found if watch else ""

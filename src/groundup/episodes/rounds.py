@@ -78,7 +78,7 @@ class RoundTrajectory:
 
 
 @dataclass(frozen=True)
-class Place:
+class RoundPlace:
     """What rounds need of an episode."""
 
     keep: Callable[[Path], Awaitable[None]]
@@ -90,10 +90,10 @@ class Place:
     sink: AttemptStore
 
 
-class Rounds:
+class FeedbackRounds:
     """The rounds of one attempt."""
 
-    def __init__(self, number: int, agent: Agent, context: AgentContext, place: Place) -> None:
+    def __init__(self, number: int, agent: Agent, context: AgentContext, place: RoundPlace) -> None:
         self.scores: list[float | None] = []
         """What the agent was told so far."""
         self._most = number
