@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from groundup.reports.statistics import holm, mean_interval, sign_flips, standard_error, wilson
-from groundup.reports.subsets import subset_sums, subsets
+from groundup.reports.statistics import (
+    holm,
+    mean_interval,
+    sign_flips,
+    standard_error,
+    subset_sums,
+    subsets,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(

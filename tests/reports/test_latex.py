@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.verdicts import Score
-from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
-from groundup.reports.latex import as_latex
+from groundup.reports.formats import PaperReport, ShownComparison, ShownReport, as_latex
 from groundup.reports.summary import report_of, report_run, side_by_side
 from groundup.reports.views import View
 from groundup.suites.base import Summary

@@ -1,4 +1,4 @@
-"""Tests of groundup.grading.java.checking: who is believed, on simulated runs."""
+"""Tests of groundup.grading.java.testing: who is believed, on simulated runs."""
 
 import random
 import re
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
-from groundup.grading.java.checking import CLEAN, SAMPLE, SUSPECT, TAMPERED, checked, drawn
+from groundup.grading.java.testing import CLEAN, SAMPLE, SUSPECT, TAMPERED, checked, drawn
 
 EARLY = 3
 """Tests of the suite that may return before their end."""

@@ -2,9 +2,8 @@
 
 import base64
 
-from groundup.grading.java.checking import SUSPECT, TAMPERED, Belief
 from groundup.grading.java.running import JavaReport, parse_report
-from groundup.grading.java.testing import believed, decided
+from groundup.grading.java.testing import SUSPECT, TAMPERED, Belief, believed, decided
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import CommandResult, Ending
 

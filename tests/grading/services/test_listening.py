@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.grading.services.listening import Listening, read_listening
+from groundup.grading.services.deployment import Listening, read_listening
 
 SOCKETS = """\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

@@ -10,7 +10,7 @@ from groundup.grading.library.integrity import Integrity
 from groundup.grading.library.report import RunnerReport
 from groundup.grading.library.staging import Staged
 from groundup.sandbox.protocol import CommandResult, Ending
-from groundup.suites.nl2repobench.strict_run import Judged, reasons_of
+from groundup.suites.nl2repobench.strict import Judged, reasons_of
 
 
 def test_a_verdict_says_in_any_case_that_a_lost_test_is_flaky() -> None:

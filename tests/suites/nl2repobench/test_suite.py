@@ -17,8 +17,7 @@ from groundup.settings import Settings
 from groundup.suites.nl2repobench.listing import categories
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import RecipeSource
-from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
-from groundup.suites.nl2repobench.summaries import by_category
+from groundup.suites.nl2repobench.suite import Nl2RepoBench, by_category, create
 from groundup.trees.digest import tree_digest
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import RECIPE

@@ -2,7 +2,7 @@
 
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
-from groundup.suites.nl2repobench.summaries import by_difficulty
+from groundup.suites.nl2repobench.suite import by_difficulty
 
 GRADER = GraderIdentity(name="strict", version="1")
 

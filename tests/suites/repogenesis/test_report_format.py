@@ -11,7 +11,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.suites.base import AttemptResult, Results
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.report_format import read_report, write_report
-from groundup.suites.repogenesis.summaries import summaries
+from groundup.suites.repogenesis.suite import summaries
 from groundup.suites.repogenesis.tasks import shipped_tasks
 
 PROBLEMS = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()}
