@@ -20,68 +20,74 @@ class Settings(Record):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    cache_dir: Path = Field(default_factory=default_cache, description="layers, fetched packages, verdict cache")
-    data_dir: Path | None = Field(default=None, description="pulled suite data; None: inside the cache")
+    cache_dir: Path = Field(
+        default_factory=default_cache, description="where environments, fetched packages and cached verdicts lie"
+    )
+    data_dir: Path | None = Field(
+        default=None, description="where pulled data of suites lies (default: in the cache)"
+    )
     output: Path = Field(default=Path("runs"), description="where run folders are made")
-    jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts at once")
+    jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts graded at once")
     agent_jobs: int | None = Field(
-        default=None, ge=1, description="attempts at making submissions at once; None: as many as jobs"
+        default=None, ge=1, description="attempts that agents make at once (default: as jobs)"
     )
     sandbox: str = Field(
         default="bubblewrap",
-        description="bubblewrap, docker or podman (with an image: docker@NAME), none or fake",
+        description="where submissions run: bubblewrap, docker, podman, none or fake; docker@NAME adds an image",
     )
     image: str | None = Field(
         default=None,
-        description="what containers are made from, with {task} or {published} for each task its own; None: this "
-        "machine's programs",
+        description="image of the containers; {task} and {published} stand for each task's own (default: this "
+        "machine's programs)",
     )
-    trust_code: bool = Field(default=False, description="let submitted code run without a sandbox")
-    builder: str = Field(default="local", description="who builds environments")
+    trust_code: bool = Field(default=False, description="run submissions without a sandbox, with all your rights")
+    builder: str = Field(default="local", description="what builds environments, such as local")
     memory_share: float = Field(
-        default=0.8, gt=0, le=1, description="of the machine's memory that attempts may reserve"
+        default=0.8, gt=0, le=1, description="share of the machine's memory that attempts may reserve"
     )
-    retries: int = Field(default=2, ge=0, description="of an attempt whose infrastructure failed, in one start")
-    retry_delay_s: float = Field(default=2.0, ge=0, description="before each of them")
+    retries: int = Field(
+        default=2, ge=0, description="how often an attempt is tried again at once when its infrastructure failed"
+    )
+    retry_delay_s: float = Field(default=2.0, ge=0, description="seconds before each of these tries")
     official_installs: Literal["open", "no-original", "none"] = Field(
         default="open",
-        description="what installers run by `official` graders may fetch from the package index: everything as "
-        "published, all but the task's own library, or nothing",
+        description="what installers of `official` graders may fetch: open (everything, as published), "
+        "no-original (all but the task's library), or none",
     )
     agent_environment: Literal["task", "empty"] = Field(
         default="task",
-        description="what agents find installed besides pip and pytest: the packages of the task's published "
-        "image, as far as its suite knows them and none brings a copy of the original; or nothing",
+        description="what agents find installed besides pip and pytest: task (as in the task's published image, "
+        "without copies of the original), or empty (nothing)",
     )
     python: str | None = Field(
         default=None,
         pattern=r"^3\.\d+$",
-        description="interpreter for NL2RepoBench's tests in place of each recipe's own, such as 3.13, where no "
-        "other is at hand; verdicts say so, and are not those of the published environment",
+        description="one interpreter for all tasks of NL2RepoBench, such as 3.13, where their own are absent; "
+        "verdicts then say stand-in, and are not to be compared with others",
     )
     git_mirror: str | None = Field(
         default=None,
-        description="where originals' Git repositories are fetched from before their own hosts: an address or "
-        "folder to which host/owner/name is appended, or a pattern with {host}, {owner} and {name}",
+        description="where Git repositories are fetched before their own hosts are asked: an address or folder to "
+        "which host/owner/name is appended, or a pattern with {host}, {owner} and {name}",
     )
-    registry_cache: bool = Field(default=True, description="keep fetched packages for offline use")
+    registry_cache: bool = Field(default=True, description="keep fetched packages, for work without network")
     resolutions_s: float = Field(
         default=24 * 3600.0,
         ge=0,
-        description="how long the versions that a submission's unlocked requirements came to are taken again, "
-        "seconds; 0: resolve each time",
+        description="seconds for which the versions that a submission's requirements resolved to are reused; 0: "
+        "resolve each time",
     )
 
     registry: str = Field(
         default="live",
-        description="who says which packages exist: live (the registries), none, or a snapshot's path",
+        description="who says which packages exist (DI-Bench): live (the registries), none, or a snapshot's path",
     )
 
-    ci_timeout_s: float = Field(default=1800.0, gt=0, description="of a repository's CI job")
+    ci_timeout_s: float = Field(default=1800.0, gt=0, description="seconds for a repository's CI job")
     ci_exclude_newer: str = Field(
         default="commit",
-        description="what registries have since does not exist for CI jobs: commit (the day of each instance's "
-        "commit, where it is known), a date, or none",
+        description="the last day whose packages exist for CI jobs: commit (the day of the instance's commit), a "
+        "date, or none (all days)",
     )
 
     @property
