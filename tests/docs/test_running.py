@@ -66,8 +66,6 @@ NOT_RUN = {
     "a data set of one's own": ("data pull *@* --from *", "run *@*", "run ./my-set*"),
     "a task that one suite alone has (tests/cli/test_evaluate.py)": ("evaluate ~/sqlparse",),
     "published data": (
-        "data pull repogenesis --from FOLDER",
-        "data pull dibench --from FOLDER",
         "data convert *",
         "tasks dibench --statistics",
         "ablate *",
