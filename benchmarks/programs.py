@@ -1,11 +1,12 @@
 """Whether each program that groundup knows still works.
 
-    python -m benchmarks.programs [NAME[@VERSION] ...] [--newest] [--output FOLDER]
+    python -m benchmarks.programs [NAME[@VERSION] ...] [--newest] [--service] [--output FOLDER]
 
-Every program gets the task jsonlines of NL2RepoBench and a scripted model, which has it write the original with
-the program's own shell. The program is installed through the gateways, run, recorded and graded as in any run: one
-that works has 27 of 27. `--newest` takes the newest version from the registry, for a monthly check. Prints a
-table; ends with 1 when a program did not get there.
+Every program gets the task jsonlines of NL2RepoBench (with `--service` SimpleFastPyAPI of RepoGenesis) and a
+scripted model, which has it write the original with the program's own shell. The program is installed through the
+gateways, run, recorded and graded as in any run: one that works has 27 of 27 (2 of 2). `--newest` takes the newest
+version from the registry, for a monthly check. Prints the table of docs/cli-agents.md; ends with 1 when a program
+did not get there.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import groundup
 from groundup.agents.cli.preset import Preset, preset_names, shipped_preset
 from groundup.store.folder import RunFolder
 
-TASK = "jsonlines"
+LIBRARY, SERVICE = ("nl2repobench", "jsonlines"), ("repogenesis", "SimpleFastPyAPI")
 SHELLS: dict[str, tuple[str, dict[str, object]]] = {
     "claude-code": ("Bash", {"command": "{}"}),
     "cline": ("run_commands", {"commands": ["{}"]}),
@@ -55,25 +56,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="NAME[@VERSION]")
     parser.add_argument("--newest", action="store_true", help="the newest version of each")
+    parser.add_argument("--service", action="store_true", help="a service of RepoGenesis instead of a library")
     parser.add_argument("--output", type=Path, help="keep the runs in this folder")
     given = parser.parse_args()
     folder = given.output or Path(tempfile.mkdtemp(prefix="groundup-programs-"))
-    tree = original(folder)
+    asked = SERVICE if given.service else LIBRARY
+    tree = original(folder, asked)
     failed = False
     print("| program | version | points | turns | seconds | outcome |\n|---|---|---|---|---|---|")
     for name in given.programs or preset_names():
         preset = shipped_preset(name.partition("@")[0])
         version = name.partition("@")[2] or (newest(preset) if given.newest else preset.proved) or ""
-        row, whole = trial(preset, version, tree, folder)
+        row, whole = trial(preset, version, tree, asked)
         failed |= not whole
         print(f"| {' | '.join(row)} |", flush=True)
     return int(failed)
 
 
-def original(folder: Path) -> Path:
-    """Return the tree of the task's original, by a run of the oracle."""
-    run = groundup.run("nl2repobench", "oracle", tasks=TASK, output=folder, run_id="oracle")
-    return run.folder / "attempts" / TASK / "0" / "submission"
+def original(folder: Path, asked: tuple[str, str] = LIBRARY) -> Path:
+    """Return the tree of the task's original, by a run of the oracle below *folder*."""
+    suite, task = asked
+    run = groundup.run(suite, "oracle", tasks=task, output=folder, run_id="oracle")
+    return run.folder / "attempts" / task / "0" / "submission"
 
 
 def writing(tree: Path) -> str:
@@ -121,8 +125,10 @@ def newest(preset: Preset) -> str:
     return found.partition("(")[2].partition(")")[0]
 
 
-def trial(preset: Preset, version: str, tree: Path, folder: Path) -> tuple[list[str], bool]:
-    """Return the row of one program, and whether it got all points."""
+def trial(preset: Preset, version: str, tree: Path, asked: tuple[str, str]) -> tuple[list[str], bool]:
+    """Return the row of one program that writes *tree*, the oracle's, and whether it got all points."""
+    suite, task = asked
+    folder = tree.parents[4]
     rules: list[dict[str, object]] = []
     first: dict[str, object]
     if preset.name in WRITERS:  # their prompts hold replies as examples, so turns cannot be counted
@@ -143,7 +149,7 @@ def trial(preset: Preset, version: str, tree: Path, folder: Path) -> tuple[list[
     began = time.monotonic()
     try:
         run = groundup.run(
-            "nl2repobench", f"{preset.name}@{version}", model=f"scripted/{script}", tasks=TASK, output=folder,
+            suite, f"{preset.name}@{version}", model=f"scripted/{script}", tasks=task, output=folder,
             run_id=f"{preset.name}-{version}", max_turns=12, max_seconds=900,
         )  # fmt: skip
     except groundup.GroundupError as error:
