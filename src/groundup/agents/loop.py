@@ -19,7 +19,7 @@ from typing_extensions import override
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.condensing import Conversation
 from groundup.agents.resuming import Clock, Replay
-from groundup.agents.tools import FURTHER_TOOLS, ByText, ByTools, Call, Calling, run_bash, run_file_tool
+from groundup.agents.tools import BASH, FURTHER_TOOLS, ByText, ByTools, Call, Calling, run_bash, run_file_tool
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
 from groundup.domain.digests import digest_of
@@ -57,18 +57,6 @@ _FURTHER = {
     "edit": "`edit` replaces text in a file, or writes a new one.",
     "todo": "`todo` keeps your notes; they stay in sight when old turns are left out. Keep a plan there.",
 }
-_BASH = Tool(
-    name="bash",
-    description="Run commands in a new shell that starts in /workspace. Returns output and exit code.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "command": {"type": "string", "description": "what bash shall run; may have many lines"},
-            "timeout_s": {"type": "number", "description": "seconds until it is ended"},
-        },
-        "required": ["command"],
-    },
-)
 _SUBMIT_TOOL = Tool(name="submit", description=_SUBMIT, parameters={"type": "object", "properties": {}})
 _RESERVE_TOKENS = 8192
 """Room for a reply in the model's window."""
@@ -137,7 +125,7 @@ class Loop(Agent):
     @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return settings and the digest of all prompts."""
-        tools = [_BASH, _SUBMIT_TOOL, *FURTHER_TOOLS.values()]
+        tools = [BASH, _SUBMIT_TOOL, *FURTHER_TOOLS.values()]
         texts = [_RULES, _SUBMIT, _NUDGE, _SUM_UP, *_FURTHER.values(), ByText.rules, ByTools.rules]
         prompts = digest_of([*tools, *texts])
         return {**self._options.model_dump(mode="json"), "prompts": prompts}
@@ -182,7 +170,7 @@ class Rollout:
         self._clock = clock
         self._calling: Calling = ByTools() if options.calling == "tools" else ByText()
         self._talk = Conversation(self._opening())
-        self._tools = (_BASH, _SUBMIT_TOOL, *(FURTHER_TOOLS[name] for name in options.tools))
+        self._tools = (BASH, _SUBMIT_TOOL, *(FURTHER_TOOLS[name] for name in options.tools))
         self._submitted = False
         self._silent = self._cut = 0
         """How many replies in a row called nothing, and were cut off with nothing to do."""

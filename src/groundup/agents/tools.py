@@ -170,6 +170,19 @@ def in_words(result: CommandResult, timeout_s: float) -> str:
     return output + _ENDINGS[result.ending].format(seconds=timeout_s)
 
 
+BASH = Tool(
+    name="bash",
+    description="Run commands in a new shell that starts in /workspace. Returns output and exit code.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "what bash shall run; may have many lines"},
+            "timeout_s": {"type": "number", "description": "seconds until it is ended"},
+        },
+        "required": ["command"],
+    },
+)
+"""What an agent, and a client of a server, runs commands with."""
 FURTHER_TOOLS = {
     "read": Tool(
         name="read",

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from groundup.agents.tools import BASH
 from groundup.agents.workspace import LanguageTools
 from groundup.domain.conversations import Tool
 from groundup.domain.errors import UsageError
 from groundup.domain.names import shuffled, unknown
 from groundup.domain.tasks import Task
-from groundup.serving.session import BASH, FINISH, SUBMIT, Rules
+from groundup.serving.session import FINISH, SUBMIT, Rules
 
 TYPES = ("train", "validation", "test")
 _PROMPT = """{instruction}
@@ -109,18 +110,7 @@ def tools(rules: Rules) -> tuple[Tool, ...]:
     """Return the tools that a model sees."""
     returned = "its score" if rules.shows_scores and rules.reward == "submit" else "that it was done"
     return (
-        Tool(
-            name=BASH,
-            description="Run commands in a new shell that starts in /workspace. Returns output and exit code.",
-            parameters={
-                "type": "object",
-                "properties": {
-                    "command": {"type": "string", "description": "what bash runs; may have many lines"},
-                    "timeout_s": {"type": "number", "description": "seconds until it is ended"},
-                },
-                "required": ["command"],
-            },
-        ),
+        BASH,
         Tool(
             name=SUBMIT,
             description=f"Hand in what lies in /workspace. Returns {returned}.",
