@@ -29,6 +29,19 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "builder": {
         "local": "groundup.environments.local:create",
     },
+    "registry": {
+        "pypi": "groundup.registries.pypi.gateway:PyPIGateway",
+        "npm": "groundup.registries.npm.gateway:NpmGateway",
+        "crates": "groundup.registries.crates:CratesGateway",
+        "nuget": "groundup.registries.nuget:NuGetGateway",
+        "maven": "groundup.registries.maven:MavenGateway",
+    },
+    "set": {
+        "packed": "groundup.curation.packing:taken_in",
+    },
+    "facts": {
+        "java": "groundup.environments.java_builder:java_facts",
+    },
     "fleet": {
         "dask": "groundup.fleet.opening:open_fleet",
     },
@@ -42,6 +55,9 @@ A suite and a sandbox are functions `create(settings: Settings)`, returning a `S
 an agent is a function `create(options: Mapping[str, JsonValue])`, returning an `Agent`;
 a listing is a function that returns a suite's version and its `task_rows` as they are without data, and imports
 little;
+a registry is the `RegistryGateway` of a kind, which knows its client;
+what takes in a packed set is a function of the set, a folder for work and settings, and returns the whole set;
+facts are a function without arguments that returns what `doctor` says of this machine, as `Fact`s;
 a fleet is `open(request: FleetRequest, warn)`, an asynchronous context with a `Fleet`;
 a builder is `create(settings: Settings, provider: SandboxProvider)`, returning an `EnvironmentBuilder`.
 """

@@ -8,13 +8,13 @@ import pytest
 
 from groundup.api.data import list_data, pull
 from groundup.api.runs import run
-from groundup.curation.packing import name_of_installed, pack_set
+from groundup.curation.packing import pack_set
 from groundup.curation.refreshing import SetRefresh, next_version, refresh_set
 from groundup.curation.sets import SetRequest, make_set
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings
 from groundup.suites.base import named_suite
-from groundup.suites.sets import read_manifest
+from groundup.suites.sets import name_of_installed, read_manifest
 from tests.curation.test_instance_sets import KIND, REPOSITORIES, WHOLE, committed, settings
 
 __all__ = ["settings"]  # a fixture

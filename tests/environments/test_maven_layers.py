@@ -6,7 +6,7 @@ from groundup.environments.maven_layers import lay_out, layer_key, local_place, 
 from groundup.environments.requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
-from groundup.registries.maven.client import MavenClient
+from groundup.registries.maven import MavenClient
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 

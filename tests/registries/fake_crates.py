@@ -3,8 +3,7 @@
 import hashlib
 import json
 
-from groundup.registries.crates.client import CratesSettings
-from groundup.registries.crates.pages import place
+from groundup.registries.crates import CratesSettings, place
 from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, packed
 

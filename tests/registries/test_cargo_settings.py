@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.crates.client: what Cargo is configured for is what is asked."""
+"""Tests of groundup.registries.crates: what Cargo is configured for is what is asked."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.registries.crates.client import crates_settings
+from groundup.registries.crates import crates_settings
 
 INDEX = "https://mirror.example/index"
 

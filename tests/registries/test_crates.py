@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.crates.gateway: what Cargo gets inside a sandbox, and what no one gets."""
+"""Tests of groundup.registries.crates: what Cargo gets inside a sandbox, and what no one gets."""
 
 import json
 from collections.abc import AsyncIterator
@@ -9,9 +9,7 @@ from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.crates.client import CratesClient
-from groundup.registries.crates.gateway import CratesGateway
-from groundup.registries.crates.pages import CratePageError, parse_page, place
+from groundup.registries.crates import CratePageError, CratesClient, CratesGateway, parse_page, place
 from tests.registries.fake_crates import FakeCrates
 from tests.registries.fake_site import Site, guest
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.registries.crates.client import CratesSettings
+from groundup.registries.crates import CratesSettings
 from groundup.registries.lending import LendingRules, RegistryLending
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.none import NoneProvider

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.maven.gateway: what a sandbox's Maven gets, and what is remembered of it."""
+"""Tests of groundup.registries.maven: what a sandbox's Maven gets, and what is remembered of it."""
 
 import hashlib
 import socket
@@ -12,8 +12,7 @@ import pytest
 
 from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenClient
-from groundup.registries.maven.gateway import SETTINGS_PLACE, MavenGateway, settings_file
+from groundup.registries.maven import SETTINGS_PLACE, MavenClient, MavenGateway, settings_file
 from tests.patience import patient
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.maven.client: verification, cache, several repositories."""
+"""Tests of groundup.registries.maven: verification, cache, several repositories."""
 
 import json
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from groundup.domain.errors import NetworkError
 from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.maven.client import MavenClient, is_place
+from groundup.registries.maven import MavenClient, is_place
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.maven.client: which repositories a user's Maven would ask, and how."""
+"""Tests of groundup.registries.maven: which repositories a user's Maven would ask, and how."""
 
 import zipfile
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.registries.maven.client import MavenRepositorySettings, Mirror, maven_settings
+from groundup.registries.maven import MavenRepositorySettings, Mirror, maven_settings
 from groundup.registries.settings import RegistrySettings
 
 CENTRAL = "https://central.example/maven2"

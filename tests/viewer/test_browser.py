@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from groundup.api.reports import report, write_report
-from groundup.api.serving import bundle
+from groundup.api.viewing import bundle
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.leaderboard import Entry, Verified, board
 from groundup.reports.summary import report_run

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from groundup.api.serving import bundle
+from groundup.api.viewing import bundle
 from groundup.domain.errors import UsageError
 from groundup.domain.verdicts import TestResult
 from groundup.store.folder import RunWriter

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from groundup import catalog
 from groundup.api.flags import AnyPath
-from groundup.curation.packing import holds_set, name_of_installed, taken_in
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.settings import Settings, load
@@ -13,6 +12,7 @@ from groundup.store.ownership import write_made
 from groundup.suites import pulling
 from groundup.suites.base import DataSource, open_suite
 from groundup.suites.pulling import DataOrigin, PublishedRelease, PublishedRepository
+from groundup.suites.sets import holds_set, name_of_installed
 from groundup.trees.scratch import scratch_folder
 
 
@@ -65,7 +65,7 @@ def pull(
 def _installed_set(name: str, source: Path, settings: Settings) -> SuiteData:
     """Install the set of *source* beside all others; one of that name stays. Raises `UsageError`."""
     with scratch_folder("install") as work:
-        folder = taken_in(source, work, settings)
+        folder: Path = catalog.find("set", "packed")(source, work, settings)
         full = name_of_installed(name, folder)
         base, with_data = pulling.with_data_set(full, settings)
         suite, found = _pullable(base, with_data)

@@ -12,7 +12,7 @@ from groundup.api.requests import checked, money
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.judging.questions import OUTPUT_TOKENS, Opinions, by_matter
+from groundup.judging.questions import CRITERIA, OUTPUT_TOKENS, Opinions, by_matter
 from groundup.judging.work import JudgingItem, JudgingRequest, owed_judgements
 from groundup.judging.work import judge as ask
 from groundup.models.opening import open_model
@@ -24,6 +24,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.judgements import Judgement, read_judgements
 from groundup.suites.base import open_suite
 
+__all__ = ["CRITERIA", "JudgingPlan", "Opinions", "judge", "judging_plan", "opinions"]
 _MATTERS = ("repository", "readme", "tests")
 
 

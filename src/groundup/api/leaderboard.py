@@ -118,7 +118,7 @@ def build(
 
 def _run_pages(run: RunFolder, name: str, site: Path, settings: Settings) -> str:
     """Write pages over the *run* of the bundle *name* below *site*; return their address there."""
-    from groundup.api.serving import bundle
+    from groundup.api.viewing import bundle
 
     with tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
         called = Path(room) / run.config().run_id

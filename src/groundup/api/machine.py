@@ -2,11 +2,10 @@
 
 import asyncio
 
+from groundup import catalog
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
-from groundup.environments.toolchains import find_maven, jdks
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import maven_settings
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.runs.gradable import Gradable, gradable
@@ -62,7 +61,8 @@ async def examine_machine_async(*, settings: Settings | None = None) -> MachineR
 
 
 async def _facts(settings: Settings) -> list[Fact]:
-    return [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry(), *_java()]
+    found = [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry()]
+    return [*found, *(fact for name in catalog.names("facts") for fact in catalog.find("facts", name)())]
 
 
 def _admission(settings: Settings) -> list[Fact]:
@@ -95,21 +95,3 @@ async def _registry() -> Fact:
         return Fact(name=name, status=FactStatus.LIMITED, value=str(error), advice=advice)
     addresses = ", ".join(index.url for index in configuration.indexes)
     return Fact(name=name, status=FactStatus.GOOD, value=f"{addresses} (from {configuration.origin})")
-
-
-def _java() -> list[Fact]:
-    """Look for what tasks in Java need; tasks in other languages can be graded without it."""
-
-    advice = "only tasks in Java need it"
-    found = ", ".join(f"{jdk.version} in {jdk.home}" for jdk in jdks(environment()))
-    how = "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
-    facts = [Fact(name="JDK", status=FactStatus.GOOD, value=found)]
-    if not found:
-        facts = [Fact(name="JDK", status=FactStatus.LIMITED, value="missing", advice=f"{how}; {advice}")]
-    try:
-        maven = find_maven(environment())
-        addresses = ", ".join(index.url for index in maven_settings(environment(), maven.home).indexes)
-    except GroundupError as error:
-        return [*facts, Fact(name="Maven", status=FactStatus.LIMITED, value=str(error), advice=advice)]
-    value = f"{maven.version} in {maven.home}, from {addresses}"
-    return [*facts, Fact(name="Maven", status=FactStatus.GOOD, value=value)]

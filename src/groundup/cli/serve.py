@@ -85,8 +85,8 @@ def view(
 
     Works without network; stop it with ^C. Needs an extra (docs/guide-compare.md).
     """
-    from groundup.api.serving import bundle as write_site
-    from groundup.api.serving import view as serve
+    from groundup.api.viewing import bundle as write_site
+    from groundup.api.viewing import view as serve
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
 

@@ -12,8 +12,7 @@ from groundup.cli.options import DryRun, Examples, Json, Output, Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from groundup.api.judging import JudgingPlan
-    from groundup.judging.questions import Opinions
+    from groundup.api.judging import JudgingPlan, Opinions
 
 
 EXAMPLES: dict[str, Examples] = {
@@ -166,8 +165,8 @@ def _print(found: "Sequence[Opinions]", run: str, *, json: bool) -> None:
     """Print what the judges of a run say together."""
     from pathlib import Path
 
+    from groundup.api.judging import CRITERIA
     from groundup.cli.console import print_document, print_table
-    from groundup.judging.questions import CRITERIA
 
     if json:
         print_document({"run": Path(run).name, "judged": [one.model_dump(mode="json") for one in found]})

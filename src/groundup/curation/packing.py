@@ -7,19 +7,18 @@ the set fetches the commit, and masks it again. The digests of the manifest say 
 import asyncio
 import gzip
 import tarfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from groundup.curation.filters import allows_copies
 from groundup.curation.repositories import check_out
 from groundup.domain.errors import SubmissionError, UsageError
-from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.manifests.leaks import mask_repository
 from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
 from groundup.store.ownership import copy_made, digest_of_entry
 from groundup.suites.dibench.dataset import LANGUAGES
-from groundup.suites.sets import MANIFEST, SUITES, SetTask, checked_set, copy_set, is_set, read_manifest
+from groundup.suites.sets import SetTask, checked_set, copy_set, read_manifest
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import TreeLimits, disk_errors
@@ -76,19 +75,6 @@ def _holds_copy(task: SetTask) -> bool:
     return task.specification == "instruction" or any(place.endswith(".bundle") for place in task.files)
 
 
-def holds_set(source: Path) -> bool:
-    """Whether *source* is the folder of a set, or an archive of one."""
-    if is_set(source):
-        return True
-    if not source.is_file():  # to open a pipe would wait for its writer
-        return False
-    try:
-        with tarfile.open(source) as tar:
-            return any(PurePosixPath(one.name) == PurePosixPath(MANIFEST) for one in tar)
-    except (tarfile.TarError, OSError, EOFError):
-        return False
-
-
 def taken_in(source: Path, work: Path, settings: Settings) -> Path:
     """Return the whole set of *source* in the folder *work*, with what it leaves to be fetched. Not for a loop.
 
@@ -129,20 +115,3 @@ async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) ->
             f"{task.id} is not the repository that was packed, once it is fetched and masked here; use the "
             "version of groundup that packed it"
         )
-
-
-def name_of_installed(name: str, folder: Path) -> str:
-    """Return SUITE@NAME for the set in *folder*: *name* may be the set's, that with a version, or SUITE@NAME.
-
-    Raises `UsageError`.
-    """
-    manifest = read_manifest(folder)
-    suite = SUITES[manifest.kind]
-    base, at, rest = name.partition("@")
-    if base in SUITES.values():
-        if base != suite:
-            raise UsageError(f"a set of the kind {manifest.kind} is data of {suite}, not of {base}")
-        return f"{suite}@{checked_name(rest)}" if at else f"{suite}@{manifest.name}@{manifest.version}"
-    if at and rest != manifest.version:
-        raise UsageError(f"the set is of version {manifest.version}; install it as {base}@{manifest.version}")
-    return f"{suite}@{checked_name(base)}@{manifest.version}"

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import GroundupError, InfrastructureError
 from groundup.domain.limits import Limits
 from groundup.environments.failures import (
     BUILDS_AT_ONCE,
@@ -43,13 +44,13 @@ from groundup.environments.requests import (
     MavenRepository,
     MavenRequest,
 )
-from groundup.environments.toolchains import find_jdk, find_maven
+from groundup.environments.toolchains import find_jdk, find_maven, jdks
 from groundup.registries.client import FileFound
 from groundup.registries.lending import RegistryLending
-from groundup.registries.maven.client import is_metadata, maven_settings
-from groundup.registries.maven.gateway import MavenGateway
+from groundup.registries.maven import MavenClient, MavenGateway, is_metadata, maven_settings
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.shared_work import SharedWork
+from groundup.sandbox.machine import Fact, FactStatus
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment
 from groundup.trees.writer import copy_tree
@@ -134,7 +135,7 @@ class JavaBuilder:
         else:
             await asyncio.to_thread(copy_tree, start_from.layer.path, room)
         async with (
-            self._lending.client("maven") as registry,
+            self._registry() as registry,
             maven_sandbox(
                 project,
                 room,
@@ -147,13 +148,16 @@ class JavaBuilder:
         ):
             yield opened
 
+    def _registry(self) -> AbstractAsyncContextManager[MavenClient]:
+        return cast("AbstractAsyncContextManager[MavenClient]", self._lending.client("maven"))
+
     def gateway(self) -> AbstractAsyncContextManager[MavenGateway]:
         """Yield a way to the Maven repositories for one sandbox."""
         return self._gateway()
 
     @asynccontextmanager
     async def _gateway(self) -> AsyncIterator[MavenGateway]:
-        async with self._lending.client("maven") as registry, MavenGateway(registry) as gateway:
+        async with self._registry() as registry, MavenGateway(registry) as gateway:
             yield gateway
 
     async def _build(self, request: MavenRequest, toolchain: JavaToolchain, key: str, work: WorkTime) -> Layer:
@@ -162,7 +166,7 @@ class JavaBuilder:
             await asyncio.to_thread(write_stand_in, request, project)
             async with (
                 self._slots,
-                self._lending.client("maven") as registry,
+                self._registry() as registry,
                 self.maven(project, room / "repository", toolchain, None) as build,
             ):
                 try:
@@ -209,3 +213,20 @@ def _toolchain(java: int) -> JavaToolchain:
         path=(f"{JAVA_TARGET}/bin", f"{inside}/bin"),
         environment={"JAVA_HOME": JAVA_TARGET, "MAVEN_OPTS": _MAVEN_OPTIONS},
     )
+
+
+def java_facts() -> list[Fact]:
+    """Look for what tasks in Java need; tasks in other languages can be graded without it."""
+    advice = "only tasks in Java need it"
+    found = ", ".join(f"{jdk.version} in {jdk.home}" for jdk in jdks(environment()))
+    how = "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
+    facts = [Fact(name="JDK", status=FactStatus.GOOD, value=found)]
+    if not found:
+        facts = [Fact(name="JDK", status=FactStatus.LIMITED, value="missing", advice=f"{how}; {advice}")]
+    try:
+        maven = find_maven(environment())
+        addresses = ", ".join(index.url for index in maven_settings(environment(), maven.home).indexes)
+    except GroundupError as error:
+        return [*facts, Fact(name="Maven", status=FactStatus.LIMITED, value=str(error), advice=advice)]
+    value = f"{maven.version} in {maven.home}, from {addresses}"
+    return [*facts, Fact(name="Maven", status=FactStatus.GOOD, value=value)]

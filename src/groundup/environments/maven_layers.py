@@ -21,8 +21,7 @@ from groundup.environments.layers import Built
 from groundup.environments.requests import REPOSITORY_TARGET, JavaToolchain, Layer, MavenRepository, MavenRequest
 from groundup.registries.client import FileFound
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.maven.client import MavenClient, is_metadata, is_place
-from groundup.registries.maven.gateway import MIRROR, MavenGateway
+from groundup.registries.maven import MIRROR, MavenClient, MavenGateway, is_metadata, is_place
 from groundup.sandbox.protocol import (
     WORKSPACE,
     Command,

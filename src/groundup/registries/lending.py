@@ -6,18 +6,18 @@
             await sandbox.run(Command(argv=("npm", "ci"), environment=variables))
         lent.fetched, lent.troubles
 
-The kinds are in `GATEWAYS`. The settings of a kind are learnt once (which may ask the user's client), one client
-serves all sandboxes at a time, and each loan has a gateway of its own.
+The catalog has the gateway of each kind, imported when the kind is lent. The settings of a kind are learnt once
+(which may ask the user's client), one client serves all sandboxes at a time, each loan has a gateway of its own.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from pydantic import Field
 
+from groundup import catalog
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.languages import RegistryKind
@@ -32,7 +32,6 @@ from groundup.trees.scratch import async_scratch_folder
 
 if TYPE_CHECKING:
     from groundup.registries.gateway import RegistryGateway
-    from groundup.registries.maven.client import MavenClient
     from groundup.registries.pypi.client import PyPIClient
 
 
@@ -98,20 +97,10 @@ class RegistrySet:
 Learning = Callable[[Mapping[str, str]], Awaitable[RegistrySettings]]
 """Learns from a user's environment how registries of a kind are reached."""
 
-GATEWAYS: Mapping[RegistryKind, str] = {
-    "pypi": "PyPIGateway",
-    "npm": "NpmGateway",
-    "crates": "CratesGateway",
-    "nuget": "NuGetGateway",
-    "maven": "MavenGateway",
-}
-"""The class in the module `gateway` of each kind's folder, imported when the kind is lent."""
-
 
 def gateway_of(kind: RegistryKind) -> "type[RegistryGateway]":
     """Return the gateway of a kind, which knows its client."""
-    module = import_module(f"groundup.registries.{kind}.gateway")
-    return cast("type[RegistryGateway]", getattr(module, GATEWAYS[kind]))
+    return cast("type[RegistryGateway]", catalog.find("registry", kind))
 
 
 class RegistryLending:
@@ -151,8 +140,6 @@ class RegistryLending:
 
     @overload
     def client(self, kind: Literal["pypi"]) -> "AbstractAsyncContextManager[PyPIClient]": ...
-    @overload
-    def client(self, kind: Literal["maven"]) -> "AbstractAsyncContextManager[MavenClient]": ...
     @overload
     def client(self, kind: RegistryKind) -> AbstractAsyncContextManager[RegistryClient[Any]]: ...
     def client(self, kind: RegistryKind) -> AbstractAsyncContextManager[RegistryClient[Any]]:

@@ -7,6 +7,7 @@ The rest is as the suite of its kind has it: recipes and specifications of libra
 instances and masked repositories of DI-Bench. What stands in no manifest, such as `evidence/`, is its maker's.
 """
 
+import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
@@ -14,7 +15,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
-from groundup.domain.names import Name
+from groundup.domain.names import Name, checked_name
 from groundup.domain.records import Record, plainly
 from groundup.store.ownership import digest_of_entry
 from groundup.trees.walking import read_regular
@@ -148,3 +149,33 @@ def checked_set(folder: Path, kind: SetKindName) -> SetManifest:
                 f"`groundup curate set -o {folder}` brings the manifest up to date"
             )
     return manifest
+
+
+def holds_set(source: Path) -> bool:
+    """Whether *source* is the folder of a set, or an archive of one."""
+    if is_set(source):
+        return True
+    if not source.is_file():  # to open a pipe would wait for its writer
+        return False
+    try:
+        with tarfile.open(source) as tar:
+            return any(PurePosixPath(one.name) == PurePosixPath(MANIFEST) for one in tar)
+    except (tarfile.TarError, OSError, EOFError):
+        return False
+
+
+def name_of_installed(name: str, folder: Path) -> str:
+    """Return SUITE@NAME for the set in *folder*: *name* may be the set's, that with a version, or SUITE@NAME.
+
+    Raises `UsageError`.
+    """
+    manifest = read_manifest(folder)
+    suite = SUITES[manifest.kind]
+    base, at, rest = name.partition("@")
+    if base in SUITES.values():
+        if base != suite:
+            raise UsageError(f"a set of the kind {manifest.kind} is data of {suite}, not of {base}")
+        return f"{suite}@{checked_name(rest)}" if at else f"{suite}@{manifest.name}@{manifest.version}"
+    if at and rest != manifest.version:
+        raise UsageError(f"the set is of version {manifest.version}; install it as {base}@{manifest.version}")
+    return f"{suite}@{checked_name(base)}@{manifest.version}"

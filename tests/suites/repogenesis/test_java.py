@@ -13,7 +13,7 @@ from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.grading.context import GradingContext
 from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache
-from groundup.registries.maven.client import MavenClient, maven_settings
+from groundup.registries.maven import MavenClient, maven_settings
 from groundup.settings import Settings, environment
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader

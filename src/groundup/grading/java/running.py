@@ -19,7 +19,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.hidden import outer_classes
 from groundup.grading.services.records import Lifecycle
 from groundup.inside import source_of
-from groundup.registries.maven.gateway import SETTINGS_PLACE, settings_file
+from groundup.registries.maven import SETTINGS_PLACE, settings_file
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.removal import remove_tree
 

@@ -1,6 +1,8 @@
-"""A sparse index seen from the host: which one the user's Cargo is configured for, its pages and its crates.
+"""A sparse index: which one the user's Cargo is configured for, its pages, and what sandboxes see of it.
 
-Cargo itself says where its index is; tokens are read from the files and variables that Cargo reads.
+Cargo itself says where its index is; tokens are read from the files and variables that Cargo reads. A page has one
+line of JSON for each version of a crate. Lines are handed on as they are: an index may say more than is known
+here. Cargo inside uses the gateway instead of the index that lock files name, so those stay as they are.
 """
 
 import asyncio
@@ -19,17 +21,20 @@ from pydantic import Field, SecretStr
 from groundup.domain.errors import InfrastructureError, MachineError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
-from groundup.registries.client import NO_DATES, FileFound, Found, Kept, Question, RegistryClient, first_after
-from groundup.registries.crates.pages import (
-    CratePage,
-    CratePageError,
-    CrateVersion,
-    is_name,
-    parse_page,
-    place,
-    same_crate,
+from groundup.registries.client import (
+    NO_DATES,
+    FileFound,
+    Found,
+    Kept,
+    Published,
+    Question,
+    RegistryClient,
+    first_after,
+    instant,
 )
-from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.ledger import Fetched, UnknownPackageError
+from groundup.registries.server import Request, Response
 from groundup.registries.settings import (
     Authorization,
     RegistrySettings,
@@ -41,6 +46,105 @@ from groundup.registries.settings import (
 from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import UpstreamReply, shown
 from groundup.trees.scratch import scratch_folder
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,200}")
+
+
+class CratePageError(Exception):
+    """What an index sent cannot be understood."""
+
+
+class CrateVersion(Published):
+    """One version of a crate: what is needed of its line, and the line."""
+
+    name: str
+    version: str
+    sha256: str
+    yanked: bool
+    line: str
+
+
+class CratePage(Record):
+    """All versions of a crate."""
+
+    versions: tuple[CrateVersion, ...]
+
+    def by(self, cutoff: datetime | None) -> "CratePage":
+        """Return the page with what is known to be older than *cutoff* only.
+
+        An index does not say when a version was yanked. Where all that is left of a compatible series is yanked
+        and a later version replaced it, the newest one is offered as it was: Cargo had nothing else to take.
+        """
+        if cutoff is None:
+            return self
+        kept = [found for found in self.versions if found.published_by(cutoff)]
+        served = {_series(found.version) for found in kept if not found.yanked}
+        replaced = {_series(found.version) for found in self.versions if not found.yanked} - served
+        last = {_series(found.version): found for found in kept if _series(found.version) in replaced}
+        return CratePage(versions=tuple(_offered(found) if found in last.values() else found for found in kept))
+
+    def text(self) -> bytes:
+        """Return it as an index serves it."""
+        return "".join(f"{found.line}\n" for found in self.versions).encode()
+
+
+def is_name(name: str) -> bool:
+    """Whether a crate could have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def same_crate(name: str) -> str:
+    """Return what all spellings of a name have in common: indexes take `-` and `_` for the same."""
+    return name.lower().replace("_", "-")
+
+
+def place(name: str) -> str:
+    """Return where the page of a crate lies in an index."""
+    name = name.lower()
+    if len(name) <= 2:
+        return f"{len(name)}/{name}"
+    if len(name) == 3:
+        return f"3/{name[0]}/{name}"
+    return f"{name[:2]}/{name[2:4]}/{name}"
+
+
+def parse_page(body: bytes) -> CratePage:
+    """Read a page. Raises `PageError`."""
+    try:
+        return CratePage(versions=tuple(_version(line) for line in body.decode().splitlines() if line.strip()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CratePageError("it is no page of a sparse index") from error
+
+
+def _series(version: str) -> tuple[str, ...]:
+    """Return what Cargo takes for compatible with a version: up to its first number that is not 0."""
+    release, _, pre = version.partition("+")[0].partition("-")
+    numbers = release.split(".")
+    leading = next((at for at, number in enumerate(numbers) if number != "0"), len(numbers) - 1)
+    return (*numbers[: leading + 1], pre)
+
+
+def _offered(found: CrateVersion) -> CrateVersion:
+    line = json.dumps({**json.loads(found.line), "yanked": False}, separators=(",", ":"))
+    return found.but(yanked=False, line=line)
+
+
+def _version(line: str) -> CrateVersion:
+    row = json.loads(line)
+    name, version, sha256 = row["name"], row["vers"], row["cksum"]
+    if not _NAME.fullmatch(name) or not _VERSION.fullmatch(version) or not _SHA256.fullmatch(sha256):
+        raise ValueError(line)
+    return CrateVersion(
+        name=name,
+        version=version,
+        sha256=sha256,
+        yanked=bool(row.get("yanked")),
+        published=instant(row.get("pubtime")),
+        line=line.strip(),
+    )
+
 
 _ASKED = re.compile(r"failed to download from `(?P<url>https?://[^`]+)/config\.json`")
 _PROJECT = {
@@ -281,3 +385,63 @@ def _address(template: str, wanted: CrateVersion) -> str:
         .replace("{lowerprefix}", prefix)
         .replace("{sha256-checksum}", wanted.sha256)
     )
+
+
+CARGO_HOME = "/home/user/.cargo"
+_PAGE = re.compile(r"/index/(?P<place>(?:[123]|[^/]{2}/[^/]{2}|3/[^/])/(?P<name>[^/]+))")
+_CRATE = re.compile(r"/crates/(?P<name>[^/]+)/(?P<version>[^/]+)/download")
+_CONFIG = re.compile(re.escape("/index/config.json"))
+
+
+def cargo_file(address: str) -> str:
+    """Return Cargo's configuration for the inside: one index instead of the one that packages name."""
+    return (
+        '[source.crates-io]\nreplace-with = "groundup"\n\n'
+        f'[source.groundup]\nregistry = "sparse+{address}"\n\n'
+        f'[registries.groundup]\nindex = "sparse+{address}"\n\n'
+        "[net]\nretry = 2\n\n[http]\ntimeout = 900\nmultiplexing = false\n"
+    )
+
+
+class CratesGateway(RegistryGateway):
+    """One sandbox's way to crates."""
+
+    client = CratesClient
+    _registry: CratesClient
+    port = 29103
+    entrance = "/index/"
+    hint = "/index/config.json"
+
+    def supplies(self, address: str) -> Supplies:
+        """Return Cargo's home and the configuration in it."""
+        return Supplies(
+            environment={"CARGO_HOME": CARGO_HOME, "CARGO_TERM_PROGRESS_WHEN": "never"},
+            files={f"{CARGO_HOME}/config.toml": cargo_file(address)},
+        )
+
+    def routes(self) -> tuple[Route, ...]:
+        """Where crates are, what is known of one, and the crate."""
+        return ((_CONFIG, self._config), (_PAGE, self._page), (_CRATE, self._crate))
+
+    async def _config(self, request: Request, match: re.Match[str]) -> Response:
+        return as_json({"dl": f"{address_in(request)}/crates"})
+
+    async def _page(self, request: Request, match: re.Match[str]) -> Response:
+        name, where = match["name"], match["place"]
+        self._admit(name)
+        if where != place(name):
+            raise UnknownPackageError(f"the page of {name} is not at {where[:200]}")
+        found = await self._registry.page(name, self._cutoff)
+        body = found.page.text()
+        self._note_page(name, found, len(body))
+        return Response(200, body)
+
+    async def _crate(self, request: Request, match: re.Match[str]) -> Response:
+        name, version = match["name"], match["version"]
+        self._admit(name)
+        where = f"{name.lower()}/{version}"
+        self._ledger.charge(where, 0)
+        crate, file = await self._registry.crate(name, version, self._cutoff)
+        filename = f"{crate.name}-{crate.version}.crate"
+        what = Fetched(kind="file", name=crate.name, filename=filename, version=crate.version)
+        return await self._given(where, file, what)

@@ -1,0 +1,105 @@
+"""Runs in a browser: served on this machine, or as a static site."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+from groundup.api.flags import AnyPath
+from groundup.api.reports import run_folder
+from groundup.api.serving import listening
+from groundup.domain.errors import MissingExtraError, UsageError
+from groundup.settings import Settings, load
+from groundup.trees.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from groundup.viewer.site import Site
+
+
+def view(
+    *runs: AnyPath,
+    host: str | None = None,
+    port: int | None = None,
+    token: str | None = None,
+    ready: Callable[[str], None] | None = None,
+    settings: Settings | None = None,
+) -> None:
+    """Serve pages over runs until the process is interrupted; *ready* gets the address.
+
+    *runs* are a folder of runs (default: that of *settings*), or runs of one folder: then the address is that of
+    the one run, or of their comparison. Without a *token* only this machine is served. Raises `UsageError` for a
+    folder that is not there, and where the extra is not installed.
+    """
+    _check_viewer()
+    import uvicorn
+
+    from groundup.viewer.app import Viewer
+
+    folder, page = _place(runs, settings or load())
+    viewer = Viewer((settings or load()).but(output=folder))
+    with closing(viewer.index), listening(host, port, has_token=token is not None) as listener:
+        name, number = listener.getsockname()[:2]
+        # Pages of other sites must not read runs through a name of theirs that leads to this machine.
+        hosts = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"}) if token is None else None
+        if ready is not None:
+            shown = f"[{name}]" if ":" in name else name
+            sign = "&" if "?" in page else "?"
+            ready(f"http://{shown}:{number}{page}" + (f"{sign}token={token}" if token else ""))
+        server = uvicorn.Server(uvicorn.Config(viewer.app(token, hosts), log_level="warning", access_log=False))
+        server.run(sockets=[listener])
+
+
+def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: Settings | None = None) -> "Site":
+    """Write pages over *runs* (default: all in the folder of *settings*) as a static site below *site*.
+
+    With *trajectories*, also what agents did, turn by turn. Raises `UsageError` for a *site* that holds anything
+    else, for runs that are not there, and where the extra is not installed.
+    """
+    _check_viewer()
+    from groundup.viewer.app import Viewer
+    from groundup.viewer.site import chosen, write_site
+
+    found = settings or load()
+    folder = _place(runs, found)[0]
+    is_folder = len(runs) == 1 and Path(runs[0]).is_dir() and not (Path(runs[0]) / "config.json").is_file()
+    paths = (
+        [path.parent for path in sorted(folder.glob("*/config.json"))]
+        if not runs or is_folder
+        else [run_folder(run, found) for run in runs]
+    )
+    if not paths:
+        raise UsageError(f"there are no runs in {folder}; name a folder with runs")
+    with scratch_folder("site") as scratch:
+        viewer = Viewer(found.but(output=chosen(scratch, paths)), still=True)
+        with closing(viewer.index):
+            viewer.index.refresh()
+            return write_site(viewer, Path(site), trajectories=trajectories)
+
+
+def _check_viewer() -> None:
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
+        raise MissingExtraError("the viewer needs more packages; install them with pip install 'groundup[view]'")
+
+
+def _place(runs: Sequence[AnyPath], settings: Settings) -> tuple[Path, str]:
+    """Return the folder of runs to show, and the address of the page that shows *runs*. Raises `UsageError`."""
+    if not runs:
+        folders = [settings.output]
+    elif len(runs) == 1 and Path(runs[0]).is_dir() and not (Path(runs[0]) / "config.json").is_file():
+        folders = [Path(runs[0])]
+    else:
+        chosen = [run_folder(run, settings).absolute() for run in runs]
+        folders = list(dict.fromkeys(path.parent for path in chosen))
+        if len(folders) > 1:
+            raise UsageError(
+                f"these runs lie in several folders ({', '.join(map(str, folders))}); view one of them"
+            )
+        names = [path.name for path in chosen]
+        if len(names) == 1:
+            return folders[0], f"/run/{quote(names[0])}"
+        return folders[0], f"/compare?{urlencode([('run', name) for name in names])}"
+    if not folders[0].is_dir():
+        raise UsageError(f"there is no folder {folders[0]}; name one with runs")
+    return folders[0], "/"

@@ -1,1 +1,0 @@
-"""NuGet sources: the user's settings, the client on the host, the gateway of a sandbox."""
