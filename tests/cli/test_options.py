@@ -94,6 +94,13 @@ def test_runs_are_listed(groundup: Groundup) -> None:
     assert "pending" in shown  # people read this word; documents keep the key
 
 
+def test_help_calls_values_by_words(groundup: Groundup) -> None:
+    """No type of Python's stands in a help, and an option that takes no value shows none."""
+    for command in ("run", "evaluate", "curate set", "fleet up"):
+        shown = groundup(*command.split(), "--help").out
+        assert not [kind for kind in ("<str>", "<bool>", "<int", "<float", "<path>", "list[") if kind in shown]
+
+
 def test_init_writes_settings_that_change_nothing(groundup: Groundup) -> None:
     """Every setting is there with its default, as a comment; the file is read, and never overwritten."""
     before = load()

@@ -90,8 +90,27 @@ Examples = Sequence[tuple[str, str]]
 """What somebody wants, and the command line for it: shown in the help, parsed by a test."""
 
 
+_WORDS = {"str": "TEXT", "int": "NUMBER", "int range": "NUMBER", "float": "NUMBER", "float range": "NUMBER"}
+
+
+def kind_of_value(parameter: Any, ctx: typer.Context) -> str:
+    """Return what help calls the value of an option, such as TEXT or `spot|full`; typer shows Python's types."""
+    if parameter.param_type_name == "argument" or parameter.is_flag:
+        return ""
+    kind = str(parameter.metavar or parameter.display_type(ctx)).strip("<>")
+    kind = kind.removeprefix("list[").removesuffix("]")
+    return _WORDS.get(kind, kind.upper() if kind.lower() == "path" else kind)
+
+
 class StrictCommand(TyperCommand):
     """A command that takes no empty value, and that warns when the last of several values counts."""
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # typer's own
+        """Return arguments and options, each of which names its kind of value in words."""
+        found: list[Any] = list(super().get_params(ctx))
+        for one in found:
+            one.display_type_rich = functools.partial(kind_of_value, one)
+        return found
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
         """Look at what was written before it is converted; then an empty path would be the current folder."""

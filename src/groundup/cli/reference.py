@@ -12,13 +12,12 @@ from typing import Any
 import typer
 
 from groundup.cli.main import COMMANDS, JOBS, create_app, declared
+from groundup.cli.options import kind_of_value
 from groundup.settings import PREFIX, Settings
 
 OPTIONS_OF_ALL = frozenset({"help", "install_completion", "show_completion"})
 MADE = {"cache_dir": "`$XDG_CACHE_HOME/groundup`, else `~/.cache/groundup`", "jobs": "the number of processors"}
 """Defaults that depend on the machine."""
-KINDS = {"STR": "TEXT", "LIST[STR]": "TEXT", "INT": "NUMBER", "INT RANGE": "NUMBER", "FLOAT": "NUMBER"}
-KINDS |= {"FLOAT RANGE": "NUMBER", "LIST[PATH]": "PATH"}
 
 
 def filled_in(page: str) -> str:
@@ -78,9 +77,7 @@ def _row(parameter: Any, context: Any) -> str:
     if parameter.param_type_name == "argument":
         written = f"`{parameter.metavar or (parameter.name or '').upper()}`"
     else:
-        kind = (parameter.metavar or parameter.display_type(context)).strip("<>").upper()
-        kind = KINDS.get(kind, kind)
-        takes = "" if parameter.is_flag else f" {kind}"
+        takes = "" if parameter.is_flag else f" {kind_of_value(parameter, context)}"
         short_last = sorted(parameter.opts, key=len, reverse=True)
         written = ", ".join(f"`{option}{takes if option == short_last[0] else ''}`" for option in short_last)
     return f"| {written} | {_cell(parameter.help or '')} |"
