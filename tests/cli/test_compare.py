@@ -46,7 +46,7 @@ def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) ->
         (("compare", "a", "missing"), "unknown run 'missing'"),
         (("report", "a", "--format", "xml"), "unknown format 'xml'; choose from: json, markdown, table"),
         (("report", "a", "b", "--format", "repogenesis"), "takes one run"),
-        (("report", "a", "--save", "x.json"), "--save x.json tells no form for files"),
+        (("report", "a", "--save", "x.json"), "--save x.json names no form"),
     ],
 )
 def test_what_cannot_be_done_is_said(groundup: Groundup, arguments: tuple[str, ...], expected: str) -> None:

@@ -26,7 +26,7 @@ from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
 ROOM = 10**12
-REFUSED = Trouble(kind="refused", name="demo", message="the task forbids to install 'demo'")
+REFUSED = Trouble(kind="refused", name="demo", message="the task forbids installing 'demo'")
 UNREACHABLE = Trouble(kind="network", name="demo", message="it cannot be reached")
 
 

@@ -246,7 +246,7 @@ async def test_each_fault_of_the_requirements_is_reported(
         "unknown name": (good.replace("demo", "absent"), "unknown package"),
         "unknown version": (good.replace("1.0", "9.0"), "unknown package"),
         "hash": (good[:-64] + "0" * 64, "hash mismatch"),
-        "refused": (good, "forbids to install 'demo'"),
+        "refused": (good, "forbids installing 'demo'"),
         "build": (source, "no compiler"),
         "timeout": (source, "did not end in time"),
     }[fault]

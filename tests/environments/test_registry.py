@@ -71,7 +71,7 @@ async def test_a_refused_name_cannot_be_had_as_a_dependency(
         on_behalf_of="recipe",
     )
     builder = LocalBuilder(Settings(cache_dir=tmp_path / "cache"), provider, configuration)
-    with pytest.raises(TaskError, match="forbids to install 'six'"):
+    with pytest.raises(TaskError, match="forbids installing 'six'"):
         await builder.resolve(asked)
 
 

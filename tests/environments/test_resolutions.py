@@ -93,7 +93,7 @@ async def test_what_is_refused_is_another_question(index: FakeIndex, make_builde
     builder = make_builder()
     asked = ResolvedRequest(python=MINOR, requirements=("demo",))
     await builder.submission_environment(asked)
-    with pytest.raises(SubmissionError, match="forbids to install 'demo'"):
+    with pytest.raises(SubmissionError, match="forbids installing 'demo'"):
         await builder.submission_environment(asked.but(refused=("demo",)))
 
 

@@ -121,7 +121,7 @@ async def test_refused_names_are_refused_in_every_spelling(index: FakeIndex, reg
     async with guest(gateway) as client:
         for name in ("my-lib", "my_lib", "MY.LIB", "my--lib", "my%2Dlib", "%6dy-lib"):
             answer = await client.get(f"/simple/{name}/")
-            assert (answer.status_code, answer.text) == (403, "the task forbids to install 'my-lib'\n")
+            assert (answer.status_code, answer.text) == (403, "the task forbids installing 'my-lib'\n")
     assert index.asked == []
     assert [(trouble.kind, trouble.name) for trouble in gateway.troubles] == [("refused", "my-lib")]
 

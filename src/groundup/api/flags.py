@@ -161,11 +161,11 @@ class SubjectFlags(ModelFlags, total=False):
     end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
     rounds: Annotated[
         int,
-        FlagHelp("How often the agent works on its attempt; it is told its score in between.", EPISODE, least=1),
+        FlagHelp("Rounds of work on one attempt; between them the agent learns its score.", EPISODE, least=1),
     ]
     select: Annotated[
         Literal["score", "own-tests", "judges"] | None,
-        FlagHelp("With -k: report the attempt that is best by this (score: a bound, nobody knows it).", EPISODE),
+        FlagHelp("With -k: report only the best attempt of each task, by this (score: an upper bound).", EPISODE),
     ]
 
 
@@ -287,7 +287,8 @@ class FleetFlags(TypedDict, total=False):
     ssh: Annotated[Names, FlagHelp("A node on each of these hosts, by `ssh`.", "Nodes", metavar="HOSTS")]
     slurm: Annotated[int, FlagHelp("Nodes as jobs of Slurm.", "Nodes", least=0)]
     slurm_option: Annotated[
-        Names, FlagHelp("A further word for `sbatch`; can be repeated.", "Nodes", metavar="WORD")
+        Names,
+        FlagHelp("An option for `sbatch`, such as --time=08:00:00; can be repeated.", "Nodes", metavar="WORD"),
     ]
     minimum: Annotated[
         int | None,

@@ -35,7 +35,9 @@ def wanted(flags: FleetFlags) -> NodesWanted:
     """Return which nodes Dask shall run. Raises `UsageError`."""
     local, slurm = flags.get("local") or 0, flags.get("slurm") or 0
     if local and slurm:
-        raise UsageError("a fleet has nodes here or in Slurm, and adds others by --ssh and `groundup fleet join`")
+        raise UsageError(
+            "--local and --slurm exclude each other; more machines join by --ssh or `groundup fleet join`"
+        )
     memory_mb, most = flags.get("memory_mb"), local or slurm
     if slurm and not memory_mb:
         raise UsageError("say how much memory a job of Slurm gets, with --memory-mb")

@@ -19,32 +19,38 @@ if TYPE_CHECKING:
 EXAMPLES: dict[str, Examples] = {
     "curate set": (
         (
-            "Packages, a folder, a repository",
+            "From packages, a folder and a repository",
             "groundup curate set inflection ./my-lib github.com/Suor/funcy -o my-set",
         ),
-        ("Instances of DI-Bench", "groundup curate set github.com/un33k/python-slugify --kind dibench -o my-set"),
-        ("Many, overnight; again to go on", "groundup curate set --list libraries.txt -o my-set --jobs 2"),
         (
-            "What a forge's search found, if it is new and free",
+            "Instances of DI-Bench from a repository",
+            "groundup curate set github.com/un33k/python-slugify --kind dibench -o my-set",
+        ),
+        ("From a list; the same command continues", "groundup curate set --list libraries.txt -o my-set --jobs 2"),
+        (
+            "Only new ones with a free licence, from a list that a search printed",
             "groundup curate set --list found.jsonl --kind dibench --since 2026-01-01 --licence MIT,ISC -o my-set",
         ),
         (
-            "Rejected ones too, with half of their tests",
+            "Try a rejected one again, with half of its tests",
             "groundup curate set natsort -o my-set --again --left-out 0.5",
         ),
-        ("Specifications by a model", "groundup curate set inflection -o my-set -m openai/gpt-5-mini --rounds 4"),
-        ("After you mended a specification: its digest", "groundup curate set -o my-set"),
-        ("What became of them, for programs", "groundup curate set --list libraries.txt -o my-set --json"),
+        (
+            "Let a model write the specifications",
+            "groundup curate set inflection -o my-set -m openai/gpt-5-mini --rounds 4",
+        ),
+        ("Record the digest of a specification that you edited", "groundup curate set -o my-set"),
+        ("For programs", "groundup curate set --list libraries.txt -o my-set --json"),
     ),
     "curate yield": (
-        ("How many survived which step, and why the others did not", "groundup curate yield my-set"),
+        ("How many passed each step, and why did the others not?", "groundup curate yield my-set"),
         ("For programs", "groundup curate yield my-set --json"),
     ),
     "curate why": (("Why is it not in the set?", "groundup curate why my-set natsort"),),
-    "curate pack": (("To give away", "groundup curate pack my-set -o my-set-1.tar.gz"),),
+    "curate pack": (("Write an archive to give away", "groundup curate pack my-set -o my-set-1.tar.gz"),),
     "curate refresh": (
-        ("Next month's version", "groundup curate refresh my-set -o my-set-2"),
-        ("With one more", "groundup curate refresh my-set toolz -o my-set-2 --version 2026.12"),
+        ("Make next month's version", "groundup curate refresh my-set -o my-set-2"),
+        ("With one library more", "groundup curate refresh my-set toolz -o my-set-2 --version 2026.12"),
     ),
 }
 NOTHING_ACCEPTED = 4
@@ -53,7 +59,7 @@ _FILTERS = "Which repositories"
 
 @dataclass(frozen=True)
 class SetRules:
-    """What may be set."""
+    """How entries become tasks."""
 
     left_out: Annotated[
         float,
@@ -65,7 +71,10 @@ class SetRules:
         str | None, typer.Option(help="Python version of all libraries, such as 3.11 (default: one that fits).")
     ] = None
     times: Annotated[
-        int, typer.Option("--times", "-k", min=1, help="That an instance's original and masked form are executed.")
+        int,
+        typer.Option(
+            "--times", "-k", min=1, help="How often an instance's original and masked form are executed."
+        ),
     ] = 3
     model: Annotated[
         str | None,
@@ -74,10 +83,10 @@ class SetRules:
         ),
     ] = None
     base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None
-    rounds: Annotated[int, typer.Option(min=1, help="In which it may mend what the checks found.")] = 3
-    minutes: Annotated[float, typer.Option(min=0.1, help="After which an entry is given up.")] = 30
+    rounds: Annotated[int, typer.Option(min=1, help="How often the model may correct what the checks found.")] = 3
+    minutes: Annotated[float, typer.Option(min=0.1, help="Minutes after which an entry is given up.")] = 30
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
-    again: Annotated[bool, typer.Option("--again", help="Also entries that were rejected before.")] = False
+    again: Annotated[bool, typer.Option("--again", help="Try entries again that were rejected before.")] = False
 
 
 @dataclass(frozen=True)
@@ -89,33 +98,37 @@ class SetFilters:
         typer.Option(
             metavar="NAMES",
             rich_help_panel=_FILTERS,
-            help="Languages, such as `python,rust`; by most of its source.",
+            help="Only these languages, such as `python,rust`, by most of the source.",
         ),
     ] = None
     licence: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERNS", rich_help_panel=_FILTERS, help="Licences, such as `MIT,BSD*,unknown`."),
+        typer.Option(
+            metavar="PATTERNS", rich_help_panel=_FILTERS, help="Only these licences, such as `MIT,BSD*,unknown`."
+        ),
     ] = None
-    min_lines: Annotated[int, typer.Option(rich_help_panel=_FILTERS, help="Lines of source at least.")] = 0
-    max_lines: Annotated[int | None, typer.Option(rich_help_panel=_FILTERS, help="Lines of source at most.")] = (
-        None
-    )
+    min_lines: Annotated[int, typer.Option(rich_help_panel=_FILTERS, help="Least number of lines of source.")] = 0
+    max_lines: Annotated[
+        int | None, typer.Option(rich_help_panel=_FILTERS, help="Largest number of lines of source.")
+    ] = None
     min_tests: Annotated[
-        int, typer.Option(rich_help_panel=_FILTERS, help="Tests at least, as its sources declare them.")
+        int, typer.Option(rich_help_panel=_FILTERS, help="Least number of tests that the sources declare.")
     ] = 0
-    ci: Annotated[bool, typer.Option("--ci", rich_help_panel=_FILTERS, help="Only with workflows of GitHub.")] = (
-        False
-    )
+    ci: Annotated[bool, typer.Option("--ci", rich_help_panel=_FILTERS, help="Only with GitHub workflows.")] = False
     since: Annotated[
         str | None,
-        typer.Option(metavar="DATE", rich_help_panel=_FILTERS, help="Commit's or release's day, or later."),
+        typer.Option(
+            metavar="DATE", rich_help_panel=_FILTERS, help="Only commits or releases of this day or later."
+        ),
     ] = None
     until: Annotated[
         str | None,
-        typer.Option(metavar="DATE", rich_help_panel=_FILTERS, help="Commit's or release's day, or earlier."),
+        typer.Option(
+            metavar="DATE", rich_help_panel=_FILTERS, help="Only commits or releases of this day or earlier."
+        ),
     ] = None
     min_stars: Annotated[
-        int, typer.Option(rich_help_panel=_FILTERS, help="Stars at least, where a list in JSON Lines tells them.")
+        int, typer.Option(rich_help_panel=_FILTERS, help="Least number of stars, where the list has them.")
     ] = 0
 
 
@@ -124,15 +137,16 @@ class SetNames:
     """How the set is called."""
 
     kind: Annotated[
-        str | None, typer.Option(help="Of tasks: `library` or `dibench` (default: the set's, else library).")
+        str | None,
+        typer.Option(help="Kind of the tasks: `library` or `dibench` (default: the set's, else library)."),
     ] = None
-    name: Annotated[str | None, typer.Option(help="Of the set (default: its folder's).")] = None
-    version: Annotated[str | None, typer.Option(help="Of the set (default: 1).")] = None
+    name: Annotated[str | None, typer.Option(help="Name of the set (default: its folder's).")] = None
+    version: Annotated[str | None, typer.Option(help="Version of the set (default: 1).")] = None
 
 
 def make(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set; a new folder, or one to go on with.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set: a new folder, or one to continue.")
     ],
     rules: SetRules,
     filters: SetFilters,
@@ -149,15 +163,15 @@ def make(
         typer.Option(
             "--list",
             metavar="FILE",
-            help="Further ones, one a line, # begins a remark; or JSON objects with `repository` or `full_name`, "
-            "and `commit`, `language`, `stars` at will.",
+            help="More entries, one a line, # begins a comment; or JSON objects with `repository` or `full_name`, "
+            "and optionally `commit`, `language`, `stars`.",
         ),
     ] = None,
     json: Json = False,
 ) -> int:
     """Make a set of tasks: of each LIBRARY a recipe and a specification, or of each repository an instance.
 
-    Nothing published is needed. The same command goes on after an interruption and keeps what is finished. Exit
+    Nothing published is needed. The same command continues after an interruption. Exit
     code 3: some failed by the machine or the network; 4: nothing was accepted.
     """
     import asyncio
@@ -184,7 +198,7 @@ def make(
     try:
         made = asyncio.run(make_set(request, load(), lambda task, line: say(f"{task}: {line}")))
     except KeyboardInterrupt:
-        say(f"groundup: interrupted; {output} keeps what is finished, and the same command goes on")
+        say(f"groundup: interrupted; {output} keeps what is finished; the same command continues")
         raise
     if json:
         print_document(made)
@@ -302,7 +316,7 @@ def _print_yield(found: "SetReport") -> None:
 
     rows = [("asked for", *(str(row.asked) for row in found.rows))]
     rows += [(step, *(str(row.survived[step]) for row in found.rows)) for step in found.steps]
-    rows.append(("owed", *(str(row.failed) for row in found.rows)))
+    rows.append(("to be tried again", *(str(row.failed) for row in found.rows)))
     print_table(f"\nyield of {found.label}", ("survived", *(row.language for row in found.rows)), rows)
     if found.causes:
         causes = [(one.step, one.cause, one.language, str(one.count)) for one in found.causes]
@@ -312,11 +326,11 @@ def _print_yield(found: "SetReport") -> None:
 def why(
     folder: _Set,
     repository: Annotated[
-        str, typer.Argument(metavar="REPOSITORY", help="An entry of its list, its name, or its task.")
+        str, typer.Argument(metavar="REPOSITORY", help="An entry of the list, a name, or a task's id.")
     ],
     json: Json = False,
 ) -> int:
-    """Show what became of REPOSITORY: its sentence, what is known of it, and the logs of its steps."""
+    """Show why REPOSITORY is in the set or is not: the reason, its figures, and the logs of its steps."""
     from groundup.cli.console import print_document
     from groundup.curation.yields import evidence_of
 
@@ -376,13 +390,17 @@ def _some(names: tuple[str, ...]) -> str:
 def refresh(
     folder: _Set,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The next version; the same to go on.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder of the next version; the same command continues it."
+        ),
     ],
     rules: SetRules,
     filters: SetFilters,
-    version: Annotated[str | None, typer.Option(help="Of the new one (default: the next number).")] = None,
+    version: Annotated[str | None, typer.Option(help="Version of the new set (default: the next number).")] = None,
     repositories: Annotated[
-        list[str] | None, typer.Argument(metavar="LIBRARY...", help="Further ones.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="LIBRARY...", help="More libraries or repositories.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> int:

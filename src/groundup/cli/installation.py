@@ -20,7 +20,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "docs": (
         ("Which pages are there, and where?", "groundup docs"),
-        ("What messages call docs/runs.md", "groundup docs runs"),
+        ("The page that a message calls docs/runs.md", "groundup docs runs"),
     ),
     "init": (
         ("Write down your settings", "groundup init"),

@@ -42,7 +42,7 @@ EXAMPLES: dict[str, Examples] = {
         ("All of them, every month", "groundup recipe check --all"),
         ("The third of 16 parts of all, as CI does", "groundup recipe check --all --shard 3/16"),
         ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
-        ("Record what a recipe lacks, such as its twin", "groundup recipe check pss pylama -o made/"),
+        ("Record what an older recipe lacks", "groundup recipe check pss pylama -o made/"),
     ),
 }
 NOT_AS_IT_WAS = 4

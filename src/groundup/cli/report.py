@@ -182,7 +182,7 @@ def _print(made: "ShownReport", form: str, save: Path | None) -> None:
     if form in list(Format):
         if save is not None:
             raise UsageError(
-                f"--save {save} tells no form for files: let the name end with {', '.join(_ENDINGS)}, name one "
+                f"--save {save} names no form: let its name end with {', '.join(_ENDINGS)}, name one "
                 "with --format, or redirect standard output instead"
             )
         print_report(made, Format(form))
@@ -301,7 +301,7 @@ def runs(
     output: Output = None,
     json: Json = False,
 ) -> int:
-    """List the runs of the output folder, the newest first: suite, subject, score, when it began, what is owed."""
+    """List the runs of the output folder, newest first: suite, subject, score, when it began, what is pending."""
     if remove:
         return _remove(remove, yes=yes, output=output)
     return _list_runs(output, json=json)
@@ -350,7 +350,7 @@ def _list_runs(output: AnyPath | None, *, json: bool) -> int:
     owed = [one.run for one in found if one.owed]
     if owed:
         are = "run is" if len(owed) == 1 else "runs are"
-        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {owed[0]}` goes on with it")
+        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {owed[0]}` continues it")
     return 0
 
 

@@ -151,7 +151,7 @@ def _run_file(config: Path, flags: RunFlags, talk: Talk, *, dry_run: bool) -> in
     report = read_report([one.folder for one in ended])
     print_result(report, talk)
     if code := max(one.exit_code for one in ended):
-        say(f"groundup: not everything has a verdict; `groundup run --config {config}` goes on")
+        say(f"groundup: not everything has a verdict; `groundup run --config {config}` continues")
         return code
     return _judged(report, talk)
 

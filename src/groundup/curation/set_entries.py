@@ -148,7 +148,7 @@ def _of_object(text: str) -> SetWish:
     except ValidationError as error:
         raise UsageError(f"{text[:80]}: {plainly(error.errors()[0])}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{text[:80]}: an object with `repository` was expected, and `commit` at will") from error
+        raise UsageError(f"{text[:80]}: write an object with `repository`, and optionally `commit`") from error
 
 
 def identity(full_name: str | None, name: str, version: str) -> str:

@@ -186,7 +186,7 @@ class RegistryGateway(Closing):
         if not self._registry.is_name(name):
             raise UnknownPackageError(f"{name[:200]!r} is not the name of {self._registry.noun}")
         if self._registry.spelling(name) in self.refused:
-            raise RegistryRefusedError(f"the task forbids to install {name!r}")
+            raise RegistryRefusedError(f"the task forbids installing {name!r}")
         self._ledger.admit(self._registry.spelling(name))
 
     def _note_page(self, name: str, found: Found[Any], size: int = 0) -> None:
@@ -221,7 +221,7 @@ class RegistryGateway(Closing):
         likeness = original.likeness((await self._registry.contents(file, name)).prints)
         if likeness.is_copy:
             raise RegistryRefusedError(
-                f"the task forbids to install {name}: it holds {likeness.share:.0%} of what is to be written, in "
+                f"the task forbids installing {name}: it holds {likeness.share:.0%} of what is to be written, in "
                 f"{' and '.join(likeness.places[:2])}"
             )
 

@@ -90,8 +90,8 @@ def resume(
     earlier = config.configuration
     if isinstance(earlier.submissions, Served):
         raise UsageError(
-            f"{config.run_id!r} is a server's run, which owes nothing; `groundup serve {earlier.suite} --run-id "
-            f"{config.run_id}` goes on with it, `groundup regrade` grades what was handed in again"
+            f"{config.run_id!r} is a server's run, which has nothing to resume; `groundup serve {earlier.suite} "
+            f"--run-id {config.run_id}` continues it, `groundup regrade` grades what was handed in again"
         )
     if keys := changed_fields(earlier, _with(earlier, changes)):
         refuse(config.run_id, keys)

@@ -80,7 +80,7 @@ def _lines(data: bytes) -> list[str]:
 def _tasks(run: RunFolder, settings: Settings) -> dict[str, tuple[Suite, Task]]:
     suite = open_suite(run.config().configuration.suite, settings)
     if not suite.takes_patches:
-        raise UsageError(f"{suite.name} asks for whole trees, not for patches; leave `--format patch` out")
+        raise UsageError(f"{suite.name} takes whole repositories, not patches; leave `--format patch` out")
     return {task.id: (suite, task) for task in suite.tasks()}
 
 

@@ -365,7 +365,7 @@ def _of_lines(
                 "name one for all with --model-name"
             )
         if line.model_patch and not line.path and not layout.patches:
-            raise UsageError(f"{place}: model_patch is not taken by suites that ask for whole trees; give a path")
+            raise UsageError(f"{place}: this suite takes whole repositories, not a model_patch; give a path")
         index = seen[line.instance_id] = seen.get(line.instance_id, -1) + 1
         if line.path:  # an empty one: nothing was handed in, which the index records
             key = AttemptKey(task=line.instance_id, index=index)
