@@ -103,10 +103,15 @@ def why(
     if json:
         print_document({"attempt": str(key), "lost": [one.model_dump(mode="json") for one in lost]})
         return 0
+    _print_causes(folder.latest().get(key))
     for one in lost:
-        flaky = ", passed when it ran again (flaky)" if one.flaky else ""
-        _heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
-        _text(one.detail or one.message or "it was not reported", full=True)
+        if said := one.detail or one.message:
+            flaky = ", passed when it ran again (flaky)" if one.flaky else ""
+            _heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
+            _text(said, full=True)
+    if silent := [one.id for one in lost if not (one.detail or one.message)]:
+        _heading(f"tests without a result: {len(silent)}", {}, "bold")
+        _text("\n".join(silent), full=True)
     named = f" whose names hold {test!r}" if test else ""
     if any(one.kind == "dependency" for one in tests):
         say(f"groundup: {len(lost)} of {len(tests)} dependencies{named} are missing, or one too many")
@@ -192,6 +197,16 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
     _text(reply.message.content, full=full)
     for call in reply.message.tool_calls:
         _text(f"{call.name}: {call_text(call.arguments)}", full=full, style="magenta")
+
+
+def _print_causes(line: "VerdictLine | None") -> None:
+    """Print what took points before a test could; the failures of tests follow one by one."""
+    if line is None or line.verdict is None:
+        return
+    for reason in line.verdict.reasons:
+        if reason.stage.value != "test":
+            _heading(reason.stage.value, {}, "bold")
+            _text(reason.message, full=True)
 
 
 def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
