@@ -59,7 +59,7 @@ Summary
  not attempted    1
  lost at test     2
 
-no interval: fewer than 6 tasks say too little of others
+no interval: it takes 6 tasks or more
 """
 
 

@@ -41,7 +41,7 @@ def handed_in(run: Run, digest: str) -> Run:
 def test_a_run_without_signs_has_no_evidence_and_is_not_called_honest() -> None:
     """The sentence says what was looked for and how often; official verdicts are not counted as looked at."""
     looked = reviewed(with_facts(run_of("r", {"a": [(1, 2)], "b": [(2, 2)]}), signs="none"))
-    assert (looked.suspects, looked.conclusion) == ((), f"{CLEAN}; verdicts looked at: 2")
+    assert (looked.suspects, looked.conclusion) == ((), f"{CLEAN} (verdicts checked: 2)")
     unlooked = reviewed(run_of("r", {"a": [(1, 2)]}))
     assert unlooked.conclusion == "no grader looked for signs of tampering; verdicts: 1"
 
@@ -96,7 +96,7 @@ def test_reports_say_what_was_seen() -> None:
     clean = "\n".join(
         next(iter(views_of(report_of([with_facts(run_of("r", {"a": [(1, 2)]}), signs="none")])))).below
     )
-    assert clean.endswith(f"{CLEAN}; verdicts looked at: 1")
+    assert clean.endswith(f"{CLEAN} (verdicts checked: 1)")
     signs = with_facts(run_of("r", {"a": [(1, 2)]}), signs="processes left: 2")
     flagged = "\n".join(next(iter(views_of(report_of([signs])))).below)
     assert "groundup review r" in flagged

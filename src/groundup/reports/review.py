@@ -64,7 +64,7 @@ class Review(Record):
             return f"verdicts with flags: {len(self.suspects)} of {self.looked_at + self.not_looked_at}"
         if not self.looked_at:
             return f"no grader looked for signs of tampering; verdicts: {self.not_looked_at}"
-        return f"{CLEAN}; verdicts looked at: {self.looked_at}"
+        return f"{CLEAN} (verdicts checked: {self.looked_at})"
 
 
 def review_of(

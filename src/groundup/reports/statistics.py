@@ -57,7 +57,7 @@ def _all_sums(values: Sequence[float]) -> list[float]:
 LEVEL = 0.95
 LEAST_TASKS = 6
 """With fewer, no signs are so rare that a test could refuse anything at 5 %."""
-TOO_FEW = f"no interval: fewer than {LEAST_TASKS} tasks say too little of others"
+TOO_FEW = f"no interval: it takes {LEAST_TASKS} tasks or more"
 WILSON = "Wilson"
 SIGN_FLIPS = f"permutation test over tasks by signs: all up to {ALL_SUBSETS} tasks, else {DRAWS} by seed {SEED}"
 BY_SIGNS = f"the means that a test does not refuse; {SIGN_FLIPS}"

@@ -269,7 +269,7 @@ def _integrity(run: RunReport) -> tuple[str, ...]:
     """Say what was seen of tampering, where graders looked for it."""
     if run.flagged:
         return (f"verdicts with signs of tampering: {run.flagged}; `groundup review {run.run_id}` shows them",)
-    return (f"{CLEAN}; verdicts looked at: {run.looked_at}",) if run.looked_at else ()
+    return (f"{CLEAN} (verdicts checked: {run.looked_at})",) if run.looked_at else ()
 
 
 def origin(run: RunReport) -> tuple[str, ...]:

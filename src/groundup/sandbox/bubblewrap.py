@@ -107,7 +107,7 @@ class BubblewrapProvider(Closing):
             cpus=f"{group}, quota" if places.has("cpu") else "processor affinity, whole processors only",
             memory=group if places.has("memory") else "a watcher, ten times a second (sum of unshared pages)",
             processes=group if places.has("pids") else "RLIMIT_NPROC and a watcher, ten times a second",
-            disk="a watcher, about once a second; sizes of tmpfs; RLIMIT_FSIZE; a floor of free space",
+            disk="a watcher, about once a second; sizes of tmpfs; RLIMIT_FSIZE; 256 MB of disk stay free",
             network="a network namespace with loopback only",
         )
 

@@ -219,7 +219,12 @@ def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], repor
     if report.collection_errors:
         number = len(report.collection_errors)
         place, message = next(iter(report.collection_errors.items()))
-        reasons.append(reason(Stage.COLLECTION, f"{number} could not be collected, first {place}: {message}"))
+        reasons.append(
+            reason(
+                Stage.COLLECTION,
+                f"{number} test file{'s' * (number != 1)} could not be collected, first {place}: {message}",
+            )
+        )
     lost = expected - counted
     if lost and report.results:
         failing = [key for key in sorted(lost) if key in report.results]

@@ -253,7 +253,7 @@ class ContainerProvider:
             cpus=f"{title}, quota",
             memory=f"{title}, without swap",
             processes=title,
-            disk="a watcher, about once a second; sizes of tmpfs; RLIMIT_FSIZE; a floor of free space",
+            disk="a watcher, about once a second; sizes of tmpfs; RLIMIT_FSIZE; 256 MB of disk stay free",
             network=f"{title}, a network namespace with loopback only",
         )
 
