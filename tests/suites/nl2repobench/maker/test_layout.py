@@ -28,6 +28,12 @@ def layout(
         ({"src/demo/__init__.py": "", "src/extra.py": "", "setup.py": ""}, ("src",), ("demo", "extra")),
         ({"demo.py": "", "setup.py": "", "conftest.py": ""}, (".",), ("demo",)),
         ({"src/demo.py": "", "src/_demo_test_helper.py": ""}, ("src",), ("demo",)),
+        ({"src/shared/inner/demo/__init__.py": "", "src/shared/x.txt": ""}, ("src",), ("shared.inner.demo",)),
+        (
+            {"demo/c/one/__init__.py": "", "demo/c/two/a.py": ""},
+            (".",),
+            ("demo.c.one", "demo.c.two"),
+        ),
     ],
 )
 def test_packages_and_modules_are_found(

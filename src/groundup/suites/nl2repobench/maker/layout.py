@@ -153,6 +153,8 @@ def find_packages(root: Path, project: OriginalProject) -> tuple[tuple[str, ...]
             named += [name for name in modules if name not in named and not name.startswith("test")]
         stem = re.sub(r"[-.]", "_", (project.name or "").lower())
         if not packages and not named:
+            named = sorted(_in_namespaces(folder, project))
+        if not packages and not named:
             modules = [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in _NO_MODULES]
             modules = [name for name in modules if not name.startswith("test") and not name.endswith("_test")]
             named = [stem] if stem in modules else modules
@@ -162,11 +164,40 @@ def find_packages(root: Path, project: OriginalProject) -> tuple[tuple[str, ...]
     raise TaskError("no package or module was found in the source; name another source")
 
 
+def _in_namespaces(folder: Path, project: OriginalProject) -> Iterator[str]:
+    """Yield the packages and modules below folders without `__init__.py` that several projects share.
+
+    A folder counts that lies in `src`, that the project's metadata names, or whose name the project's begins with.
+    """
+    first = re.split(r"[-._]", (project.name or "").lower())[0]
+    for top in sorted(folder.iterdir()) if folder.is_dir() else ():
+        name = top.name
+        meant = folder.name in ("src", "lib") or name in project.modules or name.lower() == first
+        if meant and name.isidentifier() and name.lower() not in _NO_PACKAGES and top.is_dir():
+            yield from _topmost(top, name, _DEEPEST)
+
+
+_DEEPEST = 4
+"""Levels of namespaces, as `google.cloud.x`."""
+
+
+def _topmost(folder: Path, name: str, levels: int) -> Iterator[str]:
+    """Yield the dotted names of the highest folders below *folder* that hold Python."""
+    if folder.is_symlink() or not levels:
+        return
+    if any(folder.glob("*.py")):
+        yield name
+        return
+    for inner in sorted(folder.iterdir()):
+        if inner.is_dir() and inner.name.isidentifier() and inner.name.lower() not in _NO_PACKAGES:
+            yield from _topmost(inner, f"{name}.{inner.name}", levels - 1)
+
+
 def _arguments(
     root: Path, roots: Sequence[str], packages: Sequence[str], commands: Sequence[str], test_files: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return what pytest is given: what the published commands name, else where the tests were moved from."""
-    own = {*roots, *(f"{base}/{name}".removeprefix("./") for base in roots for name in packages)}
+    own = {*roots, *_places(roots, packages)}
     named = [word for command in commands for word in _paths(command)]
     for names in (named, test_files):
         present = tuple(
@@ -178,7 +209,7 @@ def _arguments(
         if runnable:
             return runnable, []
     for pattern in ("tests", "test"):
-        moved = [f"{base}/{name}/{pattern}".removeprefix("./") for base in roots for name in packages]
+        moved = [f"{place}/{pattern}" for place in _places(roots, packages)]
         inside = tuple(path for path in moved if (root / path).is_dir())
         if inside:
             return inside, [f"the published tests folder is {', '.join(inside)} in the original"]
@@ -186,6 +217,11 @@ def _arguments(
     if single:
         return single, [f"the published test files are absent; the original has {', '.join(single)}"]
     raise TaskError("the source holds no tests that pytest could be given; name a source that does")
+
+
+def _places(roots: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return where packages with dotted *names* may lie, relative to the root."""
+    return [f"{base}/{name.replace('.', '/')}".removeprefix("./") for base in roots for name in names]
 
 
 def _paths(command: str) -> list[str]:
@@ -209,14 +245,13 @@ def _protected(
     helpers: Sequence[str],
 ) -> tuple[str, ...]:
     """Return the tests, what is published as test data, and conftests outside of the library's own packages."""
-    own = {f"{base}/{name}".removeprefix("./") for base in roots for name in packages}
+    own = {*_places(roots, packages)}
     published = [name.rstrip("/") for name in test_files if (root / name).exists() and name.strip("./") not in own]
     conftests = [str(path.relative_to(root)) for path in root.glob("conftest.py")]
     for argument in arguments:
         above = Path(argument).parent
         conftests += [str(above / "conftest.py")] if (root / above / "conftest.py").is_file() else []
-    helping = [f"{base}/{name}".removeprefix("./") for base in roots for name in helpers]
-    helping = [place if (root / place).is_dir() else f"{place}.py" for place in helping]
+    helping = [place if (root / place).is_dir() else f"{place}.py" for place in _places(roots, helpers)]
     found = dict.fromkeys([*arguments, *published, *conftests, *helping])
     return tuple(path for path in found if not set(map(str, Path(path).parents)) & found.keys())
 
@@ -301,7 +336,7 @@ def named_outside(original: Path, tests: HiddenTests, files: set[str]) -> Iterat
     """Yield files and folders at the root that test *files* name and grading does not restore; never Python."""
     text = "\n".join(_text(original / name) for name in files)
     text += "\n".join(_text(path) for name in tests.protected for path in (original / name).rglob("conftest.py"))
-    own = {PurePosixPath(root, package).parts[0] for root in tests.import_roots for package in tests.packages}
+    own = {PurePosixPath(place).parts[0] for place in _places(tests.import_roots, tests.packages)}
     for entry in sorted(original.iterdir()):
         if entry.name in own or entry.name in tests.protected or entry.suffix == ".py" or entry.is_symlink():
             continue

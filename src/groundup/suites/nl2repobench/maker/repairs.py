@@ -20,7 +20,10 @@ from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.settings import load
 from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.freezing import locked
+from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.maker.candidates import fetched, open_index, releases
+from groundup.suites.nl2repobench.maker.finding_tests import files_of_tests
+from groundup.suites.nl2repobench.maker.needs_of_tests import imported_by_tests, needs_of_tests
 from groundup.suites.nl2repobench.maker.pinning import instant, lock_without
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
@@ -28,6 +31,9 @@ from groundup.suites.nl2repobench.recipe import Recipe
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _FIXTURE = re.compile(r"fixture '(\w+)' not found")
 _ASYNC = re.compile(r"async def functions are not natively supported|Unknown pytest\.mark\.asyncio")
+_UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w+)")
+_NOT_INSTALLED = re.compile(r"ImportError|ModuleNotFoundError|not installed|(?i:pip install)|(?i:\binstall \w+)")
+_LEFT_OUT = "cannot be installed, and is left out"
 _READ_ONLY = re.compile(r"Read-only file system: '?(?:/workspace/)?([^/'\s][^'\s]*)")
 _READ_ONLY_SOMEWHERE = re.compile(r"Read-only file system$", re.MULTILINE)
 """Without a name, as `os.utime` says it."""
@@ -52,7 +58,9 @@ def repaired(recipe: Recipe, execution: Execution, original: Path) -> list[Repai
     """Return the draft after each repair in turn; empty when nothing more can be done."""
     done: list[Repaired] = []
     printed = _output(execution)
-    steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...] = (_modules, _fixtures, _writable)
+    printed += _absent_modules(recipe, execution, original)
+    steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...]
+    steps = (_modules, _optional, _fixtures, _marks, _writable)
     current = recipe
     for step in steps:
         for changed, note in step(current, printed, original):
@@ -88,6 +96,28 @@ def _output(execution: Execution) -> str:
     return "\n".join(parts)
 
 
+def _absent_modules(recipe: Recipe, execution: Execution, original: Path) -> str:
+    """Return as pytest would print it which modules tests lack that were skipped for it, or never collected."""
+    report = execution.report
+    skipped = [result.message for result in report.results.values() if result.outcome == "skipped"]
+    printed = [line for line in skipped if _MISSING.search(line)]
+    reported = {key.id.partition("::")[0] for key in report.results}
+    silent = [
+        str(path.relative_to(original))
+        for argument in recipe.tests.arguments
+        for path in files_of_tests(original / argument)
+        if str(path.relative_to(original)) not in reported
+    ]
+    here = {canonicalize_name(pin.partition("==")[0]) for pin in recipe.environment.lock}
+    own = {name.partition(".")[0] for name in recipe.tests.packages}
+    printed += [
+        f"No module named '{module}'"
+        for module in sorted(imported_by_tests(original, silent))
+        if python_provider(module).name not in here and module.partition(".")[0] not in own
+    ]
+    return "\n" + "\n".join(printed)
+
+
 def _plugins(recipe: Recipe, environment: PythonEnvironment) -> Repaired | None:
     found = environment_plugins(environment)
     own = {name.partition(".")[0] for name in recipe.tests.packages}
@@ -99,18 +129,20 @@ def _plugins(recipe: Recipe, environment: PythonEnvironment) -> Repaired | None:
 
 
 def _modules(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    tops = {name.partition(".")[0] for name in recipe.tests.packages}
     for module in dict.fromkeys(_MISSING.findall(printed)):
         top = module.partition(".")[0]
-        if top in {name.partition(".")[0] for name in recipe.tests.packages}:
+        if any(_inside(module.replace(".", "/"), name.replace(".", "/")) for name in recipe.tests.packages):
             made = _generated(recipe, module, original)
-        elif (original / top).is_dir() or (original / f"{top}.py").is_file():
+        elif top not in tops and ((original / top).is_dir() or (original / f"{top}.py").is_file()):
             made = _root(recipe, ".", f"tests import {top} from the root")
-        elif folder := _beside_tests(recipe.tests, top, original):
+        elif top not in tops and (folder := _beside_tests(recipe.tests, top, original)):
             made = _root(recipe, folder, f"tests import {top} from {folder}")
         else:
-            made = (
-                None if is_standard(top) else _wish(recipe, python_provider(module).name, f"imported as {module}")
-            )
+            # A name that no data knows may be anybody's, or nobody's.
+            provider = python_provider(module)
+            known = provider.known and not is_standard(top)
+            made = _wish(recipe, provider.name, f"imported as {module}") if known else None
         if made is not None:
             recipe = made[0]
             yield made
@@ -125,6 +157,36 @@ def _fixtures(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired
         if made is not None:
             recipe = made[0]
             yield made
+
+
+def _optional(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    """Add what the library itself imports at will, where it says that something is not installed."""
+    if not _NOT_INSTALLED.search(printed):
+        return
+    places = [str(path.relative_to(original)) for path in source_files(original, recipe.tests)]
+    for line in needs_of_tests(original, places):
+        made = _wish(recipe, line, "the library imports it where it is there")
+        if made is not None:
+            recipe = made[0]
+            yield made
+
+
+def _marks(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    """Declare marks of plugins that only report: with warnings as errors an unknown one fails its test."""
+    names = sorted(set(_UNKNOWN_MARK.findall(printed)) - {"asyncio"})
+    if names:
+        ini = list(recipe.tests.ini)
+        at = next((number for number, line in enumerate(ini) if re.match(r"markers\s*=", line)), None)
+        if at is None:
+            ini += ["markers =", *(f"    {name}" for name in names)]
+        else:
+            first = ini[at].partition("=")[2].strip()
+            ini[at : at + 1] = [
+                "markers =",
+                *([f"    {first}"] if first else []),
+                *(f"    {name}" for name in names),
+            ]
+        yield recipe.but(tests=recipe.tests.but(ini=tuple(ini))), f"declared the marks {', '.join(names)}"
 
 
 def _writable(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
@@ -178,12 +240,17 @@ def _beside_tests(tests: HiddenTests, module: str, original: Path) -> str | None
     return None
 
 
-def _wish(recipe: Recipe, name: str, why: str) -> Repaired | None:
+def _wish(recipe: Recipe, line: str, why: str) -> Repaired | None:
     wanted = recipe.environment
-    if any(re.match(rf"{re.escape(name)}(?![\w.-])", line, re.IGNORECASE) for line in wanted.wants):
+    name = Requirement(line).name
+    if any(canonicalize_name(Requirement(one).name) == canonicalize_name(name) for one in wanted.wants):
         return None
-    environment = wanted.but(wants=(*wanted.wants, name), lock={})
-    return recipe.but(environment=environment), f"added {name}: {why}"
+    if canonicalize_name(name) in {canonicalize_name(pin.partition("==")[0]) for pin in wanted.lock}:
+        return None  # it came with something else
+    if f"{line} {_LEFT_OUT}" in recipe.notes:
+        return None
+    environment = wanted.but(wants=(*wanted.wants, line), lock={})
+    return recipe.but(environment=environment), f"added {line}: {why}"
 
 
 def _inside(path: str, place: str) -> bool:
@@ -198,9 +265,11 @@ async def run_and_repair(
     recipe: Recipe, context: GradingContext, say: Callable[[str], None], *, may_repair: bool
 ) -> tuple[Recipe, PythonEnvironment, Execution]:
     """Lock, build and run the original, repairing what it lacks until nothing more can be done."""
+    lockable = recipe.environment.wants
     for _ in range(MOST_ROUNDS):
         if not recipe.environment.lock:
-            recipe = await _locked(recipe, say)
+            recipe = await _locked_with_more(recipe, lockable, say)
+            lockable = recipe.environment.wants
         say(f"building the environment, {len(recipe.environment.lock)} distributions, and running the tests")
         environment = await context.builder.python(recipe.environment.request())
         if may_repair and (plugged := _plugins(recipe, environment)) is not None:
@@ -219,6 +288,29 @@ async def run_and_repair(
             say(note)
             recipe = changed.but(notes=noted(recipe.notes, [note]))
     return recipe, environment, execution
+
+
+async def _locked_with_more(recipe: Recipe, before: Sequence[str], say: Callable[[str], None]) -> Recipe:
+    """Return the draft locked; what a repair added to the lines *before* is left out if it cannot be installed."""
+    try:
+        return await _locked(recipe, say)
+    except TaskError:
+        more = [line for line in recipe.environment.wants if line not in before]
+        if not more or not before:
+            raise
+    environment = recipe.environment
+    kept = tuple(line for line in environment.wants if line not in more)
+    for line in more:
+        tried = recipe.but(environment=environment.but(wants=(*kept, line), lock={}))
+        try:
+            await _locked(tried, lambda _: None)
+        except TaskError as error:
+            note = f"{line} {_LEFT_OUT}"
+            say(f"{note}: {' '.join(str(error).split())[:200]}")
+            recipe = recipe.but(notes=noted(recipe.notes, [note]))
+        else:
+            kept = (*kept, line)
+    return await _locked(recipe.but(environment=environment.but(wants=kept, lock={})), say)
 
 
 def outcomes_of(execution: Execution) -> list[str]:
@@ -248,6 +340,32 @@ async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
             recipe = await _from_source(recipe, found[1] or found[2], error)
             say(recipe.notes.rpartition("; ")[2])
     return await _locked_once(recipe, say)
+
+
+async def locked_with(recipe: Recipe, needs: Sequence[str], say: Callable[[str], None]) -> Recipe:
+    """Return the draft *recipe* locked; what its tests need, *needs*, gives way where it cannot be installed.
+
+    Raises `TaskError` where nothing can be installed without them either.
+    """
+    optional = {canonicalize_name(Requirement(line).name) for line in needs} - {"pytest"}
+    wants = recipe.environment.wants
+    free = [line for line in wants if canonicalize_name(Requirement(line).name) not in optional]
+    bare = [Requirement(line).name if line not in free else line for line in wants]
+    for lines, note in (
+        (wants, ""),
+        (bare, "what the tests need cannot be installed in the versions that the project names: taken in others"),
+        (free, "what the tests need cannot be installed: left out until a test asks for it"),
+    ):
+        changed = recipe.but(environment=recipe.environment.but(wants=tuple(lines)))
+        if note:
+            say(note)
+            changed = changed.but(notes=noted(recipe.notes, [note]))
+        try:
+            return await _locked(changed, say)
+        except TaskError:
+            if len(lines) == len(free):
+                raise
+    raise AssertionError("the last one returns or raises")
 
 
 async def _from_source(recipe: Recipe, name: str, error: TaskError) -> Recipe:

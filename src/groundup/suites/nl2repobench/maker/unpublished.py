@@ -16,13 +16,12 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from groundup.domain.errors import TaskError
-from groundup.environments.at_hand import FETCHED, python_at_hand
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
+from groundup.suites.nl2repobench.maker.attempts import Attempt, attempts, first_of_each, most_telling
 from groundup.suites.nl2repobench.maker.build import pretended, recorded
 from groundup.suites.nl2repobench.maker.candidates import (
-    MINORS,
     SourceCandidate,
     of_commits,
     of_releases,
@@ -33,7 +32,7 @@ from groundup.suites.nl2repobench.maker.candidates import (
 from groundup.suites.nl2repobench.maker.controls import prove
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.differences import with_reasons
-from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests, requires_python
+from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
 from groundup.suites.nl2repobench.maker.losses import (
     causes_of,
@@ -42,18 +41,16 @@ from groundup.suites.nl2repobench.maker.losses import (
     require_share,
     uncollected_functions,
 )
+from groundup.suites.nl2repobench.maker.needs_of_tests import needs_of_tests
 from groundup.suites.nl2repobench.maker.pinning import choose
 from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
-from groundup.suites.nl2repobench.maker.repairs import run_and_repair
+from groundup.suites.nl2repobench.maker.repairs import locked_with, run_and_repair
 from groundup.suites.nl2repobench.maker.specification import Specification
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource, RepositorySource, Why
 
 LEFT_OUT = 0.2
 """The share of an original's tests that may not be expected, by default: skipped, failing, not collected."""
-_MOST_PYTHONS = 2
-_PREFERRED = ("3.12", "3.11", "3.13", "3.10", "3.9", "3.8", "3.7")
-"""What most releases of these years are tested with comes first."""
 _OF_PYTEST = frozenset({"pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments"})
 
 Say = Callable[[str], None]
@@ -106,18 +103,19 @@ async def make_recipe(
                 f"pytest itself needs {name}, so its tests cannot run without it; take another library"
             )
         drafts = [
-            await _draft(library, candidate, project, minor, context, registry)
-            for minor in _pythons(root, rules.python, settings)
+            await _draft(library, candidate, project, attempt, context, registry)
+            for attempt in attempts(root, rules.python, candidate.date, settings)
         ]
     refused: list[TaskError] = []
-    for draft in drafts:
-        say(f"{draft.source.label} with Python {draft.environment.python}")
+    for draft, needs in drafts:
+        day = draft.environment.exclude_newer[:10]
+        say(f"{draft.source.label} with Python {draft.environment.python}, the index as of {day}")
         try:
-            return await _made(draft, rules, context, say)
+            return await _made(await locked_with(draft, needs, say), rules, context, say)
         except TaskError as error:
             say(str(error).partition("\n")[0][:300])
             refused.append(error)
-    raise refused[0]
+    raise most_telling(refused)
 
 
 async def _candidate(library: UnpublishedLibrary, registry: PyPIClient, settings: Settings) -> SourceCandidate:
@@ -151,32 +149,22 @@ async def newest_release(name: str, registry: PyPIClient) -> str:
     return (final or known)[-1]
 
 
-def _pythons(root: Path, wanted: str | None, settings: Settings) -> list[str]:
-    """Return the interpreters to try, best first: those that the project allows and this machine has."""
-    if wanted is not None:
-        return [wanted]
-    allowed = requires_python(root)
-    fitting = [minor for minor in _PREFERRED if minor in MINORS and allowed.contains(f"{minor}.99")]
-    if not fitting:
-        raise TaskError(f"the project wants Python {allowed}; groundup grades with {MINORS[0]} to {MINORS[-1]}")
-    here = [minor for minor in fitting if python_at_hand(minor, settings.cache_dir / FETCHED)]
-    return (here or fitting)[:_MOST_PYTHONS]
-
-
 async def _draft(
     library: UnpublishedLibrary,
     candidate: SourceCandidate,
     project: OriginalProject,
-    python: str,
+    attempt: Attempt,
     context: GradingContext,
     registry: PyPIClient,
-) -> Recipe:
+) -> tuple[Recipe, tuple[str, ...]]:
+    """Return a draft, and which of its requirements are the tests' alone."""
     layer = await context.builder.source(candidate.request)
     tests, notes = read_layout(layer.path, project, (), places_of_tests(layer.path))
     own = [project.name or library.task, *tests.packages]
-    more = ("pytest-asyncio",) if any(line.startswith("asyncio_mode") for line in tests.ini) else ()
-    decision = TaskDecision(python=python, add=more)
-    wanted = await choose(Specification(python=python), project, own, registry, decision)
+    needs = await asyncio.to_thread(needs_of_tests, layer.path, tests.protected)
+    project = project.but(test_requires=first_of_each((*project.test_requires, *needs)))
+    decision = TaskDecision(python=attempt.python, add=attempt.added(needs, tests.ini))
+    wanted = await choose(Specification(python=attempt.python), project, own, registry, decision)
     source: RecipeSource | RepositorySource | KeptSource
     source = recorded(candidate, project, layer.built["tree"], notes)
     if isinstance(source, RepositorySource) and library.kept is not None:
@@ -185,9 +173,8 @@ async def _draft(
         source = KeptSource(bundle=library.kept, **kept).within(bundle.parent)
     if tests.distribution is None:
         tests = tests.but(distribution=pretended(project, source))
-    today = datetime.now(UTC).date()
-    environment = wanted.environment().but(exclude_newer=f"{today}T00:00:00Z")
-    return Recipe(
+    environment = wanted.environment().but(exclude_newer=attempt.day)
+    draft = Recipe(
         task=library.task,
         notes="; ".join([*notes, *wanted.notes]),
         source=source,
@@ -196,6 +183,7 @@ async def _draft(
         declared={},
         reasons={"*": Why.FAILS},
     )
+    return draft, tuple(line for line in project.test_requires if line not in project.requires)
 
 
 async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say: Say) -> Recipe:

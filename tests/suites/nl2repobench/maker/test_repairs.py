@@ -1,0 +1,98 @@
+"""Repairs of a draft, by what a run of its original printed."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from groundup.grading.library.execution import Execution
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result, RunnerReport
+from groundup.suites.nl2repobench.maker.repairs import repaired
+from groundup.suites.nl2repobench.recipe import Recipe
+from tests.grading.library.laboratory import write_tree
+from tests.suites.nl2repobench.trials import RECIPE
+
+
+def _ran(**outcomes: str) -> Execution:
+    """Return a run of one test, which ended with a message."""
+    ((outcome, message),) = outcomes.items()
+    result = Result.model_validate({"outcome": outcome, "message": message})
+    report = RunnerReport(results={NumberedTest("tests/test_a.py::test_all"): result}, exit_code=1)
+    return cast(Execution, SimpleNamespace(report=report))
+
+
+def _mended(recipe: Recipe, execution: Execution, root: Path) -> Recipe:
+    steps = repaired(recipe, execution, root)
+    return steps[-1][0] if steps else recipe
+
+
+def test_a_module_for_which_tests_were_skipped_is_installed(tmp_path: Path) -> None:
+    """`importorskip` says what it wanted; what no data knows is nobody's name to ask a registry for."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+    skipped = _ran(skipped="Skipped: could not import 'yaml': No module named 'yaml'")
+    unknown = _ran(failed="ModuleNotFoundError: No module named 'our_own_helper_of_tests'")
+
+    assert _mended(RECIPE, skipped, tmp_path).environment.wants == ("pytest", "pyyaml")
+    assert _mended(RECIPE, unknown, tmp_path).environment.wants == ("pytest",)
+
+
+def test_what_silent_files_of_tests_import_is_installed(tmp_path: Path) -> None:
+    """A file that skips itself as a whole leaves no message."""
+    write_tree(
+        tmp_path,
+        {
+            "tests/test_a.py": "",
+            "tests/test_b.py": "import unittest\ntry:\n    import yaml\nexcept ImportError: 1\n",
+        },
+    )
+
+    assert _mended(RECIPE, _ran(passed=""), tmp_path).environment.wants == ("pytest", "pyyaml")
+
+
+def test_what_the_library_imports_at_will_is_installed_where_tests_ask_for_it(tmp_path: Path) -> None:
+    """Its message names a program of another name, as libraries' do; its extras tell what is meant."""
+    write_tree(
+        tmp_path,
+        {
+            "setup.cfg": "[options.extras_require]\nimage = scipy>1\nother = flask\n",
+            "calc/__init__.py": "try:\n    import scipy\nexcept ImportError:\n    scipy = None\n",
+            "tests/test_a.py": "",
+        },
+    )
+    asks = _ran(failed="ImportError: transformations need SciPy. Install SciPy.")
+
+    assert _mended(RECIPE, asks, tmp_path).environment.wants == ("pytest", "scipy>1")
+    assert _mended(RECIPE, _ran(failed="assert 1 == 2"), tmp_path).environment.wants == ("pytest",)
+
+
+def test_what_cannot_be_installed_is_not_asked_for_again(tmp_path: Path) -> None:
+    """The notes of the draft remember it."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+    recipe = RECIPE.but(notes="pyyaml cannot be installed, and is left out")
+
+    assert repaired(recipe, _ran(skipped="No module named 'yaml'"), tmp_path) == []
+
+
+def test_marks_of_plugins_that_only_report_are_declared(tmp_path: Path) -> None:
+    """With warnings as errors, an unknown mark fails its test."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+    failed = _ran(failed="pytest.PytestUnknownMarkWarning: Unknown pytest.mark.xdist_group - is this a typo?")
+    one = RECIPE.but(tests=RECIPE.tests.but(ini=("markers = slow: it is", "xfail_strict = true")))
+
+    assert _mended(RECIPE, failed, tmp_path).tests.ini == ("markers =", "    xdist_group")
+    assert _mended(one, failed, tmp_path).tests.ini == (
+        "markers =",
+        "    slow: it is",
+        "    xdist_group",
+        "xfail_strict = true",
+    )
+
+
+def test_a_module_of_a_shared_namespace_is_somebody_elses(tmp_path: Path) -> None:
+    """`google.auth` is no part of a library that is `google.cloud.batch`."""
+    write_tree(tmp_path, {"google/cloud/batch/__init__.py": "", "tests/test_a.py": ""})
+    recipe = RECIPE.but(tests=RECIPE.tests.but(packages=("google.cloud.batch",)))
+
+    mended = _mended(recipe, _ran(failed="No module named 'google.auth'"), tmp_path)
+
+    assert mended.environment.wants == ("pytest", "google-auth")
