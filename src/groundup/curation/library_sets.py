@@ -1,12 +1,11 @@
 """Tasks of NL2RepoBench's kind for a set: a library with its recipe and a specification."""
 
 import asyncio
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from groundup.curation.filters import UNKNOWN, facts_of, licence_of, refuse
-from groundup.curation.repositories import RepositoryOrigin, check_out
+from groundup.curation.library_originals import identified, identity_of, original_of
 from groundup.curation.set_entries import (
     EarlierTask,
     EntryWalk,
@@ -15,25 +14,19 @@ from groundup.curation.set_entries import (
     SetPlace,
     SetWish,
     earlier_task,
-    identity,
     parse_wish,
 )
-from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
-from groundup.settings import Settings
 from groundup.store.ownership import copy_made, digest_of_entry, write_made
-from groundup.suites.nl2repobench.library_set import BUNDLE, RECIPES, SPECIFICATIONS
-from groundup.suites.nl2repobench.maker.candidates import open_index, parse_source
+from groundup.suites.nl2repobench.library_set import RECIPES, SPECIFICATIONS
+from groundup.suites.nl2repobench.maker.sound import refuse_unsound
 from groundup.suites.nl2repobench.maker.unpublished import (
     MakingRules,
-    UnpublishedLibrary,
     make_recipe,
-    newest_release,
 )
 from groundup.suites.nl2repobench.maker.written import MARK, specification_of
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource
+from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
 from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_of, fingerprint_text
 from groundup.suites.sets import SetTask
@@ -44,7 +37,7 @@ from groundup.trees.writer import disk_errors
 class LibrarySets:
     """How a library becomes a task."""
 
-    steps: tuple[str, ...] = ("fetched", "filtered", "proven", "specified")
+    steps: tuple[str, ...] = ("fetched", "filtered", "proven", "specified", "audited")
 
     def __init__(self, rules: MakingRules) -> None:
         self._rules = rules
@@ -56,9 +49,9 @@ class LibrarySets:
     async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
         """Make recipe, fingerprint and specification, and put them in place."""
         with scratch_folder("set") as work:
-            library, origin = await _found(walk.wish, work, place.settings)
+            library, origin = await original_of(walk.wish, work, place.settings)
             if place.earlier is not None:
-                same = earlier_task(place.earlier, await _identity(library, origin, place.settings))
+                same = earlier_task(place.earlier, await identity_of(library, origin, place.settings))
                 if same is not None:
                     return await asyncio.to_thread(_taken_over, same, walk, place)
 
@@ -72,12 +65,14 @@ class LibrarySets:
             async with opened_context(place.settings) as context:
                 recipe = await make_recipe(library, self._rules, context, place.settings, walk.say, look)
                 walk.at("specified")
-                recipe = _identified(recipe, origin)
+                recipe = identified(recipe, origin)
                 original = await original_tree(recipe, context)
                 canary = place.manifest.canary
                 text = await specification_of(recipe, original, canary, self._rules, context, walk.say)
                 prints = await asyncio.to_thread(fingerprint_of, recipe, original)
                 licence = await asyncio.to_thread(licence_of, original)
+                walk.at("audited")
+                await refuse_unsound(recipe, original, context)
             if licence != UNKNOWN:
                 walk.facts = walk.facts.but(licence=licence)
             elif recipe.source.licence:
@@ -127,52 +122,12 @@ class LibrarySets:
         return {}
 
 
-async def _identity(library: UnpublishedLibrary, origin: RepositoryOrigin | None, settings: Settings) -> str:
-    """Return the id that the task of *library* would get."""
-    kind, what, version = parse_source(library.source)
-    if kind == "git":
-        assert version is not None
-        return identity(origin.full_name if origin is not None else None, library.task, version[:12])
-    async with open_index(settings) as registry:
-        return identity(None, library.task, version or await newest_release(what, registry))
-
-
 def _taken_over(same: EarlierTask, walk: EntryWalk, place: SetPlace) -> MadeTask:
     """Put the files of an earlier version in place, with this one's canary."""
     walk.facts = same.entry.facts
-    walk.at("specified")
+    walk.at("audited")
     for path in sorted(same.task.files, key=lambda path: path.endswith(".toml")):
         content = (same.folder / path).read_bytes()
         (place.folder / path).parent.mkdir(exist_ok=True)
         write_made(place.folder / path, content.replace(same.canary.encode(), place.manifest.canary.encode()))
     return MadeTask(same.task.id, same.task.tests, same.task.left_out)
-
-
-def _identified(recipe: Recipe, origin: RepositoryOrigin | None) -> Recipe:
-    """Return *recipe* by the id of the very original that it is of."""
-    source = recipe.source
-    if isinstance(source, RecipeSource):
-        return recipe.but(task=identity(None, recipe.task, source.version))
-    full_name = origin.full_name if origin is not None else None
-    return recipe.but(task=identity(full_name, recipe.task, source.commit[:12]))
-
-
-async def _found(
-    wish: SetWish, work: Path, settings: Settings
-) -> tuple[UnpublishedLibrary, RepositoryOrigin | None]:
-    """Return where the original of an entry is; that of a folder is put into a bundle."""
-    if wish.kind == "package":
-        return UnpublishedLibrary(wish.name, f"sdist:{wish.what}"), None
-    if wish.kind == "git":
-        try:
-            origin = await check_out(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
-        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
-            raise InfrastructureError(str(error)) from error
-        return UnpublishedLibrary(wish.name, f"git:{wish.what}@{origin.commit}"), origin
-    ours = GitRepository(work / "snapshot.git")
-    await ours.create()
-    bundle = work / f"{wish.name}{BUNDLE}"
-    commit = await ours.snapshot(Path(wish.what), bundle)
-    named = work / f"{identity(None, wish.name, commit[:12])}{BUNDLE}"
-    shutil.move(bundle, named)
-    return UnpublishedLibrary(wish.name, f"git:{named}@{commit}", kept=named.name), None

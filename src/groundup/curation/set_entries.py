@@ -44,15 +44,20 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "proven": (
         (r"no source distribution", "no source distribution"),
-        (r"holds no tests", "no tests"),
+        (r"holds no tests|no tests that pytest could", "no tests"),
         (r"no package or module was found", "no package found"),
         (r"pytest itself needs", "pytest itself needs it"),
         (r"wants Python", "no fitting Python"),
         (r"set of parameters|empty parameter", "empty parameter sets"),
+        (r"which is not in this source", "its tests' data are not in the source"),
         (r"stub", "a stub passes"),
+        (r"it is compiled", "it is compiled"),
+        (r"cannot be (?:locked|installed|built)|usable wheel", "requirements cannot be installed"),
+        (r"an empty submission passes", "tests pass without it"),
         (r"\d+ of \d+ tests pass, and a task needs", "too few tests"),
         (r"\d+ of \d+ tests pass", "too many tests left out"),
     ),
+    "audited": ((r"", "graded otherwise than frozen"),),
 }
 """Step -> patterns of its sentences, and what such a rejection is counted as."""
 

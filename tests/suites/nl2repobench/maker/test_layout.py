@@ -55,6 +55,13 @@ def test_tests_inside_the_package_are_found(tmp_path: Path) -> None:
     assert found.protected == ("demo/tests",)
 
 
+def test_a_module_of_tests_inside_the_package_is_found(tmp_path: Path) -> None:
+    """It is protected, and the package around it is not."""
+    found = layout(tmp_path, {"demo/__init__.py": "", "demo/tests.py": ""})
+
+    assert (found.arguments, found.protected) == (("demo/tests.py",), ("demo/tests.py",))
+
+
 def test_tests_at_the_root_are_found(tmp_path: Path) -> None:
     """A listed folder that does not exist does not hide the files that do."""
     found = layout(tmp_path, {"demo/__init__.py": "", "test_demo.py": ""}, ("pytest",), ("tests",))

@@ -36,7 +36,7 @@ _KEPT_KEYS = words(
     """
     python_files python_classes python_functions asyncio_mode asyncio_default_fixture_loop_scope filterwarnings
     markers xfail_strict doctest_optionflags doctest_encoding usefixtures timeout norecursedirs log_level
-    consider_namespace_packages empty_parameter_set_mark
+    consider_namespace_packages empty_parameter_set_mark DJANGO_SETTINGS_MODULE
     """
 )
 _KEPT_OPTIONS = ("--doctest", "--import-mode", "--ignore", "--deselect")
@@ -213,6 +213,11 @@ def _arguments(
         inside = tuple(path for path in moved if (root / path).is_dir())
         if inside:
             return inside, [f"the published tests folder is {', '.join(inside)} in the original"]
+    inside = tuple(
+        f"{place}/tests.py" for place in _places(roots, packages) if (root / place / "tests.py").is_file()
+    )
+    if inside:
+        return inside, [f"the tests are a module of the package, {', '.join(inside)}"]
     single = tuple(sorted(path.name for path in root.glob("test*.py")))
     if single:
         return single, [f"the published test files are absent; the original has {', '.join(single)}"]

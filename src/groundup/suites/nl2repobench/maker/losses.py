@@ -91,3 +91,20 @@ def _functions(path: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
             yield node.name
+
+
+_COMPILED = ("*.pyx", "Cargo.toml", "meson.build", "CMakeLists.txt")
+_EXTENSION = re.compile(r"\bext_modules\b|\bExtension\(|cffi_modules|ext-modules")
+
+
+def compiled_parts(root: Path) -> str:
+    """Return the file by which the project at *root* is compiled; empty: it is plain Python."""
+    for pattern in _COMPILED:
+        found = next(iter(sorted(root.rglob(pattern))), None)
+        if found is not None:
+            return str(found.relative_to(root))
+    for name in ("setup.py", "pyproject.toml"):
+        path = root / name
+        if path.is_file() and _EXTENSION.search(path.read_text(encoding="utf-8", errors="replace")):
+            return name
+    return ""

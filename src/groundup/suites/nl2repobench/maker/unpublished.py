@@ -19,8 +19,7 @@ from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.maker.attempts import Attempt, attempts, first_of_each, most_telling
-from groundup.suites.nl2repobench.maker.build import pretended, recorded
+from groundup.suites.nl2repobench.maker.attempts import attempts, most_telling
 from groundup.suites.nl2repobench.maker.candidates import (
     SourceCandidate,
     of_commits,
@@ -30,41 +29,27 @@ from groundup.suites.nl2repobench.maker.candidates import (
     releases,
 )
 from groundup.suites.nl2repobench.maker.controls import prove
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.differences import with_reasons
-from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests
-from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
+from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary, draft_of
+from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read
 from groundup.suites.nl2repobench.maker.losses import (
     causes_of,
+    compiled_parts,
     listed_causes,
     refuse_silent_losses,
     require_share,
     uncollected_functions,
 )
-from groundup.suites.nl2repobench.maker.needs_of_tests import needs_of_tests
-from groundup.suites.nl2repobench.maker.pinning import choose
-from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
+from groundup.suites.nl2repobench.maker.project import read_project
 from groundup.suites.nl2repobench.maker.repairs import locked_with, run_and_repair
-from groundup.suites.nl2repobench.maker.specification import Specification
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource, RepositorySource, Why
+from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource
 
 LEFT_OUT = 0.2
 """The share of an original's tests that may not be expected, by default: skipped, failing, not collected."""
 _OF_PYTEST = frozenset({"pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments"})
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class UnpublishedLibrary:
-    """A library to make a recipe of, and where its original is."""
-
-    task: str
-    source: str
-    """As `recipe build --source` takes it; of a bundle the path."""
-    kept: str | None = None
-    """The file of the bundle beside the recipe, where the original is kept in the set."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +88,7 @@ async def make_recipe(
                 f"pytest itself needs {name}, so its tests cannot run without it; take another library"
             )
         drafts = [
-            await _draft(library, candidate, project, attempt, context, registry)
+            await draft_of(library, candidate, project, attempt, context, registry)
             for attempt in attempts(root, rules.python, candidate.date, settings)
         ]
     refused: list[TaskError] = []
@@ -149,43 +134,6 @@ async def newest_release(name: str, registry: PyPIClient) -> str:
     return (final or known)[-1]
 
 
-async def _draft(
-    library: UnpublishedLibrary,
-    candidate: SourceCandidate,
-    project: OriginalProject,
-    attempt: Attempt,
-    context: GradingContext,
-    registry: PyPIClient,
-) -> tuple[Recipe, tuple[str, ...]]:
-    """Return a draft, and which of its requirements are the tests' alone."""
-    layer = await context.builder.source(candidate.request)
-    tests, notes = read_layout(layer.path, project, (), places_of_tests(layer.path))
-    own = [project.name or library.task, *tests.packages]
-    needs = await asyncio.to_thread(needs_of_tests, layer.path, tests.protected)
-    project = project.but(test_requires=first_of_each((*project.test_requires, *needs)))
-    decision = TaskDecision(python=attempt.python, add=attempt.added(needs, tests.ini))
-    wanted = await choose(Specification(python=attempt.python), project, own, registry, decision)
-    source: RecipeSource | RepositorySource | KeptSource
-    source = recorded(candidate, project, layer.built["tree"], notes)
-    if isinstance(source, RepositorySource) and library.kept is not None:
-        kept = source.model_dump(include={"name", "version", "commit", "tree_digest", "licence"})
-        bundle = Path(source.repository)
-        source = KeptSource(bundle=library.kept, **kept).within(bundle.parent)
-    if tests.distribution is None:
-        tests = tests.but(distribution=pretended(project, source))
-    environment = wanted.environment().but(exclude_newer=attempt.day)
-    draft = Recipe(
-        task=library.task,
-        notes="; ".join([*notes, *wanted.notes]),
-        source=source,
-        environment=environment,
-        tests=tests,
-        declared={},
-        reasons={"*": Why.FAILS},
-    )
-    return draft, tuple(line for line in project.test_requires if line not in project.requires)
-
-
 async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say: Say) -> Recipe:
     recipe, environment, execution = await run_and_repair(draft, context, say, may_repair=True)
     original = await original_tree(recipe, context)
@@ -194,7 +142,9 @@ async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say:
     results = execution.report.results
     passed = sum(result.outcome == "passed" for result in results.values())
     causes = causes_of(execution.report, uncollected)
-    if uncollected and isinstance(recipe.source, RecipeSource):
+    if not passed and (made_of := compiled_parts(original)):
+        causes += f"; it is compiled ({made_of}), which this way does not do: its recipe wants a person"
+    elif uncollected and isinstance(recipe.source, RecipeSource):
         causes += "; a source distribution often lacks files of its tests, so try the Git repository"
     require_share(passed, len(results) + len(uncollected), causes, rules.left_out)
     recipe = await protect_what_tests_read(recipe, original, execution, environment, context, say)
