@@ -629,7 +629,7 @@ def test_cases_of_a_readable_table_are_false_one_by_one() -> None:
     false = forms.falsified(cases[:1])
     text = false.changed["t.py"].decode()
 
-    assert len({forms.lot_of(case) for case in cases}) == 2
+    assert len({forms.group_of(case) for case in cases}) == 2
     assert "(2, 'b')" in text
     assert "(1, 'a')" not in text
     assert list(false.renamed.values()) == cases[:1]
@@ -644,7 +644,7 @@ def test_a_table_with_a_tail_stays_whole() -> None:
     forms = AllFalse({"t.py": source.encode()}, cases).forms(tailed={"test_it"})
     false = forms.falsified(cases[:1])
 
-    assert {forms.lot_of(case) for case in cases} == {"test_it"}
+    assert {forms.group_of(case) for case in cases} == {"test_it"}
     assert (table in false.changed["t.py"].decode(), false.renamed) == (True, {})
 
 
@@ -662,7 +662,7 @@ def test_tests_of_one_name_are_false_together() -> None:
     false = AllFalse({"base.py": base.encode(), "test_x.py": tests.encode()}, keys)
     forms = false.forms()
 
-    assert {forms.lot_of(key) for key in keys} == {"test_it"}
+    assert {forms.group_of(key) for key in keys} == {"test_it"}
     assert forms.falsified(keys[:1]).changed.keys() == {"base.py"}
 
 

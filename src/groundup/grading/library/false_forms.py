@@ -138,8 +138,8 @@ class FalseForms:
         self._tailed = frozenset(tailed)
         self._rows: dict[str, Mapping[NumberedTest, FalseRow]] = {}
 
-    def lot_of(self, key: NumberedTest) -> str:
-        """Return with what a test is false: alone, as a case of a table, or with all tests of its name."""
+    def group_of(self, key: NumberedTest) -> str:
+        """Return what becomes false together with a test: a case of a table alone, else all tests of its name."""
         return str(key) if key in self._rows_of(function_of(key)) else function_of(key)
 
     def can_be_false(self, key: NumberedTest) -> bool:

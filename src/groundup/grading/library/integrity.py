@@ -102,15 +102,15 @@ def lost_again(failed: Mapping[NumberedTest, float], suite_s: float, random: Ran
 def drawn(tests: Collection[NumberedTest], forms: FalseForms, random: Random, before: Draw | None = None) -> Draw:
     """Draw which of *tests* are false: of those that were drawn *before*, what was true then."""
     chosen = frozenset(tests)
-    kept = {forms.lot_of(test) for test in chosen if not forms.can_be_false(test)}
-    lots = sorted({forms.lot_of(test) for test in chosen} - kept)
+    kept = {forms.group_of(test) for test in chosen if not forms.can_be_false(test)}
+    groups = sorted({forms.group_of(test) for test in chosen} - kept)
     # About half of them: of an odd one a coin decides, so that one test alone may have either form.
-    number = (len(lots) + random.randint(0, 1)) // 2
-    false_lots = {*random.sample(lots, number)}
+    number = (len(groups) + random.randint(0, 1)) // 2
+    false_groups = {*random.sample(groups, number)}
     if before is not None:
-        false_lots -= {forms.lot_of(test) for test in before.false}
-        false_lots |= {forms.lot_of(test) for test in before.true} & {*lots}
-    false = frozenset(test for test in chosen if forms.lot_of(test) in false_lots)
+        false_groups -= {forms.group_of(test) for test in before.false}
+        false_groups |= {forms.group_of(test) for test in before.true} & {*groups}
+    false = frozenset(test for test in chosen if forms.group_of(test) in false_groups)
     return Draw(true=chosen - false, false=false)
 
 
