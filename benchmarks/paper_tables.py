@@ -6,7 +6,8 @@ Each model knows the originals by heart and makes one kind of mistake in every s
 order of ids: *forgetful* leaves the first dependency of the first build file out, *careless* gives that one a
 version that nobody published, *inventive* adds a name that nobody has. So what the tables must say is known:
 textual figures follow from the counts of dependencies, and each ablation mends just one of the models. They are
-asked over HTTP like any other, by the agent `all-in-one`, and graded by the repositories' own CI jobs.
+asked over HTTP like any other, by the agent `all-in-one`, and graded by the repositories' own CI jobs. What is
+handed in again, by another model or after an ablation, is not executed again: of 180 submissions about 50 differ.
 
 DATA is a data set, such as `benchmarks.mini_set` makes. FOLDER gets a copy of it, the scripts, the runs, the
 ablated predictions, `tables.md`, `report.json` and the plots. Interrupted, the same command goes on.
@@ -18,15 +19,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
+
+from typing_extensions import override
 
 import groundup
 from groundup.agents.answers import fenced
 from groundup.api.listings import statistics
 from groundup.api.reports import report, write_plots
 from groundup.api.submissions import ablate
+from groundup.domain.verdicts import TestResult, Verdict
 from groundup.manifests.formats import format_of
 from groundup.manifests.records import Dependency, DependencySource
 from groundup.settings import Settings, load
+from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.dibench.ablations import ORACLE_METADATA, WITHOUT_FAKES
 from groundup.suites.dibench.answers import declared, original
 from groundup.suites.dibench.dataset import InstanceProblem, read_dataset
@@ -101,6 +107,19 @@ def _files(problem: InstanceProblem, mistake: Mistake | None) -> Iterator[str]:
         yield fenced(path, data.decode())
 
 
+class SharedVerdicts(VerdictCache):
+    """Keeps what jobs came to, which groundup itself does not: in these tables a submission has one verdict."""
+
+    def __init__(self, folder: Path, _root: Path, warn: Callable[[str], None]) -> None:
+        """Keep it in *folder*, with the tables."""
+        super().__init__(folder, warn)
+
+    @override
+    def keep(self, key: Mapping[str, object], verdict: Verdict, tests: tuple[TestResult, ...]) -> None:
+        """Keep every verdict that settles its attempt."""
+        super().keep(key, verdict.but(cacheable=True), tests)
+
+
 def settled(folder: Path, begin: Callable[[], groundup.Run], settings: Settings) -> None:
     """Begin the run in *folder*, or finish what it owes. Ends the program where it still owes something."""
     run = groundup.resume(folder, settings=settings) if folder.is_dir() else begin()
@@ -150,7 +169,8 @@ def main() -> int:
     changes = {"data_dir": output / "data", "output": output / "runs", "git_mirror": None}
     settings = load(changes | ({"cache_dir": given.cache.resolve()} if given.cache else {}))
     tasks = given.tasks.split(",") if given.tasks else None
-    runs = make(given.data, output, tasks, given.grader, settings, given.jobs)
+    with patch("groundup.runs.execution.VerdictCache", partial(SharedVerdicts, output / "verdicts")):
+        runs = make(given.data, output, tasks, given.grader, settings, given.jobs)
     _, numbers = statistics("dibench", settings=settings)
     made = report(*runs, layout="paper", settings=settings)
     rows = [numbers.columns, ("---",) * len(numbers.columns), *numbers.rows]

@@ -2,14 +2,16 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from benchmarks.paper_tables import ABSENT, MODELS, make, mistaken
+from benchmarks.paper_tables import ABSENT, MODELS, SharedVerdicts, make, mistaken
 
 from groundup.api.reports import report
 from groundup.reports.views import View, paper_views
 from groundup.settings import load
+from groundup.store.folder import RunFolder
 from groundup.suites.dibench.dataset import read_dataset
 from tests.suites.dibench.conftest import Groundup, groundup
 from tests.suites.dibench.executed import PYTHON, TINY, write_tiny
@@ -65,7 +67,13 @@ def test_jobs_of_the_three_models_end_as_their_mistakes_deserve(
     data = write_tiny(tmp_path / "tiny", PYTHONS)
     (tmp_path / "out").mkdir()
     settings = load({"data_dir": tmp_path / "out/data", "output": tmp_path / "out/runs"})
+    monkeypatch.setattr("groundup.runs.execution.VerdictCache", partial(SharedVerdicts, tmp_path / "verdicts"))
     runs = make(data, tmp_path / "out", None, "execution", settings)
+    lines = [line for run in runs for line in RunFolder(run).lines()]
+    executed = [(line.attempt.task, line.submission) for line in lines if not line.cached]
+    assert len(lines) == 18
+    # Two originals and three mistakes; an ablation writes the file that a forgetful answer leaves as it was.
+    assert len(executed) == len(set(executed)) == 6
     views = list(paper_views(report(*runs, layout="paper", settings=settings)))
     (table,) = [one for one in views if one.title.startswith("DI-Bench, regular")]
     assert table.columns[4:] == ("python Exec", "python P", "python R", "python F1", "python FR")
