@@ -222,6 +222,21 @@ def test_the_true_cause_is_named(output: str, kind: str, evidence: str) -> None:
     assert (failure.kind, failure.evidence) == (FailureKind[kind], evidence)
 
 
+def test_an_exception_that_unittest_counts_is_named() -> None:
+    """A test that ends by an exception shows it, rather than that there was one."""
+    expired = "ERROR: test_a\n------\nTraceback (most recent call last):\nsubprocess.TimeoutExpired: Command 'x'\n"
+    failure = explained(f"{expired}\nFAILED (errors=1)", in_tests=True)
+    assert failure is not None
+    assert failure.evidence == "subprocess.TimeoutExpired: Command 'x'"
+    output = (
+        "E\n======\nERROR: test_square (test_app.Sides.test_square)\n------\nTraceback (most recent call last):\n"
+        "  File \"/workspace/tests/test_app.py\", line 6, in test_square\n    app.sides('circle')\n"
+        "KeyError: 'circle'\n"
+        "\n------\nRan 1 test in 0.001s\n\nFAILED (errors=1)\n"
+    )
+    assert explained(output, in_tests=True) == JobFailure(kind=FailureKind.TESTS, evidence="KeyError: 'circle'")
+
+
 def test_a_hidden_package_is_named_with_both_dates() -> None:
     """A version that came after the cut-off is told as such; what the line does not name is not blamed."""
     hidden = {"apache-log": "2024-05-01", "six": "2025-01-01"}

@@ -63,8 +63,10 @@ _SAYS_NOTHING = re.compile(
 )
 """Frames of backtraces, hints, commands repeated, and what programs print after or around the error itself."""
 _NAMES_ERROR = re.compile(
-    r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)|Error\b"
+    r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)|(?:Error|Exception|Expired)\b"
 )
+_ONLY_COUNTS = re.compile(r"FAILED \((?:failures|errors)=")
+"""The end of what unittest prints; the errors themselves stand above it."""
 _LONGEST = 300
 _LINE = 2000
 
@@ -109,9 +111,12 @@ def explained(output: str, *, in_tests: bool) -> JobFailure | None:
     text = _COLOURS.sub("", output)
     lines = text.splitlines()
     for kind, rule in _rules():
-        for line in lines:
+        for position, line in enumerate(lines):
             if rule.search(line[:_LINE]):
-                return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=line.strip()[:_LONGEST])
+                said = line.strip()
+                if _ONLY_COUNTS.match(said):
+                    said = _telling_line("\n".join(lines[:position])) or said
+                return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=said[:_LONGEST])
     return None
 
 
