@@ -112,6 +112,14 @@ def test_place_decides_what_a_package_is_for() -> None:
     assert names(found, InferredKind.BUILD) == {"rollup"}
 
 
+def test_a_type_asked_for_where_it_stands_loads_nothing() -> None:
+    """`typeof import("x")` in shipped declarations is optional; an import statement there is needed by users."""
+    types = "import { A } from 'needed'\nexport type Loaded = { b: typeof import('maybe'), c: A }\n"
+    found = inferred("javascript", {"package.json": "{}", "index.d.ts": types, "index.js": "import('later')\n"})
+    assert names(found, InferredKind.RUNTIME) == {"needed", "later"}
+    assert names(found, InferredKind.OPTIONAL) == {"maybe"}
+
+
 def test_style_sheets_load_packages() -> None:
     """Sass and Less name a package by its scope, `~` or `pkg:`; a plain name is a file, a comment nothing."""
     sheet = (

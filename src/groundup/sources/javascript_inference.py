@@ -369,5 +369,10 @@ def _kind(uses: list[PackageUse]) -> InferredKind:
     ]
     if not real:
         return InferredKind.DEV
-    firm = [use for use in real if not use.item.manners & _SOFT]
+    firm = [use for use in real if not use.item.manners & _SOFT and not _is_type_alone(use)]
     return InferredKind.RUNTIME if firm else InferredKind.OPTIONAL
+
+
+def _is_type_alone(use: PackageUse) -> bool:
+    """Whether it is `typeof import("x")` in shipped declarations, which loads nothing and is left to users."""
+    return Manner.LAZY in use.item.manners and _DECLARATIONS.search(use.path) is not None
