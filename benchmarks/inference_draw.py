@@ -7,7 +7,8 @@
 by tabs; name first, rank or downloads in `--column`), without stubs; Rust's from the lock files of a folder, which
 gives them a name as `NAME.lock`. `sample` unpacks source distributions, npm's tarballs, or crates as
 `cargo vendor --versioned-dirs` lays them, takes the declarations out, and records them in `samples/drawn.json`.
-What that file lists as `tuning` was looked at and fitted to; everything else is held out.
+What that file lists as `tuning` was looked at and fitted to; everything else is held out. Another `--seed` gives
+another draw, and the record of the one before goes to `earlier`.
 """
 
 import argparse
@@ -31,7 +32,7 @@ STUBS = {"python": ("types-", "nvidia-"), "javascript": ("@types/",)}
 RECORD = SAMPLES / "drawn.json"
 
 
-def drawn(language: str, source: Path, column: int) -> list[str]:
+def drawn(language: str, source: Path, column: int, seed: int = SEED) -> list[str]:
     """Return all names of the population in the order of the draw."""
     if language == "rust":
         names = {
@@ -51,7 +52,7 @@ def drawn(language: str, source: Path, column: int) -> list[str]:
     known = json.loads((SAMPLES / f"{language}.json").read_text(encoding="utf-8")) if language != "python" else {}
     seen = {re.sub(r"(?<=.)@.*$|-\d+\.\d+\.\d+.*$", "", name.replace("+", "/")) for name in known}
     order = sorted(names - seen)
-    random.Random(SEED).shuffle(order)
+    random.Random(seed).shuffle(order)
     return order
 
 
@@ -108,12 +109,14 @@ def main() -> None:
     parser.add_argument("--archives", type=Path)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--split", default="heldout")
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     if options.what == "names":
-        print("\n".join(drawn(options.language, options.list, options.column)[: options.number]))
+        print("\n".join(drawn(options.language, options.list, options.column, options.seed)[: options.number]))
         return
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
-    tuning = record.get(options.language, {}).get("tuning", [])
+    before = record.get(options.language, {})
+    tuning = before.get("tuning", [])
     index: dict[str, dict[str, object]] = {}
     nothing = []
     for archive in sorted(options.archives.iterdir()):
@@ -132,7 +135,11 @@ def main() -> None:
     (options.output / f"{options.language}.json").write_text(json.dumps(index, indent=1), encoding="utf-8")
     if options.split == "heldout":
         measured = sorted(name for name, entry in index.items() if entry["split"] == "heldout")
-        found = {"seed": SEED, "tuning": tuning, "measured": measured, "require_nothing": nothing}
+        found = {"seed": options.seed, "tuning": tuning, "measured": measured, "require_nothing": nothing}
+        earlier = before.get("earlier", [])
+        if before and before["seed"] != options.seed:
+            earlier = [*earlier, {key: before[key] for key in ("seed", "measured", "require_nothing")}]
+        found |= {"earlier": earlier} if earlier else {}
         record[options.language] = found
         RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"{options.language}: {len(index)} packages; {len(nothing)} require nothing")
