@@ -63,7 +63,8 @@ _SAYS_NOTHING = re.compile(
 )
 """Frames of backtraces, hints, commands repeated, and what programs print after or around the error itself."""
 _NAMES_ERROR = re.compile(
-    r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)|(?:Error|Exception|Expired)\b"
+    r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)"
+    r"|(?:Error|Exception|Expired)\b"
 )
 _ONLY_COUNTS = re.compile(r"FAILED \((?:failures|errors)=")
 """The end of what unittest prints; the errors themselves stand above it."""
