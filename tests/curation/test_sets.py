@@ -183,3 +183,12 @@ def _grades(folder: Path, settings: Settings) -> list[float]:
         assert verdict.score.value is not None
         scores.append(verdict.score.value)
     return scores
+
+
+async def test_when_the_time_is_up_the_rest_is_owed(tmp_path: Path) -> None:
+    """Nothing is decided about it, and the next call goes on with it."""
+    entries = [f"file://{tmp_path}/absent/{name}" for name in ("apple", "pear")]
+
+    made = await make_set(SetRequest(entries, tmp_path / "set", hours=0), load(), lambda *_: None)
+
+    assert (made.entries, made.left) == ((), 2)

@@ -9,7 +9,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.settings import Settings, load
 from groundup.store.ownership import write_made
-from groundup.suites import pulling
+from groundup.suites import downloads, pulling
 from groundup.suites.base import DataSource, open_suite
 from groundup.suites.pulling import DataOrigin, PublishedRelease, PublishedRepository
 from groundup.suites.sets import holds_set, name_of_installed
@@ -33,13 +33,20 @@ def pull(
     """Fetch the published data of *suite*: one commit of a public repository, a release, or the folder *source*.
 
     SUITE@NAME keeps it as a data set of that name, beside the others. Where *source* is a set of one's own, or an
-    archive of one, *suite* may be any name, under which it is installed with its version. Raises `UsageError`,
+    archive of one, also at an address, *suite* may be any name, under which it is installed with its version.
+    `#sha256=HEX` at the end of an address is what the archive must have. Raises `UsageError` and `NetworkError`,
     also for data that does not read as it should, and where data of another origin is in place. Not for a running
     event loop.
     """
     if commit is not None and source is not None:
         raise UsageError("--commit and --from exclude each other: a folder is taken as it is")
     settings = settings or load()
+    if source is not None and (address := downloads.address_of(str(source))) is not None:
+        with scratch_folder("download") as work:
+            archive = asyncio.run(downloads.fetched(address, work, settings))
+            if not holds_set(archive):
+                raise UsageError(f"{address} is no packed set; download it, and name the folder with --from")
+            return _installed_set(suite, archive, settings, address)
     if source is not None and holds_set(Path(source)):
         return _installed_set(suite, Path(source), settings)
     base, settings = pulling.with_data_set(suite, settings)
@@ -62,8 +69,11 @@ def pull(
     )
 
 
-def _installed_set(name: str, source: Path, settings: Settings) -> SuiteData:
-    """Install the set of *source* beside all others; one of that name stays. Raises `UsageError`."""
+def _installed_set(name: str, source: Path, settings: Settings, address: str | None = None) -> SuiteData:
+    """Install the set of *source*, which is from *address*, beside all others; one of that name stays.
+
+    Raises `UsageError`.
+    """
     with scratch_folder("install") as work:
         folder: Path = catalog.find("set", "packed")(source, work, settings)
         full = name_of_installed(name, folder)
@@ -76,7 +86,8 @@ def _installed_set(name: str, source: Path, settings: Settings) -> SuiteData:
                 f"{full} is there, and is {there.version}; give this one ({version}) another name or version, or "
                 f"remove {with_data.data / suite}"
             )
-        origin = there or pulling.take_folder(suite, folder, with_data, found.check, source=source).origin
+        told = address or source
+        origin = there or pulling.take_folder(suite, folder, with_data, found.check, source=told).origin
     return SuiteData(suite=full, published=found.published, at_hand=origin)
 
 

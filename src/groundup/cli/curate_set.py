@@ -85,6 +85,10 @@ class SetRules:
     base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None
     rounds: Annotated[int, typer.Option(min=1, help="How often the model may correct what the checks found.")] = 3
     minutes: Annotated[float, typer.Option(min=0.1, help="Minutes after which an entry is given up.")] = 30
+    hours: Annotated[
+        float | None,
+        typer.Option("--time", metavar="HOURS", min=0, help="For all of it; the same command goes on later."),
+    ] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
     again: Annotated[bool, typer.Option("--again", help="Try entries again that were rejected before.")] = False
 
@@ -205,12 +209,14 @@ def make(
     else:
         _print(made)
         _print_yield(yield_of(output))
+    if made.left:
+        say(f"groundup: the time is up; {made.left} entries are owed, and the same command goes on")
     accepted = sum(one.standing == "accepted" for one in made.entries)
     say(f"groundup: {accepted} of {len(made.entries)} entries are tasks of {made.label} in {made.folder}")
     if accepted:
         place = output if "/" in str(output) else f"./{output}"
         say(f"groundup: it is a suite now: `groundup run {place} -a oracle`")
-    failed = any(one.standing == "failed" for one in made.entries)
+    failed = made.left or any(one.standing == "failed" for one in made.entries)
     return 3 if failed else 0 if accepted else NOTHING_ACCEPTED
 
 
@@ -226,6 +232,7 @@ def _request(entries: Sequence[str], folder: Path, rules: SetRules, filters: Set
         times=rules.times,
         jobs=rules.jobs,
         minutes=rules.minutes,
+        hours=rules.hours,
         again=rules.again,
     )
 

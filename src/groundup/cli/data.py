@@ -52,7 +52,11 @@ def pull(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FOLDER", help="Copy a checkout, a download or a packed set instead."),
+        typer.Option(
+            "--from",
+            metavar="FOLDER",
+            help="Copy a checkout, a download or a packed set, also from an ADDRESS[#sha256=HEX], instead.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:

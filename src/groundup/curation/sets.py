@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +51,7 @@ class SetYield(Record):
     label: str = Field(description="name, version and digest of the set")
     entries: tuple[SetEntry, ...]
     kept: int = Field(description="entries that were settled before this call")
+    left: int = Field(default=0, description="entries that the time did not suffice for")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class SetRequest:
     """That an instance's original must pass, and its masked repository fail."""
     jobs: int = 1
     minutes: float = 30
+    hours: float | None = None
+    """After which no more is done; what is not settled then is owed."""
     again: bool = False
     """Also entries that were rejected before."""
     earlier: Path | None = None
@@ -140,18 +143,30 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: Se
                     _write_manifest(place, tasks, kind)
 
             try:
-                async with asyncio.TaskGroup() as group:
+                async with _within(request.hours), asyncio.TaskGroup() as group:
                     for one in owed:
                         group.create_task(settle(one))
             except* GroundupError as errors:  # of the set's own files: entries' errors are recorded
                 raise errors.exceptions[0] from None
-        shown = tuple(settled[one.text] for one in wanted) if wanted else tuple(settled.values())
+        shown = tuple(settled[one.text] for one in wanted if one.text in settled)
+        shown = shown if wanted else tuple(settled.values())
         return SetYield(
             folder=str(folder),
             label=read_manifest(folder).label,
             entries=shown,
-            kept=len(shown) - len(owed),
+            kept=(len(wanted) or len(shown)) - len(owed),
+            left=len(wanted) - len(shown) if wanted else 0,
         )
+
+
+@contextlib.asynccontextmanager
+async def _within(hours: float | None) -> AsyncIterator[None]:
+    """End what is done inside after *hours*, and say nothing: the next call goes on with it."""
+    try:
+        async with asyncio.timeout(None if hours is None else hours * 3600):
+            yield
+    except TimeoutError:
+        pass
 
 
 def _kind(request: SetRequest) -> SetKindName:

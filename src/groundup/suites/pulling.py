@@ -182,7 +182,7 @@ def take_folder(
     check: Check | None = None,
     *,
     unpack: bool = False,
-    source: Path | None = None,
+    source: Path | str | None = None,
 ) -> Pulled:
     """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it.
 
@@ -199,7 +199,9 @@ def take_folder(
         git = work / "data" / ".git"
         if git.exists():
             remove_tree(git)
-        origin = _origin(work / "data", str((source or folder).absolute()), None, check)
+        origin = _origin(
+            work / "data", source if isinstance(source, str) else str((source or folder).absolute()), None, check
+        )
         return _put_in_place(suite, work / "data", origin, settings)
     finally:
         remove_tree(work)
