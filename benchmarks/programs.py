@@ -5,7 +5,7 @@
 Every program gets the task jsonlines of NL2RepoBench (with `--service` SimpleFastPyAPI of RepoGenesis) and a
 scripted model, which has it write the original with the program's own shell. The program is installed through the
 gateways, run, recorded and graded as in any run: one that works has 27 of 27 (2 of 2). `--newest` takes the newest
-version from the registry, for a monthly check. Prints the table of docs/cli-agents.md; ends with 1 when a program
+version from the registry, for a monthly check. Prints the table docs/data/programs.tsv; ends with 1 when a program
 did not get there.
 """
 

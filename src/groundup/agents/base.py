@@ -1,8 +1,8 @@
 """What every agent can do and gets, and how it reads its settings. It sees no oracle or grader."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -12,6 +12,7 @@ from pydantic import JsonValue, ValidationError
 from groundup import catalog
 from groundup.domain.conversations import ModelUse, TokenUsage
 from groundup.domain.errors import UsageError
+from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
 from groundup.domain.records import Extension, Record, plainly
@@ -77,6 +78,8 @@ class AgentContext:
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     environment: PythonRequest | None = None
     """What the task's published image has installed; None: pip and pytest are all there is."""
+    extras: AgentExtras = field(default_factory=AgentExtras)
+    """Tool servers and skills that the run gives its agents."""
     label: str = "attempt"
     """For messages and sandboxes' names."""
 
@@ -105,6 +108,8 @@ class Agent(Extension):
     needs_model: bool = True
     goes_on: bool = True
     """Whether it looks at what lies in its workspace, so that a further round can be told of a score."""
+    takes: Collection[str] = ()
+    """Of a run's extras, what it hands on to its model: `mcp` (tool servers), `skills`."""
     preferred: Mapping[str, JsonValue] = MappingProxyType({})
     """Model settings that hold where the user gives none, such as `{"temperature": 0.0}`."""
 

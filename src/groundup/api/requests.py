@@ -11,6 +11,7 @@ from typing import Any, Unpack, get_type_hints
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from groundup.api.assignments import assigned
+from groundup.api.extras import extras_from
 from groundup.api.flags import (
     AnyPath,
     EpisodeFlags,
@@ -367,7 +368,12 @@ def _subject(agent: str, given: SubjectFlags) -> Named:
         feedback=feedback_of(given),
         rounds=given.get("rounds", 1),
         select=_selection(given),
+        extras=extras_from(_path(given.get("mcp")), _path(given.get("skills"))),
     )
+
+
+def _path(given: AnyPath | None) -> Path | None:
+    return None if given is None else Path(given)
 
 
 def _selection(given: SubjectFlags) -> Selection | None:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 from groundup.agents.base import Trajectory
 from groundup.domain.digests import LATER, digest_of
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
@@ -31,6 +32,7 @@ class EpisodeSpec(Record):
     limits: EpisodeLimits = EpisodeLimits()
     feedback: Feedback = Feedback.SCORE
     rounds: Annotated[int, LATER] = Field(default=1, ge=1, description="how often the agent works")
+    extras: Annotated[AgentExtras, LATER] = AgentExtras()
     own_tests: Annotated[bool, LATER] = Field(
         default=False, description="whether its own tests are run at the end"
     )

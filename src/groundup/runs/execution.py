@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.domain.errors import DiskFullError, UsageError
+from groundup.domain.extras import AgentExtras
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
@@ -107,8 +108,10 @@ def fleet_wanted(
     if workers is None:
         return None
     made = plan.configuration.submissions
-    if agents and isinstance(made, Generated) and made.rounds > 1:
-        raise UsageError("nodes keep no rounds; leave --agents-on-nodes out, and they still grade")
+    if agents and isinstance(made, Generated) and (made.rounds > 1 or made.extras != AgentExtras()):
+        raise UsageError(
+            "nodes keep no rounds, tool servers or skills; leave --agents-on-nodes out, and they still grade"
+        )
     return FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
@@ -117,6 +118,7 @@ class RunPlan:
             limits=played.limits if played else EpisodeLimits(),
             feedback=made.feedback if made else Feedback.SCORE,
             rounds=made.rounds if made else 1,
+            extras=made.extras if made else AgentExtras(),
             own_tests=made is not None and made.select is Selection.OWN_TESTS,
             timeout_s=configuration.timeout_s,
             pinned={pin: value for pin, value in self.pinned.items() if pin in names},

@@ -11,6 +11,7 @@ from groundup import catalog
 from groundup.agents.base import open_agent
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
+from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
@@ -159,6 +160,11 @@ class GeneratedSource:
         self.agent = open_agent(spec.agent, spec.options)
         if self.agent.needs_model and spec.model is None:
             raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")
+        for kind in spec.extras.kinds:
+            if kind not in self.agent.takes:
+                raise UsageError(
+                    f"the agent {self.agent.name} does not take --{kind}, as far as groundup knows; leave it out"
+                )
         if spec.rounds > 1 and not self.agent.goes_on:
             raise UsageError(
                 f"the agent {spec.agent} does not look at what it handed in before, so a score helps it nothing; "
@@ -227,6 +233,7 @@ class Named(Record):
     feedback: Feedback = Feedback.SCORE
     rounds: int = 1
     select: Selection | None = None
+    extras: AgentExtras = AgentExtras()
 
 
 def submissions_of(suite_name: str, named: Named, settings: Settings) -> References | Generated:
@@ -246,6 +253,7 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
         feedback=named.feedback,
         rounds=named.rounds,
         select=named.select,
+        extras=named.extras,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from groundup.domain.digests import LATER, digest_of
+from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import Effort, EpisodeLimits, Feedback, Selection
 from groundup.domain.names import Name
 from groundup.domain.records import Record
@@ -95,6 +96,7 @@ class Generated(Record):
     select: Annotated[Selection | None, LATER] = Field(
         default=None, description="by what one of several attempts is chosen; None: all count"
     )
+    extras: Annotated[AgentExtras, LATER] = AgentExtras()
 
     @property
     def strategies(self) -> dict[str, str | int]:

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from groundup.agents.cli.preset import absent_programs, choose, fill, parse_preset, pinned_program, preset_names
+from groundup.agents.cli.preset import (
+    absent_programs,
+    choose,
+    fill,
+    parse_preset,
+    pinned_program,
+    preset_names,
+    shipped_preset,
+)
 from groundup.domain.errors import UsageError
 
 OWN = """
@@ -84,3 +92,10 @@ def test_a_program_that_cannot_be_installed_says_why() -> None:
     assert not set(absent_programs()) & set(preset_names())
     with pytest.raises(UsageError, match="crush cannot be installed: its npm package fetches"):
         pinned_program("crush@0.96.1")
+
+
+def test_what_a_program_takes_follows_from_its_preset() -> None:
+    """A preset that describes tool servers nowhere gets none, and a run that names some is refused."""
+    assert shipped_preset("claude-code").takes == ("mcp", "skills")
+    assert shipped_preset("codex").takes == ("mcp", "skills")
+    assert shipped_preset("aider").takes == ()
