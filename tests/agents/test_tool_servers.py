@@ -12,7 +12,7 @@ from groundup.agents.extras import furnished
 from groundup.agents.loop import create
 from groundup.api.extras import extras_from
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.extras import AgentExtras
+from groundup.domain.subjects import AgentExtras
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from tests.agents.fakes import FakeModel, Memory, agent_context, runs, says

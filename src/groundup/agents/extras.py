@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from groundup.agents.base import AgentContext
 from groundup.domain.errors import UsageError
-from groundup.domain.extras import AgentExtras, PinnedFolder, ToolServer
+from groundup.domain.subjects import AgentExtras, PinnedFolder, ToolServer
 from groundup.environments.requests import ProgramRequest
 from groundup.sandbox.protocol import Mount
 from groundup.trees.digest import tree_digest

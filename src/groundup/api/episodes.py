@@ -20,7 +20,8 @@ from typing import Any, TypeVar, Unpack
 
 from groundup.agents.base import SubmitResult
 from groundup.api.flags import EpisodeFlags
-from groundup.api.requests import checked, feedback_of, settings_for
+from groundup.api.requests import checked, settings_for
+from groundup.api.subjects import feedback_of
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.tasks import Task

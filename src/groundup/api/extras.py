@@ -6,8 +6,8 @@ from pathlib import Path
 from pydantic import ConfigDict, Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.domain.extras import AgentExtras, PinnedFolder, PinnedPackage, ToolServer
 from groundup.domain.records import Record, plainly
+from groundup.domain.subjects import AgentExtras, PinnedFolder, PinnedPackage, ToolServer
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import read_regular
 

@@ -246,6 +246,15 @@ def names(given: Names, flag: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
+def money(flag: str, usd: float | None) -> float | None:
+    """Return the limit *usd* that the user gives with *flag*. Raises `UsageError` for one that allows nothing."""
+    if usd is not None and not 0 < usd < float("inf"):
+        raise UsageError(
+            f"{flag} {usd:g} is no limit to spend up to; name a sum above 0, or leave it out for none"
+        )
+    return usd
+
+
 def refuse_wrong_prices(price: str | None, prices: AnyPath | None) -> None:
     """Raise `UsageError` for prices that cannot be read, also in a run that asks no model."""
     from groundup.models.prices import parse_price, read_prices

@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Unpack
 
-from groundup.api.flags import AnyPath, JudgeFlags, names
+from groundup.api.flags import AnyPath, JudgeFlags, money, names
 from groundup.api.reports import run_folder
-from groundup.api.requests import checked, money
+from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record

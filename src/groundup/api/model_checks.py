@@ -9,7 +9,8 @@ from typing import Literal, Unpack
 from groundup.agents.base import EpisodeLimits, open_agent
 from groundup.api.flags import ModelCheckFlags
 from groundup.api.listings import RecordList
-from groundup.api.requests import checked, settings_of_model
+from groundup.api.requests import checked
+from groundup.api.subjects import settings_of_model
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import Limits

@@ -8,31 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack, get_type_hints
 
-from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from groundup.api.assignments import assigned
-from groundup.api.extras import extras_from
 from groundup.api.flags import (
     AnyPath,
-    EpisodeFlags,
     EvaluateFlags,
     FlagHelp,
     GradingFlags,
     ImportFlags,
     MakingFlags,
-    ModelFlags,
     RegradeFlags,
     ResumeFlags,
     RunFlags,
     SelectionFlags,
-    SubjectFlags,
     WorkFlags,
+    money,
     names,
     refuse_wrong_prices,
 )
 from groundup.api.reports import run_folder
+from groundup.api.subjects import subject_of
 from groundup.domain.errors import UsageError
-from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import shuffled, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
@@ -42,7 +38,7 @@ from groundup.runs.interrupts import StopSignal
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.predictions import ablated_as, model_named_in
 from groundup.runs.progress import Progress
-from groundup.runs.submissions import Named, submissions_of
+from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import Ablated, Predictions, RunConfiguration, SubmissionsFrom
@@ -180,7 +176,7 @@ def running(suite: str, agent: str, *, settings: Settings | None = None, **flags
     """Return the run in which *agent* does the tasks of *suite*. Raises `UsageError`."""
     given: RunFlags = checked(RunFlags, flags)
     found = settings_for(given, settings)
-    return _new_run(suite, submissions_of(suite, _subject(agent, given), found), given, found)
+    return _new_run(suite, submissions_of(suite, subject_of(agent, given), found), given, found)
 
 
 def resumption(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[ResumeFlags]) -> Resumption:
@@ -224,15 +220,6 @@ def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: S
         return load(given)
     update = {name: value for name, value in given.items() if value is not None}
     return Settings.model_validate({**dict(base), **update})
-
-
-def money(flag: str, usd: float | None) -> float | None:
-    """Return the limit *usd* that the user gives with *flag*. Raises `UsageError` for one that allows nothing."""
-    if usd is not None and not 0 < usd < float("inf"):
-        raise UsageError(
-            f"{flag} {usd:g} is no limit to spend up to; name a sum above 0, or leave it out for none"
-        )
-    return usd
 
 
 def _new_run(
@@ -336,54 +323,3 @@ def _grader(given: GradingFlags) -> str | None:
             raise UsageError(f"{flag} means the grader {name}; leave {said} out")
         grader, said = name, flag
     return grader
-
-
-def settings_of_model(given: ModelFlags) -> dict[str, JsonValue]:
-    """Return the settings of a model that *given* says, not yet checked."""
-    asked: dict[str, JsonValue] = {
-        "base_url": given.get("base_url"),
-        "temperature": given.get("temperature"),
-        "max_output_tokens": given.get("max_output_tokens"),
-        "context_tokens": given.get("context_tokens"),
-        "reasoning_effort": given.get("reasoning_effort"),
-    }
-    return {
-        **assigned(given.get("model_option"), "--model-option"),
-        **{name: value for name, value in asked.items() if value is not None},
-    }
-
-
-def _subject(agent: str, given: SubjectFlags) -> Named:
-    return Named(
-        agent=agent,
-        model=given.get("model"),
-        model_settings=settings_of_model(given),
-        agent_options=assigned(given.get("agent_option"), "--agent-option"),
-        limits=EpisodeLimits(
-            turns=given.get("max_turns"),
-            tokens=given.get("max_tokens"),
-            cost_usd=money("--max-attempt-cost", given.get("max_attempt_cost")),
-            wall_clock_s=given.get("max_seconds"),
-        ),
-        feedback=feedback_of(given),
-        rounds=given.get("rounds", 1),
-        select=_selection(given),
-        extras=extras_from(_path(given.get("mcp")), _path(given.get("skills"))),
-    )
-
-
-def _path(given: AnyPath | None) -> Path | None:
-    return None if given is None else Path(given)
-
-
-def _selection(given: SubjectFlags) -> Selection | None:
-    select = given.get("select")
-    return None if select is None else Selection(select)
-
-
-def feedback_of(given: SubjectFlags | EpisodeFlags) -> Feedback:
-    """Return what `submit` says. Raises `UsageError`."""
-    hidden, ends = given.get("hide_scores"), given.get("end_at_submit")
-    if hidden and ends:
-        raise UsageError("--end-at-submit shows no score either; leave --hide-scores out")
-    return Feedback.HIDDEN if hidden else Feedback.END if ends else Feedback.SCORE

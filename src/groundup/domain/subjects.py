@@ -1,4 +1,4 @@
-"""Who makes submissions, and what a run calls one try."""
+"""Who makes submissions and with what, and what a run calls one try."""
 
 from enum import StrEnum
 from typing import Literal
@@ -76,3 +76,41 @@ class Submission(Record):
         description="members left out when it was taken in (devices, escaping links...), at most 20",
     )
     effort: Effort | None = Field(default=None, description="what it took; None where no agent made it in a run")
+
+
+class PinnedPackage(Record):
+    """A package of a registry whose commands a server may be."""
+
+    registry: Literal["pypi", "npm"]
+    package: str
+    version: str
+
+
+class PinnedFolder(Record):
+    """A folder of this machine, shown inside read-only."""
+
+    path: str = Field(description="absolute")
+    digest: str
+
+
+class ToolServer(Record):
+    """A server of the Model Context Protocol that runs inside the sandbox, spoken to by its stdin and stdout."""
+
+    name: Name
+    command: str
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    install: PinnedPackage | None = None
+    folder: PinnedFolder | None = Field(default=None, description="`{folder}` in command and args stands for it")
+
+
+class AgentExtras(Record):
+    """All of them."""
+
+    servers: tuple[ToolServer, ...] = ()
+    skills: PinnedFolder | None = Field(default=None, description="each folder in it has a SKILL.md")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What there is: `mcp`, `skills`."""
+        return (*(("mcp",) if self.servers else ()), *(("skills",) if self.skills else ()))

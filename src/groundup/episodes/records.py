@@ -10,11 +10,10 @@ from pydantic import Field, JsonValue
 from groundup.agents.base import Trajectory
 from groundup.domain.digests import LATER, digest_of
 from groundup.domain.errors import InfrastructureError
-from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey, Outcome, Subject, Submission
+from groundup.domain.subjects import AgentExtras, AttemptKey, Outcome, Subject, Submission
 from groundup.domain.verdicts import Verdict
 from groundup.suites.base import Graded
 from groundup.trees.removal import remove_tree

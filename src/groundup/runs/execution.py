@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.domain.errors import DiskFullError, UsageError
-from groundup.domain.extras import AgentExtras
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.subjects import AgentExtras, AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.exporting import write_report

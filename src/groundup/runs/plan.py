@@ -7,11 +7,10 @@ from pathlib import Path
 from pydantic import Field
 
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.subjects import AgentExtras, AttemptKey
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import REPEATS
 from groundup.episodes.loading import find_grader, suite_pins, task_pins

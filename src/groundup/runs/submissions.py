@@ -11,11 +11,10 @@ from groundup import catalog
 from groundup.agents.base import open_agent
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
-from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
-from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
+from groundup.domain.subjects import AgentExtras, AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings

@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from groundup.domain.digests import LATER, digest_of
-from groundup.domain.extras import AgentExtras
 from groundup.domain.limits import Effort, EpisodeLimits, Feedback, Selection
 from groundup.domain.names import Name
 from groundup.domain.records import Record
@@ -19,6 +18,7 @@ from groundup.domain.subjects import (
     REGRADED,
     ROUNDS,
     SELECT,
+    AgentExtras,
     AttemptKey,
     Outcome,
     Subject,
