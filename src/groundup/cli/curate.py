@@ -39,7 +39,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "audit": (
         ("Do three tasks measure well?", "groundup audit nl2repobench --tasks six,sqlparse,tenacity"),
-        ("Do jobs run, and not only names agree?", "groundup audit dibench --grader execution -n 1"),
+        ("Run each CI job, in place of comparing names", "groundup audit dibench --grader execution -n 1"),
         ("All of a suite, into a folder of your own", "groundup audit repogenesis -o audits/repogenesis"),
         (
             "With worthless submissions of your own",

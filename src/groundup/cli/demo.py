@@ -1,4 +1,4 @@
-"""`groundup demo`: a real library from the package index and a broken variant of it, judged by its hidden tests.
+"""`groundup demo`: a real library from the package index and a broken copy of it, judged by its hidden tests.
 
 Everything lies in one folder; a second run finds environments and verdicts there and takes seconds. It removes
 nothing: it makes runs and predictions of its own beside those that are there.
@@ -36,7 +36,7 @@ WRONG = "return [str(stmt) for stmt in stack.run(sql, encoding)][:1]"
 def demo(
     folder: Annotated[Path, typer.Option(help="Folder for everything that the demo writes.")] = Path(".demo"),
 ) -> int:
-    """Judge a real library and a broken variant of it by the library's own tests, side by side."""
+    """Judge a real library and a broken copy of it by the library's own tests, side by side."""
     import asyncio
 
     here = folder.absolute()
@@ -91,7 +91,7 @@ def free_ending(here: Path) -> str:
 
 
 def _judge(here: Path, end: str) -> int:
-    """Judge the reference and its broken variant; show both side by side. Their names have the ending *end*."""
+    """Judge the reference and its broken copy; show both side by side. Their names have the ending *end*."""
     from groundup.api.reports import report
     from groundup.api.requests import evaluation, running
     from groundup.cli.console import Format, print_report
@@ -102,7 +102,7 @@ def _judge(here: Path, end: str) -> int:
     _tell(f"$ groundup run {suite} --agent oracle --tasks {task} --output runs --verbose --run-id {reference}")
     if code := _worked(running(suite, "oracle", tasks=task, output="runs", run_id=reference)):
         return code
-    _tell(f"A broken variant of it, made by changing one line of {FILE}:")
+    _tell(f"A broken copy of it, made by changing one line of {FILE}:")
     break_reference(here / "runs" / reference, here / predictions)
     _tell(
         f"$ groundup evaluate {suite} --predictions {predictions} --agent-name saboteur --tasks {task} "
@@ -114,7 +114,7 @@ def _judge(here: Path, end: str) -> int:
     _tell("Both verdicts side by side:")
     _tell(f"$ groundup report runs/{reference} runs/{broken}")
     print_report(report(f"runs/{reference}", f"runs/{broken}"), Format.TABLE)
-    _tell("Why did the broken variant lose its points? Each failed test with its values, and all in a browser:")
+    _tell("Why did the broken copy lose its points? Each failed test with its values, and all in a browser:")
     _tell(f"$ {_program()} why {Path('runs', broken).absolute()} {task}")
     if find_spec("jinja2") is None or find_spec("uvicorn") is None:
         _tell("$ pip install 'groundup[view]'")

@@ -117,8 +117,8 @@ def ablate(
 def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = False) -> int:
     """Let models score the submissions of RUN: repository, README and tests, by five criteria.
 
-    Judgements are kept in the run's folder and change no verdict. None is asked for twice; without -m they
-    are only shown.
+    Judgements are kept in the run's folder and change no verdict. No judgement is asked for twice. Without -m, the
+    command shows those that are there.
     """
     from groundup.api import judging
     from groundup.cli.console import say
