@@ -71,6 +71,11 @@ def names(kind: str) -> list[str]:
     return sorted(installed | BUILT_IN[kind].keys())
 
 
+def knows(kind: str, name: str) -> bool:
+    """Whether *name* is one of `names(kind)`; what ships is known without a look at what is installed."""
+    return name in BUILT_IN[kind] or name in names(kind)
+
+
 def find(kind: str, name: str) -> Any:
     """Return the object behind *name*; raise `UsageError` with the choices."""
     if ":" in name:

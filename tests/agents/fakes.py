@@ -10,9 +10,10 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from groundup.agents.base import AgentContext, EpisodeLimits, SubmitResult
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, ToolCall
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
+from groundup.domain.usage import TokenUsage
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.models.prices import estimated_tokens

@@ -11,9 +11,10 @@ from pydantic import JsonValue
 
 from groundup.agents.base import AgentResult, EpisodeLimits, SubmitResult
 from groundup.agents.loop import create
-from groundup.domain.conversations import ChatReply, ChatRequest, TokenUsage
+from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
+from groundup.domain.usage import TokenUsage
 from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import BudgetSpentError, ContextOverflowError, ModelError, RefusedError
 from groundup.sandbox.fake import FakeProvider, answer

@@ -19,7 +19,7 @@ from groundup.runs.exporting import export
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.suites.pulling import data_folder
+from groundup.suites.places import data_folder
 from tests.harnesses.endpoint import Script, endpoint
 from tests.harnesses.test_harbor_export import exported
 from tests.needs import lack

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from groundup.domain.conversations import ChatRequest, Message, TokenUsage, Tool, ToolCall
+from groundup.domain.conversations import ChatRequest, Message, Tool, ToolCall
+from groundup.domain.usage import TokenUsage
 from groundup.models.asking import chat, messages
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
 from groundup.models.opening import open_model

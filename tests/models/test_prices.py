@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
+from groundup.domain.usage import TokenUsage
 from groundup.models.prices import CostLedger, Price, price_of
 from groundup.models.protocol import BudgetSpentError
 from groundup.models.settings import ModelSettings

@@ -5,9 +5,9 @@ import json
 
 from rich.console import Console
 
-from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import Outcome
+from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import Reason, Stage
 from groundup.reports.document import Report
 from groundup.reports.formats import markdown, show

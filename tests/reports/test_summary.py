@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure
 from groundup.reports.formats import markdown

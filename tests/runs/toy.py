@@ -31,7 +31,7 @@ from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.base import Graded, Grader, Suite
-from groundup.suites.pulling import data_folder
+from groundup.suites.places import data_folder
 
 BEHAVIOUR = "behaviour"
 """The file of a submission that says how grading goes: a word, perhaps with a number."""

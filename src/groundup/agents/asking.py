@@ -7,9 +7,10 @@ from typing import TypeVar
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import reply_fields, reply_of
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, ModelUse
+from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.subjects import Outcome
+from groundup.domain.usage import ModelUse
 from groundup.models.protocol import ContextOverflowError, RefusedError
 
 T = TypeVar("T")

@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from groundup import catalog
-from groundup.domain.conversations import ModelUse, TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
 from groundup.domain.records import Extension, Record, plainly
 from groundup.domain.subjects import AgentExtras, Outcome
 from groundup.domain.tasks import Task
+from groundup.domain.usage import ModelUse, TokenUsage
 from groundup.domain.verdicts import Score
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import PythonRequest

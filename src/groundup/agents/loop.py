@@ -23,11 +23,12 @@ from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tool_servers import ToolServers, tool_servers
 from groundup.agents.tools import BASH, FURTHER_TOOLS, ByText, ByTools, Call, Calling, run_bash, run_file_tool
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, Tool
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.digests import digest_of
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
+from groundup.domain.usage import TokenUsage
 from groundup.models.prices import estimated_text_tokens, estimated_tokens
 from groundup.models.protocol import ContextOverflowError, RefusedError
 

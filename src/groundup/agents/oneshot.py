@@ -8,12 +8,13 @@ from typing_extensions import override
 from groundup.agents.answers import FORM, fenced, put_file, read_files
 from groundup.agents.asking import ModelQuestions, Unanswerable
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
-from groundup.domain.conversations import Message, TokenUsage
+from groundup.domain.conversations import Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
+from groundup.domain.usage import TokenUsage
 from groundup.models.prices import estimated_text_tokens
 
 _RULES = f"""You are a software engineer. You get a task and answer once, with everything that is to be handed in;

@@ -16,7 +16,8 @@ from pydantic import JsonValue
 
 from groundup.agents.base import Trajectory
 from groundup.agents.trajectories import Step, reply_fields, reply_of, spent_s
-from groundup.domain.conversations import ChatReply, ModelUse
+from groundup.domain.conversations import ChatReply
+from groundup.domain.usage import ModelUse
 
 
 class Clock:

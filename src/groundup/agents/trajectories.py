@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from groundup.domain.conversations import ChatReply, Message, ModelUse, ToolCall
+from groundup.domain.conversations import ChatReply, Message, ToolCall
+from groundup.domain.usage import ModelUse
 
 Step = Mapping[str, JsonValue]
 REPLY = "reply"

@@ -84,7 +84,7 @@ def audit(  # noqa: PLR0913 - all but the suite by name
 
 def _chosen(suite: Suite, wanted: Sequence[str] | None) -> list[Task]:
     """Return the tasks to audit: those that are wanted, else all that can be graded and have an oracle."""
-    every = {task.id: task for task in suite.tasks()}
+    every = suite.by_name()
     groups = suite.groups()
     usual = set(suite.gradable()) & set(suite.referenced())
     if wanted is None:

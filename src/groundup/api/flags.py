@@ -257,6 +257,8 @@ def money(flag: str, usd: float | None) -> float | None:
 
 def refuse_wrong_prices(price: str | None, prices: AnyPath | None) -> None:
     """Raise `UsageError` for prices that cannot be read, also in a run that asks no model."""
+    if not (price or prices):
+        return
     from groundup.models.prices import parse_price, read_prices
 
     if price:

@@ -14,8 +14,8 @@ from groundup.harnesses.harbor_export import HarborExport, HarborOptions
 from groundup.harnesses.harbor_images import TaskImages
 from groundup.harnesses.harbor_import import of_subjects, read_trials, write_run
 from groundup.harnesses.images import ImageStore
-from groundup.runs.exporting import write_report
 from groundup.runs.plan import make_plan
+from groundup.runs.reporting import write_report
 from groundup.settings import Settings, load
 from groundup.store.ownership import refuse_full
 from groundup.store.records import RunConfiguration, Served

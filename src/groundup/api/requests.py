@@ -36,7 +36,6 @@ from groundup.runs import api
 from groundup.runs.api import RunResult
 from groundup.runs.interrupts import StopSignal
 from groundup.runs.plan import RunOptions, RunPlan
-from groundup.runs.predictions import ablated_as, model_named_in
 from groundup.runs.progress import Progress
 from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
@@ -137,6 +136,8 @@ def evaluation(
     suite: str, predictions: AnyPath, *, settings: Settings | None = None, **flags: Unpack[EvaluateFlags]
 ) -> NewRun:
     """Return the run that grades *predictions*. Raises `UsageError`."""
+    from groundup.runs.predictions import ablated_as, model_named_in
+
     given: EvaluateFlags = checked(EvaluateFlags, flags)
     path = Path(predictions)
     agent, model = given.get("agent_name"), given.get("model_name") or model_named_in(path)

@@ -56,7 +56,7 @@ def ablate(
     if offered is None or ablation not in offered.kinds:
         raise UsageError(unknown("ablation", ablation, () if offered is None else offered.kinds))
     refuse_full(target)
-    tasks = {task.id: task for task in suite.tasks()}
+    tasks = suite.by_name()
     subject, run_id = folder.config().configuration.subject, folder.config().run_id
     record = AblationRecord(ablation=ablation, run=run_id, agent=subject.agent, model=subject.model)
     target.mkdir(parents=True, exist_ok=True)
@@ -116,11 +116,11 @@ async def _asked(names: Collection[PackageName], settings: Settings) -> tuple[li
 
 def _packages(source: str, settings: Settings) -> Iterator[PackageName]:
     """Yield what a suite's originals declare, or what a run's submissions do. Raises `UsageError`."""
-    is_suite = source.partition("@")[0] in catalog.names("suite") or ":" in source
+    is_suite = ":" in source or catalog.knows("suite", source.partition("@")[0])
     folder = None if is_suite else RunFolder(run_folder(source, settings))
     name = source if folder is None else folder.config().configuration.suite
     suite = open_suite(name, settings)
-    tasks = {task.id: task for task in suite.tasks()}
+    tasks = suite.by_name()
     asked: list[tuple[Task, Path | None]] = (
         [(task, None) for task in tasks.values()]
         if folder is None

@@ -213,7 +213,7 @@ def record_name(bundle: Path) -> str:
 
 def _check_suite(named: str, trusted: str | None) -> None:
     """Raise `UsageError` for a suite that is code of the bundle's maker, unless its user trusts it by name."""
-    if named.partition("@")[0] not in catalog.names("suite") and named != trusted:
+    if not catalog.knows("suite", named.partition("@")[0]) and named != trusted:
         raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
 
 

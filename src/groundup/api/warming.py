@@ -53,7 +53,7 @@ async def warm(
             f"{bundle} is there already, or its folder is not; name a new file in a folder that is there"
         )
     suite = open_suite(name, settings)
-    known = {task.id: task for task in suite.tasks()}
+    known = suite.by_name()
     for one in tasks:
         if one not in known:
             raise UsageError(unknown("task", one, known))

@@ -186,13 +186,12 @@ def _group(name: str) -> Member:
         members |= {known.removeprefix(prefix): _command(known) for known in COMMANDS if known.startswith(prefix)}
         return group(app, members, {"Commands": tuple(members)})
 
-    return Member(GROUPS[name], build)
+    return Member(lambda: GROUPS[name], build)
 
 
 def _command(name: str) -> Member:
-    function, examples = declared(name)
-
     def build() -> Any:
+        function, examples = declared(name)
         app = typer.Typer(
             add_completion=False,
             pretty_exceptions_enable=False,
@@ -202,7 +201,7 @@ def _command(name: str) -> Member:
         app.command(name.rpartition(" ")[2], cls=StrictCommand)(command(function, examples))
         return typer.main.get_command(app)
 
-    return Member(function.__doc__ or "", build)
+    return Member(lambda: declared(name)[0].__doc__ or "", build)
 
 
 def _print_version(wanted: bool) -> None:
@@ -222,7 +221,7 @@ def _callback(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     # Modules and records stay: to look for rubbish among them as often as Python does is a tenth of a start.
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000)
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
         given[:2] = reversed(given[:2])

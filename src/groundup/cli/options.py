@@ -248,14 +248,14 @@ def _option(name: str, hint: Any) -> Any:
 class Member(NamedTuple):
     """A command or a group of commands, before it is built."""
 
-    about: str
-    """What it does; the first paragraph is shown."""
+    about: Callable[[], str]
+    """Returns what it does; the first paragraph is shown. Only who lists it imports its module."""
     build: Callable[[], Any]
 
     @property
     def summary(self) -> str:
         """What the list of commands says of it."""
-        return " ".join(inspect.cleandoc(self.about).split("\n\n")[0].split())
+        return " ".join(inspect.cleandoc(self.about()).split("\n\n")[0].split())
 
 
 class CommandPanel(TyperGroup):

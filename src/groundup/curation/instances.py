@@ -240,7 +240,7 @@ async def validate(
     validator = suite.validator()
     if validator is None:
         raise UsageError(f"{suite_name} has nothing to validate; only suites that execute tasks of others have")
-    every = {task.id: task for task in suite.tasks()}
+    every = suite.by_name()
     groups = suite.groups()
     for part in wanted:
         if part not in every and part not in groups:

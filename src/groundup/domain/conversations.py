@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from groundup.domain.records import Record
+from groundup.domain.usage import TokenUsage
 
 
 class Tool(Record):
@@ -54,19 +55,6 @@ def _is_thought(part: JsonValue) -> bool:
     return isinstance(part, dict) and part.get("type") in {"thinking", "redacted_thinking", "reasoning"}
 
 
-class TokenUsage(Record):
-    """Tokens of one call or of many. Cached and reasoning tokens are part of input and output."""
-
-    input_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
-    cached_input_tokens: int = Field(default=0, ge=0)
-    reasoning_tokens: int = Field(default=0, ge=0)
-
-    def __add__(self, other: "TokenUsage") -> "TokenUsage":
-        """Return the sum, field by field."""
-        return TokenUsage(**{name: value + getattr(other, name) for name, value in self})
-
-
 class ChatRequest(Record):
     """What a model is asked."""
 
@@ -105,26 +93,3 @@ class ChatReply(Record):
     tries: int = Field(default=1, ge=1)
     cached: bool = Field(default=False, description="from the response cache: nothing was paid")
     tokens: ReplyTokens = ReplyTokens()
-
-
-class ModelUse(Record):
-    """What replies of a model took together."""
-
-    turns: int = Field(default=0, ge=0)
-    usage: TokenUsage = TokenUsage()
-    estimated: bool = Field(
-        default=False, description="whether tokens are guessed that an endpoint did not report"
-    )
-    cost_usd: float | None = Field(default=None, description="None: the model has no price")
-
-    def plus(self, reply: ChatReply) -> "ModelUse":
-        """Return the sum with another reply; one from the response cache is a turn and costs nothing."""
-        cost = self.cost_usd
-        if reply.cost_usd is not None:
-            cost = (cost or 0.0) + (0.0 if reply.cached else reply.cost_usd)
-        return ModelUse(
-            turns=self.turns + 1,
-            usage=self.usage + reply.usage,
-            estimated=self.estimated or reply.estimated,
-            cost_usd=cost,
-        )

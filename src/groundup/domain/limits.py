@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from groundup.domain.conversations import ModelUse
 from groundup.domain.records import Record
+from groundup.domain.usage import ModelUse
 
 
 class Limits(Record):

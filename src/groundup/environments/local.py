@@ -11,7 +11,6 @@ from groundup.domain.digests import digest_of
 from groundup.domain.limits import Limits
 from groundup.environments.failures import Builds
 from groundup.environments.layers import layer_store
-from groundup.environments.program_layers import Programs, ProgramTools, npm_program, python_program
 from groundup.environments.python_builder import PythonBuilder
 from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.sources import git_layer, source_key, source_layer
@@ -26,6 +25,7 @@ from groundup.trees.fingerprints import Fingerprint
 
 if TYPE_CHECKING:
     from groundup.environments.java_builder import JavaBuilder
+    from groundup.environments.program_layers import Programs
     from groundup.registries.pypi.gateway import PyPIGateway
 
 
@@ -57,10 +57,8 @@ class LocalBuilder(PythonBuilder):
         store = layer_store(settings)
         super().__init__(settings, provider, store, lending, limits)
         self._settings = settings
-        self._program_tools = ProgramTools(provider, store, lending.lend)
         self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._sources = Builds()
-        self._programs = Programs()
 
     @cached_property
     @override
@@ -117,16 +115,26 @@ class LocalBuilder(PythonBuilder):
             self._toolchains[name] = await find_toolchain(name, environment(), staging)
         return self._toolchains[name]
 
+    @cached_property
+    def _programs(self) -> "Programs":
+        """What is or was installed, imported for who asks."""
+        from groundup.environments.program_layers import Programs
+
+        return Programs()
+
     @override
     async def program(self, request: ProgramRequest) -> InstalledProgram:
         """Return the program of *request*, building its layer when it is not there. Raises `UsageError`."""
         return await self._programs.get(request, partial(self._install, request))
 
     async def _install(self, request: ProgramRequest) -> InstalledProgram:
+        from groundup.environments.program_layers import ProgramTools, npm_program, python_program
+
+        tools = ProgramTools(self._provider, self._store, self._lending.lend)
         async with self._places.place():
             if request.registry == "npm":
-                return await npm_program(request, await self.toolchain("node"), self._program_tools)
-            return await python_program(request, await self.interpreter(request.python), self._program_tools)
+                return await npm_program(request, await self.toolchain("node"), tools)
+            return await python_program(request, await self.interpreter(request.python), tools)
 
     @override
     def identity(self) -> Mapping[str, str]:

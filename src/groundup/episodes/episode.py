@@ -17,11 +17,11 @@ from typing import NamedTuple
 from groundup.agents.base import Agent, AgentContext, AgentResult, SubmitResult, Trajectory
 from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
 from groundup.agents.leak_watch import RESEMBLES_STEP, LeakWatch
-from groundup.domain.conversations import ModelUse
 from groundup.domain.errors import SubmissionError
 from groundup.domain.limits import Effort, Feedback, OwnTests
 from groundup.domain.subjects import Provenance, Submission
 from groundup.domain.tasks import Task
+from groundup.domain.usage import ModelUse
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec

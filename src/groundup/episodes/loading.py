@@ -8,7 +8,6 @@ from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import Grading
 from groundup.episodes.backends import Backends
-from groundup.episodes.episode import withheld_from
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
 from groundup.suites.base import STATIC, Grader, Suite, open_suite
@@ -24,7 +23,7 @@ def load_grading(spec: EpisodeSpec, backends: Backends, settings: Settings) -> G
 
 def grading_of(spec: EpisodeSpec, suite: Suite, backends: Backends, *, is_read: bool) -> Grading:
     """Return how *spec* is graded in *suite*, like `load_grading`; *is_read*: whether a subject reads its text."""
-    tasks = {task.id: task for task in suite.tasks()}
+    tasks = suite.by_name()
     if spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))
     task, grader = tasks[spec.task], find_grader(suite, spec.grader)
@@ -68,10 +67,12 @@ def task_pins(suite: Suite, grader: Grader, task: Task, *, is_read: bool) -> dic
     # Otherwise text and files do not matter, and are often fetched later.
     pins = {f"task {task.id}": task.digest if is_read else task.graded_digest}
     pins[f"grader of {task.id}"] = digest_of(grader.identity(task))
-    if is_read and (withheld := withheld_from(suite, task)):
+    if not is_read:
+        return pins
+    if withheld := sorted(suite.withheld(task)):
         pins[f"withheld from {task.id}"] = ", ".join(withheld)
-    if is_read and (original := suite.fingerprint(task)) is not None:
+    if (original := suite.fingerprint(task)) is not None:
         pins[f"original of {task.id}"] = original.digest
-    if is_read and (environment := suite.agent_environment(task)) is not None:
+    if (environment := suite.agent_environment(task)) is not None:
         pins[f"agent environment of {task.id}"] = digest_of(environment)
     return pins

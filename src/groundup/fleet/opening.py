@@ -10,7 +10,7 @@ from groundup.fleet.attempts import RunFleet
 from groundup.fleet.driver import connected
 from groundup.fleet.orders import packed
 from groundup.runs.fleets import FleetRequest
-from groundup.suites.pulling import data_folder, with_data_set
+from groundup.suites.places import data_folder, with_data_set
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 

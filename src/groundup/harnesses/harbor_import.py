@@ -16,11 +16,12 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 
 from groundup.agents.trajectories import paid_for, reply_fields
-from groundup.domain.conversations import ChatReply, Message, TokenUsage, ToolCall
+from groundup.domain.conversations import ChatReply, Message, ToolCall
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Subject, Submission
+from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.sandbox.inplace import InPlaceProvider
 from groundup.store.attempts import AttemptWriter

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
+from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.errors import GroundupError, InfrastructureError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.usage import TokenUsage
 from groundup.judging.questions import (
     OUTPUT_TOKENS,
     JudgeQuestion,

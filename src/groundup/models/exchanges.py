@@ -3,11 +3,12 @@
 import hashlib
 import json
 
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
+from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import canonical_json, digest_of
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
+from groundup.domain.usage import TokenUsage
 
 
 class Exchange(Record):

@@ -26,9 +26,10 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue, ValidationError
 
-from groundup.domain.conversations import ChatRequest, Message, TokenUsage
+from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record, plainly
+from groundup.domain.usage import TokenUsage
 from groundup.models.asking.chat import message_document, request_document
 from groundup.models.endpoint import ModelEndpoint
 from groundup.models.protocol import BudgetSpentError

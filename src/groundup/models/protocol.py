@@ -1,10 +1,12 @@
 """What every chat model can do, and how it can fail. Knows no agent."""
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import GroundupError, InfrastructureError
+
+if TYPE_CHECKING:
+    from groundup.domain.conversations import ChatReply, ChatRequest
 
 
 class ChatModel(Protocol):
@@ -15,11 +17,11 @@ class ChatModel(Protocol):
     context_tokens: int | None
     """How many tokens a request and its reply may have together; None: not known."""
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: "ChatRequest") -> "ChatReply":
         """Return the model's reply. Retries what may pass; raises one of the errors below for the rest."""
         ...
 
-    async def count_tokens(self, request: ChatRequest) -> int:
+    async def count_tokens(self, request: "ChatRequest") -> int:
         """Return how many input tokens *request* has: counted where the endpoint can, otherwise from above."""
         ...
 

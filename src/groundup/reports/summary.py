@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from groundup.domain.conversations import TokenUsage
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.reports.choosing import after_rounds, choice_of

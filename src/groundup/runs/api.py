@@ -22,7 +22,6 @@ from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
-from groundup.sandbox.inplace import InPlaceProvider
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Regraded, RunConfiguration, Served
@@ -127,6 +126,8 @@ def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | 
     """Return the configuration of the run that `regrade` would make."""
     earlier = RunFolder(folder).config().configuration
     again = {"submissions": Regraded(path=str(folder.resolve()), subject=earlier.subject)}
+    from groundup.sandbox.inplace import InPlaceProvider
+
     # What verifiers' containers graded has to have a sandbox here.
     here = {"sandbox": settings.sandbox} if earlier.sandbox == InPlaceProvider.name else {}
     return _with(earlier.but(**again, **here), changes)

@@ -46,7 +46,7 @@ def board_sets(suite: Suite, own: Sequence[str]) -> list[TaskSet]:
 
     Raises `UsageError` for what cannot be read, and for unknown tasks and groups.
     """
-    every = {task.id: task for task in suite.tasks()}
+    every = suite.by_name()
     named = {name.partition("=")[0]: _own_set(name, suite.groups()) for name in own}
     found = []
     for name, chosen in {**suite.task_sets(), **named}.items():
@@ -93,7 +93,7 @@ def _faults_of_plan(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine],
         yield "its configuration has another digest than it says"
     if config.pinned.get("suite") != f"{suite.name} {suite.version}":
         yield f"it was made with the suite {config.pinned.get('suite')}; here is {suite.name} {suite.version}"
-    every = {task.id: task for task in suite.tasks()}
+    every = suite.by_name()
     others = [
         name
         for name in planned.tasks
@@ -118,7 +118,7 @@ def _faults_of_verdicts(
 ) -> Iterator[str]:
     """Yield each kind of fault once, with attempts that have it."""
     grader = find_grader(suite, config.grader)
-    tasks = {task.id: task for task in suite.tasks()}
+    tasks = suite.by_name()
     points = _Points(grader)
     attempts: dict[str, list[str]] = {}
     for key, line in sorted(lines.items(), key=lambda item: str(item[0])):

@@ -14,7 +14,6 @@ from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.subjects import AgentExtras, AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
-from groundup.runs.exporting import write_report
 from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
@@ -31,6 +30,7 @@ from groundup.runs.progress import (
     Tally,
     Warned,
 )
+from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
 from groundup.runs.settling import RunContext
 from groundup.settings import Settings

@@ -2,26 +2,22 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
 from groundup.agents.trajectories import as_atif
-from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.reports.document import Report
-from groundup.reports.summary import chosen_by_judges, report_of
 from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.store.judgements import read_judgements
 from groundup.store.ownership import refuse_full
-from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
+from groundup.suites.base import PATCH_FILE, Suite, open_suite
 from groundup.trees.digest import entry_digests
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
@@ -119,32 +115,3 @@ def _write_atif(
     document = as_atif(steps, f"{run_id}/{key}", found)
     (place / "trajectory.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return True
-
-
-def read_report(folders: Sequence[Path], settings: Settings) -> Report:
-    """Report the runs in *folders*."""
-
-    def summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
-        return suite_summaries(config, lines, settings)
-
-    opened = [RunFolder(folder) for folder in folders]
-    runs = [(folder.config(), folder.latest()) for folder in opened]
-    made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
-    chosen = [chosen_by_judges(read_judgements(folder)) for folder in folders]
-    return report_of(runs, summaries, made, chosen)
-
-
-def suite_summaries(
-    config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine], settings: Settings
-) -> Sequence[Summary]:
-    """Return what a run's suite makes of it, or why the suite cannot be loaded any more."""
-    try:
-        suite = open_suite(config.configuration.suite, settings)
-        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
-    except GroundupError as error:
-        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
-
-
-def write_report(folder: Path, settings: Settings) -> None:
-    """Write `report.json` into a run's folder."""
-    RunFolder(folder).write_report(read_report([folder], settings).model_dump(mode="json"))

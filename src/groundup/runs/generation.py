@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from groundup.agents.trajectories import paid_for
-from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record, plainly
 from groundup.domain.tasks import Task
-from groundup.episodes.episode import Workspace
+from groundup.domain.usage import TokenUsage
 from groundup.models.protocol import ChatModel
 from groundup.runs.plan import RunOptions, RunPlan
 from groundup.runs.submissions import GeneratedSource, SubmissionOrigin
@@ -90,6 +88,8 @@ def model_settings(source: GeneratedSource, options: RunOptions, settings: Setti
 
 def paid_so_far(run: RunFolder) -> float:
     """Return what the attempts of a run paid for replies, as their trajectories say."""
+    from groundup.agents.trajectories import paid_for
+
     return sum(
         paid_for(read_trajectory(run.attempt(key).trajectory_file)).cost_usd or 0.0
         for key in run.config().planned.keys
@@ -129,6 +129,8 @@ def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
 
 def _expected(source: GeneratedSource, suite: Suite, task: Task) -> TokenUsage | None:
     """Return what the agent expects; some look at the task's seeds for that, and those are gone afterwards."""
+    from groundup.episodes.episode import Workspace
+
     with scratch_folder("guess") as folder:
         workspace = Workspace(suite, task, folder)
 

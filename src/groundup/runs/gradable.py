@@ -66,7 +66,7 @@ def newest_oracles(suite: Suite, output: Path, data_set: str = "") -> dict[str, 
             known = newest.get(key.task)
             if line.verdict is not None and (known is None or _weight(known[0]) < _weight(line)):
                 newest[key.task] = (line, config)
-    tasks = {task.id: task for task in suite.tasks()} if newest else {}
+    tasks = suite.by_name() if newest else {}
     return {name: _result(suite, tasks[name], *newest[name]) for name in newest if name in tasks}
 
 

@@ -129,12 +129,13 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)
-    every = {task.id: task for task in suite.tasks()}
+    every = suite.by_name()
     source = _source(configuration, suite, sorted(every))
     usual = _usual(suite, configuration)
     if isinstance(source, _READERS):
         usual = [name for name in usual if every[name].instruction is not None] or usual
-    groups = {**suite.task_sets(), **suite.groups()}
+    spoken_of = {*(_named(configuration) or ()), *configuration.exclude}
+    groups = {} if spoken_of <= every.keys() else {**suite.task_sets(), **suite.groups()}
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
@@ -163,7 +164,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
 def left_out_notice(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
     lack, number = "cannot be graded yet", len(plan.left_out)
-    if isinstance(plan.source, ReferenceSource) and len(plan.suite.referenced()) < len(plan.suite.tasks()):
+    if isinstance(plan.source, ReferenceSource) and len(plan.suite.referenced()) < len(plan.suite.by_name()):
         lack += " or have no oracle" if number > 1 else " or has no oracle"
     are = f"{number} tasks of {plan.suite.name} {lack} and are" if number > 1 else f"1 task {lack} and is"
     return f"{are} left out, such as {plan.left_out[0]}; see `groundup tasks {plan.suite.name}`"

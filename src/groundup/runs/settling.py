@@ -11,7 +11,6 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMaker
 from groundup.episodes.backends import Backends
-from groundup.episodes.episode import Playing
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.fleets import Fleet
 from groundup.runs.generation import Generation
@@ -134,6 +133,8 @@ class RunContext:
                 generation.model,
                 (lambda: stages.making.entered(0)) if stages else nullcontext,
             )
+        from groundup.episodes.episode import Playing
+
         reservation_mb = agent.reservation_mb(grading.task)
         return Playing(
             self.plan.episode(key),

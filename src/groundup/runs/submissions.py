@@ -258,14 +258,13 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
 
 def _agent_of(named: Named, references: Collection[str]) -> tuple[str, dict[str, JsonValue]]:
     """Return the agent and its options; a program's name stands for the agent `cli` with the program's preset."""
-    agents = catalog.names("agent")
-    if ":" in named.agent or named.agent in agents:
+    if ":" in named.agent or catalog.knows("agent", named.agent):
         return named.agent, named.agent_options
     from groundup.agents.cli.preset import pinned_program, preset_names
 
     program = pinned_program(named.agent)
     if program is None:
-        raise UsageError(unknown("agent", named.agent, [*references, *agents, *preset_names()]))
+        raise UsageError(unknown("agent", named.agent, [*references, *catalog.names("agent"), *preset_names()]))
     if "preset" in named.agent_options:
         raise UsageError(f"-a {named.agent} names the program already; leave --agent-option preset=... out")
     return PROGRAM_AGENT, {"preset": program, **named.agent_options}

@@ -16,10 +16,10 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError
 
-from groundup.domain.conversations import TokenUsage
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.usage import TokenUsage
 from groundup.store.files import Journal, complete_lines
 from groundup.trees.writer import disk_errors
 

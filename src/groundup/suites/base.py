@@ -26,13 +26,12 @@ from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.pulling import (
+from groundup.suites.places import (
     PublishedRelease,
     PublishedRepository,
     data_folder,
     data_sets,
     origin_of,
-    take_folder,
     with_data_set,
 )
 from groundup.suites.sets import MANIFEST, SUITES, is_set, read_manifest
@@ -290,6 +289,10 @@ class Suite(Extension):
     def tasks(self) -> Sequence[Task]:
         """Return all tasks at hand, sorted by id."""
 
+    def by_name(self) -> Mapping[str, Task]:
+        """Return the tasks at hand by their ids, sorted; a suite may make each when it is asked for."""
+        return {task.id: task for task in self.tasks()}
+
     @abstractmethod
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders by name."""
@@ -327,7 +330,7 @@ class Suite(Extension):
         `full`: all that can be graded on some machine. `lite`: a fixed draw of 20 of these, where there are twice
         as many.
         """
-        full = sorted({task.id for task in self.tasks()} - self.blocked().keys())
+        full = sorted(self.by_name().keys() - self.blocked().keys())
         drawn = sorted(full, key=lambda name: hashlib.sha256(name.encode()).digest())[:LITE]
         return {"full": full} if len(full) < 2 * LITE else {"full": full, "lite": sorted(drawn)}
 
@@ -432,7 +435,7 @@ def named_suite(name: str, settings: Settings) -> str:
     if ":" in name:
         return name
     if "/" not in name:
-        return name if name.partition("@")[0] in catalog.names("suite") else _installed(name, settings)
+        return name if catalog.knows("suite", name.partition("@")[0]) else _installed(name, settings)
     place = Path(name).expanduser().absolute()
     if not is_set(place):
         raise UsageError(f"{place} is no set: it has no {MANIFEST}; name a suite")
@@ -444,6 +447,8 @@ def named_suite(name: str, settings: Settings) -> str:
         _, with_data = with_data_set(f"{suite}@{chosen}", settings)
         present = origin_of(suite, with_data)
         if present is None or present.source == str(place):
+            from groundup.suites.pulling import take_folder  # with what fetches data, which few runs do
+
             take_folder(suite, place, with_data, source.check)
             return f"{suite}@{chosen}"
     raise UsageError(f"{name}: pull it under a name of your own: `groundup data pull {suite}@NAME --from {name}`")

@@ -7,7 +7,6 @@ executed. The setting `git_mirror` and Git's own configuration (proxies, `instea
 """
 
 import os
-import re
 import shutil
 from collections.abc import Callable
 from itertools import count
@@ -15,75 +14,28 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, TaskError, UsageError
-from groundup.domain.names import checked_name
-from groundup.domain.records import Record
 from groundup.environments.git import GitRepository, addresses_of
 from groundup.registries.cache import FetchCache
 from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.store.ownership import digest_of_entry
+from groundup.suites.places import ORIGIN_FILE, DataOrigin, PublishedRelease, PublishedRepository, origin_of
 from groundup.suites.sets import copy_set, is_set
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import TreeLimits, copy_tree
 
-ORIGIN_FILE = "origin.json"
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 _ADVICE = (
     "clone it elsewhere and use --from FOLDER, or name a mirror (setting git_mirror, or Git's own "
     "url.<base>.insteadOf)"
 )
 _LIMITS = TreeLimits(files=500_000, bytes=20 * 1024**3, ratio=1000)
-
-
-class PublishedRepository(Record):
-    """Where a benchmark's data is published."""
-
-    address: str = Field(description="of the Git repository")
-    commit: str = Field(pattern=r"^[0-9a-f]{7,40}$")
-    folder: str = Field(default="", description="the part of the repository that is the data")
-    licence: str = Field(description="as its publishers state it, for the user to read")
-
-    def at(self, commit: str) -> "PublishedRepository":
-        """Return the same repository at another commit; raises `UsageError` when that is no commit's name."""
-        if not re.fullmatch(r"[0-9a-f]{7,40}", commit):
-            raise UsageError(f"{commit!r} names no commit; give 7 to 40 hexadecimal digits, in lower case")
-        return self.but(commit=commit)
-
-
-class PublishedFile(Record):
-    """One file of a release; an archive is unpacked into a folder of its name without its ending."""
-
-    address: str
-    sha256: str | None = Field(default=None, description="None: its publishers name none")
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.address.rpartition("/")[2]
-
-
-class PublishedRelease(Record):
-    """Files that a benchmark's publishers attach to a release."""
-
-    address: str = Field(description="where people find them")
-    files: tuple[PublishedFile, ...]
-    licence: str = Field(description="as its publishers state it, for the user to read")
-
-
-class DataOrigin(Record):
-    """Where the data at hand came from."""
-
-    source: str
-    commit: str | None = Field(description="in full; None: a folder was taken")
-    version: str | None = Field(default=None, description="which release the suite found it to be")
-    digest: str
-    files: int
 
 
 class Pulled(NamedTuple):
@@ -205,42 +157,6 @@ def take_folder(
         return _put_in_place(suite, work / "data", origin, settings)
     finally:
         remove_tree(work)
-
-
-def origin_of(suite: str, settings: Settings) -> DataOrigin | None:
-    """Return where the suite's data came from, or None when it was never pulled. Raises `UsageError`."""
-    path = settings.data / suite / ORIGIN_FILE
-    try:
-        return DataOrigin.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValidationError) as error:
-        raise UsageError(
-            f"{path} cannot be read; fetch the data again with `groundup data pull {suite}`"
-        ) from error
-
-
-def data_sets(settings: Settings) -> list[str]:
-    """Return the names of the further data sets, of whatever suite, as SUITE@NAME."""
-    places = [origin.parent for origin in settings.data.glob(f"@*/*/{ORIGIN_FILE}")]
-    return sorted(f"{place.name}{place.parent.name}" for place in places)
-
-
-def with_data_set(name: str, settings: Settings) -> tuple[str, Settings]:
-    """Return the suite that SUITE or SUITE@NAME means, and the settings by which it finds that data.
-
-    Raises `UsageError` for what is no name.
-    """
-    suite, at, chosen = name.partition("@")
-    if not at:
-        return name, settings
-    return suite, settings.but(data_dir=settings.data / f"@{checked_name(chosen)}")
-
-
-def data_folder(suite: str, settings: Settings) -> Path | None:
-    """Return where the suite's data lies, or None when it was never pulled."""
-    folder = settings.data / suite / "data"
-    return folder if folder.is_dir() else None
 
 
 def _parent(settings: Settings) -> None:

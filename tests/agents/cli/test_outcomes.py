@@ -4,10 +4,11 @@ import pytest
 
 from groundup.agents.cli.preset import Preset
 from groundup.agents.cli.results import Finished, outcome_of
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
+from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.errors import MachineError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
+from groundup.domain.usage import TokenUsage
 from groundup.models.exchanges import Account, Exchange, Stop
 from groundup.models.protocol import BudgetSpentError, ModelError
 from groundup.sandbox.protocol import CommandResult, Ending

@@ -42,7 +42,7 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
     assert suite.task_rows()[1][0][:2] == ("a", "yes")
     python_at_hand.cache_clear()
 
-    task = PublishedTask(id="autorccar", specification="s", commands=("pytest",), test_files=(), declared=13)
+    task = PublishedTask(id="autorccar", text="s", commands=("pytest",), test_files=(), declared=13)
     blocked = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={})
     assert blocked.task_rows()[1][0][:2] == ("autorccar", "no recipe")
     assert "scripts without a test" in blocked.blocked()["autorccar"]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.suites.nl2repobench.published import read_published
+from groundup.suites.nl2repobench.published import Nl2RepoBenchData, read_published
+from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 
 def _task(root: Path, /, **files: str | None) -> Path:
@@ -28,13 +29,9 @@ def test_a_task_is_read_whole(tmp_path: Path) -> None:
     """All four files arrive typed, and an unknown release is named by its digest."""
     _task(tmp_path)
     data = read_published(tmp_path)
-    assert data.tasks[0].model_dump() == {
-        "id": "lib",
-        "specification": "# lib",
-        "commands": ("pytest tests",),
-        "test_files": ("tests",),
-        "declared": 12,
-    }
+    task = data.tasks[0]
+    assert (task.id, task.specification, task.declared) == ("lib", "# lib", 12)
+    assert (task.commands, task.test_files) == (("pytest tests",), ("tests",))
     assert data.version.startswith("sha256-")
 
 
@@ -76,6 +73,21 @@ def test_data_are_read_once_until_a_file_changes(tmp_path: Path) -> None:
     assert read_published(tmp_path) is first
     (folder / "start.md").write_text("# changed")
     assert read_published(tmp_path).tasks[0].specification == "# changed"
+
+
+def test_only_the_specification_that_is_asked_for_is_read(tmp_path: Path) -> None:
+    """All are 10 MB, which a run of one task need not read; one that is no text is refused when data is pulled."""
+    _task(tmp_path)
+    (tmp_path / "other").mkdir()
+    for file in (tmp_path / "lib").iterdir():
+        (tmp_path / "other" / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "other" / "start.md").write_bytes(b"\xff")
+    tasks = Nl2RepoBench({}, read_published(tmp_path)).by_name()
+    assert list(tasks) == ["lib", "other"]
+    assert tasks["lib"].instruction == "# lib"
+    for read in (lambda: tasks["other"], lambda: Nl2RepoBenchData().check(tmp_path)):
+        with pytest.raises(UsageError, match="not UTF-8 at byte 0"):
+            read()
 
 
 def test_an_empty_folder_is_not_data(tmp_path: Path) -> None:

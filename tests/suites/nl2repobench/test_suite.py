@@ -25,10 +25,8 @@ from tests.suites.nl2repobench.trials import RECIPE
 SPECIFIED = PublishedData(
     version="ae9fb81",
     tasks=(
-        PublishedTask(
-            id="calc", specification="Write calc.", commands=("pytest",), test_files=("tests",), declared=7
-        ),
-        PublishedTask(id="other", specification="Other.", commands=("pytest",), test_files=(), declared=3),
+        PublishedTask(id="calc", text="Write calc.", commands=("pytest",), test_files=("tests",), declared=7),
+        PublishedTask(id="other", text="Other.", commands=("pytest",), test_files=(), declared=3),
     ),
 )
 

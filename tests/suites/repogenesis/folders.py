@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup import settings
-from groundup.suites.pulling import data_folder
+from groundup.suites.places import data_folder
 from groundup.suites.repogenesis.data import TaskFolders, read_dataset
 from tests.needs import lack
 

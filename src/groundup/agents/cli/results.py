@@ -17,9 +17,9 @@ from groundup.agents.cli.preset import Preset
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import paid_for, reply_fields
 from groundup.agents.workspace import AgentSandbox
-from groundup.domain.conversations import ModelUse
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.subjects import Outcome
+from groundup.domain.usage import ModelUse
 from groundup.models.exchanges import Account, Exchange, Stop
 from groundup.models.gateway import ModelGateway
 from groundup.models.protocol import BudgetSpentError, ModelError, UnusableModelError

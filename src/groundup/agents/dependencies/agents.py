@@ -26,12 +26,13 @@ from groundup.agents.dependencies.repository import (
     shown_source,
     whole_files,
 )
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage
+from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
+from groundup.domain.usage import TokenUsage
 from groundup.grammars import python_tree
 from groundup.languages import LANGUAGES
 from groundup.models.prices import estimated_text_tokens, estimated_tokens

@@ -17,8 +17,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
-from groundup.domain.conversations import ChatReply, Message, TokenUsage, ToolCall
+from groundup.domain.conversations import ChatReply, Message, ToolCall
 from groundup.domain.records import Record, plainly
+from groundup.domain.usage import TokenUsage
 
 _MOST_TOKENS = 1_000_000_000
 """No single call has more; a larger count is a mistake of the endpoint."""

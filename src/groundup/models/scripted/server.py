@@ -16,9 +16,10 @@ from typing import Self
 
 from pydantic import JsonValue, SecretStr
 
-from groundup.domain.conversations import ChatReply, ChatRequest, Message, TokenUsage, ToolCall
+from groundup.domain.conversations import ChatReply, ChatRequest, Message, ToolCall
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.usage import TokenUsage
 from groundup.models.answering import chat, gemini, messages
 from groundup.models.answering.forms import Asked, BadRequestError, Document, data, parsed_json
 from groundup.models.client import EndpointModel

@@ -5,7 +5,6 @@ import json
 import math
 import os
 import select
-import shutil
 import signal
 import socket
 import time
@@ -425,4 +424,6 @@ def main(channel: int, state: str) -> None:
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     launcher = Launcher(socket.socket(fileno=channel), Path(state))
     launcher.serve(wake)
+    import shutil  # in the end: sandboxes wait for the start
+
     shutil.rmtree(state, ignore_errors=True)

@@ -13,7 +13,6 @@ import functools
 import json
 import os
 import resource
-import secrets
 import signal
 import socket
 import stat
@@ -201,6 +200,7 @@ FIRST_UID = 1_900_000_000
 """Far above every account and every range that distributions hand out."""
 _BLOCK = 1024
 _BLOCKS = 2**17
+"""A power of two, so that a remainder is as random as what it is of; `secrets` is slow to import."""
 
 
 class Users:
@@ -241,7 +241,7 @@ def changes_users() -> bool:
 
 def _base() -> int | None:
     """Return the first of a block of unused users, or None where this root cannot change its user."""
-    wanted = FIRST_UID + secrets.randbelow(_BLOCKS) * _BLOCK
+    wanted = FIRST_UID + int.from_bytes(os.urandom(4), "little") % _BLOCKS * _BLOCK
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
     if any(first <= wanted and wanted + _BLOCK <= first + count for first, _, count in ranges):
         return wanted

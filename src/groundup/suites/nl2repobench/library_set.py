@@ -52,7 +52,7 @@ def data_of(folder: Path, manifest: SetManifest, recipes: Mapping[str, Recipe]) 
         text = read_regular(folder / SPECIFICATIONS / f"{task.id}.md").decode()
         arguments = recipes[task.id].tests.arguments
         published = PublishedTask(
-            id=task.id, specification=text, commands=("pytest",), test_files=arguments, declared=task.tests
+            id=task.id, text=text, commands=("pytest",), test_files=arguments, declared=task.tests
         )
         tasks.append(published)
     return PublishedData(tasks=tuple(tasks), version=manifest.label)

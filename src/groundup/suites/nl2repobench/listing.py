@@ -4,6 +4,7 @@ A shipped recipe is 30 KB, nearly all of it hashes and names of tests. Only the 
 heavy is imported: a person who asks which tasks there are wants to know at once.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -25,9 +26,8 @@ DEFAULT_DATA_VERSION = "781a1da"
 """Whose declared counts are shown while no data has been pulled."""
 
 _EASY_LINES, _MEDIUM_LINES = 1500, 4000
-_NEEDED = re.compile(r"^\[(?:source|environment|declared|frozen)\]\n(?:(?!\[).*\n)*", re.MULTILINE)
-_LONG_LISTS = re.compile(r"^\w+ = \[\n(?: .*\n)*\]\n", re.MULTILINE)
-"""The TOML parser is slow: what the table does not show is cut out before."""
+_VALUES = re.compile(r"^(\w+) = ([^\[\n].*)$", re.MULTILINE)
+"""What stands in one line. As recipes are written it is JSON: for a hundred files TOML's parser is slow."""
 
 
 class RecipeHead(NamedTuple):
@@ -117,14 +117,16 @@ def shipped_summaries() -> Mapping[str, RecipeHead]:
 def summarized(text: str) -> RecipeHead:
     """Return the summary of a recipe in the form in which recipes are written: one test per line."""
     head, _, tail = text.partition("\n[expected]\n")
-    decided = tomllib.loads(_LONG_LISTS.sub("", "".join(_NEEDED.findall(f"{head}\n"))))
-    source, frozen = decided["source"], decided.get("frozen")
+    source, environment, declared, frozen = (
+        dict(_VALUES.findall(head.partition(f"\n[{name}]\n")[2].partition("\n[")[0]))
+        for name in ("source", "environment", "declared", "frozen")
+    )
     return RecipeHead(
-        label=label(source["name"], source["version"], source.get("commit")),
-        python=decided["environment"]["python"],
+        label=label(*(json.loads(source.get(key, "null")) for key in ("name", "version", "commit"))),
+        python=json.loads(environment["python"]),
         expected=tail.partition("\n[")[0].count('\n    "'),
-        declared=decided["declared"],
-        lines=None if frozen is None else frozen["original_lines"],
+        declared={version: int(count) for version, count in declared.items()},
+        lines=int(frozen["original_lines"]) if frozen else None,
     )
 
 

@@ -12,7 +12,7 @@ from groundup.settings import Settings
 from groundup.suites.base import Grader, Summary
 from groundup.suites.nl2repobench import suite
 from groundup.suites.nl2repobench.library_set import SetRecipes, data_of, kept_fingerprint
-from groundup.suites.pulling import data_folder
+from groundup.suites.places import data_folder
 from groundup.suites.sets import is_set, read_manifest
 from groundup.trees.fingerprints import Fingerprint
 

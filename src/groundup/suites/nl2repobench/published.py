@@ -6,6 +6,7 @@ per task. What the publishers do not give for a task stays absent.
 
 import asyncio
 import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
@@ -26,7 +27,7 @@ from groundup.suites.base import DataSource
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.official_environment import own_names
 from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.pulling import PublishedRepository, data_folder
+from groundup.suites.places import PublishedRepository, data_folder
 from groundup.suites.sets import checked_set, is_set
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
@@ -42,10 +43,21 @@ class PublishedTask(Record):
     """What the publishers give for one task."""
 
     id: str
-    specification: str | None = Field(description="start.md; None where it was not published")
+    text: str | None = Field(default=None, description="the specification, where it was read already")
+    file: Path | None = Field(default=None, description="start.md, read when somebody asks for it")
     commands: tuple[str, ...] = Field(min_length=1)
     test_files: tuple[str, ...]
     declared: int = Field(ge=1, description="test_case_count.txt")
+
+    @property
+    def is_specified(self) -> bool:
+        """Whether the specification was published."""
+        return self.text is not None or self.file is not None
+
+    @property
+    def specification(self) -> str | None:
+        """The specification; None where it was not published. Raises `UsageError` for a file that is no text."""
+        return self.text if self.file is None else _text(self.file)
 
 
 class PublishedData(Record):
@@ -68,7 +80,12 @@ class Nl2RepoBenchData(DataSource):
     @override
     def check(self, folder: Path) -> str:
         """Read published data, or a set of one's own, and return which release it is."""
-        return checked_set(folder, "library").label if is_set(folder) else read_published(folder).version
+        if is_set(folder):
+            return checked_set(folder, "library").label
+        found = read_published(folder)
+        for task in found.tasks:
+            _ = task.specification
+        return found.version
 
 
 def pulled(settings: Settings) -> PublishedData | None:
@@ -93,7 +110,7 @@ def _state_of(folder: Path) -> tuple[object, ...]:
     found: list[object] = [folder.name]
     for name in _FILES:
         try:
-            seen = (folder / name).lstat()
+            seen = os.lstat(f"{folder}/{name}")
         except OSError:
             found.append(None)
         else:
@@ -119,7 +136,7 @@ def _read_task(folder: Path) -> PublishedTask:
     specification = folder / "start.md"
     return PublishedTask(
         id=checked_name(folder.name),
-        specification=_text(specification) if specification.is_file() else None,
+        file=specification if specification.is_file() else None,
         commands=_strings(folder / "test_commands.json"),
         test_files=tuple(
             _relative(name, folder / "test_files.json") for name in _strings(folder / "test_files.json")

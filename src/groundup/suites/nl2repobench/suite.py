@@ -3,7 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
@@ -163,7 +164,12 @@ class Nl2RepoBench(Suite):
     @override
     def tasks(self) -> Sequence[Task]:
         """Return every task of which the recipe or the published data is at hand."""
-        return [self._task(name) for name in self._names()]
+        return [*self.by_name().values()]
+
+    @override
+    def by_name(self) -> Mapping[str, Task]:
+        """Return them by name, each read when it is asked for: all specifications are 10 MB."""
+        return _Tasks(self._names(), self._task)
 
     @override
     def gradable(self) -> Sequence[str]:
@@ -271,7 +277,7 @@ class Nl2RepoBench(Suite):
 
     def _row(self, name: str) -> tuple[str, ...]:
         published = self._published.get(name)
-        has_specification = published is not None and published.specification is not None
+        has_specification = published is not None and published.is_specified
         head, declared = self._heads.get(name), self._declared(name)
         return row(name, head, declared, self._cache_dir, has_specification=has_specification)
 
@@ -296,6 +302,32 @@ class Nl2RepoBench(Suite):
         if name in self._published:
             return self._published[name].declared
         return self._heads[name].declared.get(self._data_version)
+
+
+class _Tasks(Mapping[str, Task]):
+    """Makes tasks when they are asked for."""
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], Task]) -> None:
+        self._names = dict.fromkeys(names)
+        self._make = cache(make)
+
+    @override
+    def __getitem__(self, name: str) -> Task:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @override
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 def _slug(category: str) -> str:

@@ -21,7 +21,7 @@ from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
-from groundup.suites.pulling import PublishedRepository, data_folder
+from groundup.suites.places import PublishedRepository, data_folder
 from groundup.suites.repogenesis.data import (
     POM,
     PYTHON,
