@@ -9,7 +9,9 @@ One run measures pairs, which alternate so that other load meets both alike:
 - eight attempts one after another, beside eight with `--jobs 2`;
 - the processor time of one more grading in a run that goes on, checks included, without the start of groundup;
 - one warm evaluation of all tasks beside their bare tests, divided by the processors; 0 rounds: only this;
-- what a person waits for: `groundup --help` and `groundup tasks`.
+- what a person waits for: `groundup --help` and `groundup tasks`;
+- with `--profile` first: nothing of this, but where the processor time of a run of one attempt at jsonlines goes,
+  of eight with `--jobs 2`, and of all oracles (with `--all`), by `benchmarks.phases`.
 
 Wall-clock medians say little on a busy machine, so CPU seconds of whole process trees stand beside them.
 """
@@ -70,6 +72,9 @@ def main() -> None:
     """Measure everything and print ratios."""
     # Without bytecode every start would compile each module, which outweighs all else; the first writes it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if sys.argv[1:2] == ["--profile"]:
+        print_profile(every="--all" in sys.argv)
+        return
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     tasks = tuple(sys.argv[2:]) or TASKS
     if rounds:
@@ -240,6 +245,34 @@ def print_waiting(rounds: int) -> None:
     for name, taken in costs.items():
         wall_s, cpu_s = middle(taken, lambda cost: cost.wall_s), middle(taken, lambda cost: cost.cpu_s)
         print(f"{name:<30}{wall_s:>7.3f}{cpu_s:>7.3f}")
+
+
+def print_profile(*, every: bool) -> None:
+    """Say where the processor time of whole commands goes, beside an interpreter that does nothing."""
+    runs = {"one": ["--tasks", "jsonlines"], "eight": ["--tasks", "jsonlines", "--attempts", "8", "--jobs", "2"]}
+    if every:
+        runs["all"] = ["--jobs", "2"]
+    found = {name: profiled(options) for name, options in runs.items()}
+    places = sorted(
+        {place for spent in found.values() for place in spent}, key=lambda place: -found["one"].get(place, 0)
+    )
+    print(f"{'seconds of processor time':<40}" + "".join(f"{name:>9}" for name in found))
+    for place in places:
+        print(f"{place:<40}" + "".join(f"{spent.get(place, 0.0):>9.3f}" for spent in found.values()))
+    print(f"{'all':<40}" + "".join(f"{sum(spent.values()):>9.3f}" for spent in found.values()))
+    bare = [measured((sys.executable, "-c", "pass")) for _ in range(9)]
+    print(f"{'python -c pass':<40}{middle(bare, lambda one: one.cpu_s):>9.3f}")
+
+
+def profiled(options: Sequence[str]) -> dict[str, float]:
+    """Return the processor seconds of a run of oracles by phase: of the second one, when everything is at hand."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "phases.json"
+        run = ["run", "nl2repobench", "-a", "oracle", "--no-cache", "--json", "-o", folder, *options]
+        for number in range(2):
+            measured([sys.executable, "-m", "benchmarks.phases", str(out), *run, "--run-id", str(number)])
+        spent: dict[str, float] = json.loads(out.read_text())["spent"]
+        return spent
 
 
 def middle(taken: Sequence[T], of: Callable[[T], float]) -> float:
