@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -84,7 +85,7 @@ def main() -> None:
         bare = asyncio.run(prepare(sorted({*tasks, PARALLEL_TASK}), settings))
         if rounds:
             print_evaluations(rounds, tasks, bare, Path(folder))
-            print_parallel(rounds, Path(folder))
+            print_parallel(rounds, bare[PARALLEL_TASK], Path(folder))
         print_together(tasks, bare, Path(folder))
     if rounds:
         print_waiting(rounds)
@@ -197,9 +198,10 @@ def print_evaluations(rounds: int, tasks: Sequence[str], bare: dict[str, Bare], 
         print(f"{task:<14}{plain_s:>9.2f}{plain_cpu_s:>8.2f}" + "".join(f"{one:>12.2f}" for one in figures))
 
 
-def print_parallel(rounds: int, folder: Path) -> None:
-    """Compare eight attempts at once with eight in a row."""
+def print_parallel(rounds: int, bare: Bare, folder: Path) -> None:
+    """Compare eight attempts at once with eight in a row, and the same of bare tests: more no machine gives."""
     jobs = os.cpu_count() or 1
+    limits = [bare_speed_up(bare, folder, jobs) for _ in range(max(1, rounds // 2))]
     pairs = [
         (evaluation(PARALLEL_TASK, folder, 1, ATTEMPTS), evaluation(PARALLEL_TASK, folder, jobs, ATTEMPTS))
         for _ in range(max(1, rounds // 2))
@@ -210,8 +212,18 @@ def print_parallel(rounds: int, folder: Path) -> None:
     print(
         f"\n{ATTEMPTS} attempts at {PARALLEL_TASK}: {serial_s:.2f} s with --jobs 1, {parallel_s:.2f} s with "
         f"--jobs {jobs}: "
-        f"{speed_up:.2f}x as fast, {busy:.2f} of {jobs} processors busy with it"
+        f"{speed_up:.2f}x as fast, {busy:.2f} of {jobs} processors busy with it; bare tests, {jobs} at once: "
+        f"{statistics.median(limits):.2f}x"
     )
+
+
+def bare_speed_up(bare: Bare, folder: Path, jobs: int) -> float:
+    """Return how many times as fast the bare tests are done when *jobs* of them run at once."""
+    alone_s = sum(bare_tests(bare, folder).wall_s for _ in range(jobs))
+    began = time.perf_counter()
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda _: bare_tests(bare, folder), range(jobs)))
+    return alone_s / (time.perf_counter() - began)
 
 
 def print_together(tasks: Sequence[str], bare: dict[str, Bare], folder: Path) -> None:
