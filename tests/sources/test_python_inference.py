@@ -299,3 +299,21 @@ def test_well_known_names_are_known() -> None:
     files = {"kit/__init__.py": "import django\n", "tests/contrib/django/__init__.py": ""}
     assert names(inferred("python", files), InferredKind.RUNTIME) == {"django"}
     assert python_provider("django").known
+
+
+def test_relatives_of_a_project_have_its_prefix() -> None:
+    """`company-kit-all` with the import `kit_all` shows that `kit_http` comes from `company-kit-http`."""
+    relative = {
+        "pyproject.toml": "[project]\nname = 'company-kit-all'\n",
+        "kit_all/__init__.py": "import kit_http.client\nimport kitten\n",
+    }
+    found = inferred("python", relative)
+    assert {item.name for item in found.dependencies} == {"company-kit-http", "kitten"}
+    shared = {
+        "pyproject.toml": "[project]\nname = 'apache-airflow-providers-http'\n",
+        "airflow/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
+        "airflow/providers/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
+        "airflow/providers/http/__init__.py": "from airflow.models import Thing\n",
+    }
+    found = inferred("python", shared)
+    assert {item.name for item in found.dependencies} == {"apache-airflow"}

@@ -10,7 +10,15 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, SourceFile, SourceFiles
-from groundup.sources.names import NAMESPACES, ModuleProvider, companions, is_standard, python_provider
+from groundup.sources.names import (
+    NAMESPACES,
+    ModuleProvider,
+    companions,
+    is_standard,
+    normalised,
+    popular,
+    python_provider,
+)
 from groundup.sources.python_features import Features, ImportUse, features, optional_words, setting_of
 from groundup.sources.python_imports import Import, cython_imports, oldest_python, python_imports
 from groundup.sources.python_layout import PythonLayout, lay_out
@@ -92,11 +100,13 @@ def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
     sources = [source for source in tree.sources if source.path in layout.places]
     imports = {source.path: _counted(source) for source in sources}
     reached = walk(layout, imports)
+    family = _family(layout)
     grouped: dict[str, list[ImportUse]] = defaultdict(list)
     known: dict[str, bool] = {}
     for path, items in imports.items():
         for item in items:
-            for provider, module in _foreign(path, item, layout):
+            for found, module in _foreign(path, item, layout):
+                provider = found if found.known or family is None else _in_family(found, module, family)
                 if provider.name != layout.project.name:
                     known[provider.name] = provider.known
                     grouped[provider.name].append(
@@ -154,6 +164,36 @@ def _foreign(path: str, item: Import, layout: PythonLayout) -> Iterator[tuple[Mo
         provider = python_provider(module, shared=shared)
         if provider.name and (shared or not _is_local(path, top, provider, layout)):
             yield provider, module
+
+
+class Family(NamedTuple):
+    """Distributions whose names begin with a word that their imports lack."""
+
+    prefix: str
+    first: str
+    """The word that follows it, with which imports begin."""
+
+
+def _family(layout: PythonLayout) -> Family | None:
+    """Tell by the project's own name and import: `apache-airflow-providers-http` is `airflow.providers.http`."""
+    project = layout.project.name
+    for dotted in sorted(layout.modules, key=len):
+        spelled = normalised(dotted)
+        if project.endswith(f"-{spelled}"):
+            return Family(project.removesuffix(spelled), spelled.partition("-")[0])
+    return None
+
+
+def _in_family(found: ModuleProvider, module: str, family: Family) -> ModuleProvider:
+    """Return the relative of the project that provides *module*; *found* where it seems to be none."""
+    parts = module.split(".")
+    if normalised(parts[0]).partition("-")[0] != family.first:
+        return found
+    for length in range(min(len(parts), 4), 0, -1):
+        name = family.prefix + normalised(".".join(parts[:length]))
+        if name in popular():
+            return ModuleProvider(name, known=True)
+    return found._replace(name=family.prefix + found.name)
 
 
 def _only_shared(module: str, targets: list[str], layout: PythonLayout) -> bool:
