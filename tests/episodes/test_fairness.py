@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.domain.repeats import Repeats
+from groundup.domain.limits import Repeats
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.episodes.attempt import REPEATS, fairly_graded

@@ -23,7 +23,7 @@ from groundup.domain.errors import (
     TaskError,
     UsageError,
 )
-from groundup.domain.repeats import Repeats
+from groundup.domain.limits import Repeats
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundup.domain.repeats import Repeats
+from groundup.domain.limits import Repeats
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.trees.writer import share_tree

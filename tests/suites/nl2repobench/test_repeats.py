@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.repeats import Repeats
+from groundup.domain.limits import Repeats
 from groundup.episodes.backends import Backends
 from groundup.suites.nl2repobench.fresh import FreshInputs
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
