@@ -29,7 +29,7 @@ def test_each_entry_has_its_sentence(groundup: Groundup, tmp_path: Path) -> None
     [
         ([], "name a library"),
         (["--list", "absent.txt"], "absent.txt cannot be read"),
-        (["six", "--kind", "service"], "no kind of set yet"),
+        (["six", "--kind", "song"], "no kind of set"),
         (["./absent"], "no such folder"),
     ],
 )

@@ -63,7 +63,7 @@ NOT_RUN = {
         "data pull my-set --from *",
     ),
     "submissions of one's own": ("audit * --submissions *",),
-    "a data set of one's own": ("data pull *@* --from *", "run *@*", "run ./my-set*"),
+    "a data set of one's own": ("data pull *@* --from *", "run *@*", "run ./my-s*"),
     "a task that one suite alone has (tests/cli/test_evaluate.py)": ("evaluate ~/sqlparse",),
     "published data": (
         "data convert *",

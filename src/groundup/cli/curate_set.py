@@ -23,6 +23,10 @@ EXAMPLES: dict[str, Examples] = {
             "groundup curate set inflection ./my-lib github.com/Suor/funcy -o my-set",
         ),
         (
+            "Services of RepoGenesis' kind",
+            "groundup curate set github.com/owner/name --kind service -o my-services",
+        ),
+        (
             "Instances of DI-Bench from a repository",
             "groundup curate set github.com/un33k/python-slugify --kind dibench -o my-set",
         ),
@@ -72,10 +76,11 @@ class SetRules:
     ] = None
     times: Annotated[
         int,
-        typer.Option(
-            "--times", "-k", min=1, help="How often an instance's original and masked form are executed."
-        ),
+        typer.Option("--times", "-k", min=1, help="How often originals, and masked forms, are executed."),
     ] = 3
+    mutants: Annotated[
+        int, typer.Option(min=1, help="Changes of a service that are tried; its tests must notice half of them.")
+    ] = 12
     model: Annotated[
         str | None,
         typer.Option(
@@ -142,7 +147,9 @@ class SetNames:
 
     kind: Annotated[
         str | None,
-        typer.Option(help="Kind of the tasks: `library` or `dibench` (default: the set's, else library)."),
+        typer.Option(
+            help="Kind of the tasks: `library`, `dibench` or `service` (default: the set's, else library)."
+        ),
     ] = None
     name: Annotated[str | None, typer.Option(help="Name of the set (default: its folder's).")] = None
     version: Annotated[str | None, typer.Option(help="Version of the set (default: 1).")] = None
@@ -173,7 +180,7 @@ def make(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Make a set of tasks: of each LIBRARY a recipe and a specification, or of each repository an instance.
+    """Make a set of tasks: of each LIBRARY a recipe and a specification, of a repository an instance or a service.
 
     Nothing published is needed. The same command continues after an interruption. Exit
     code 3: some failed by the machine or the network; 4: nothing was accepted.
@@ -189,7 +196,7 @@ def make(
 
     kind = next((one for one in SUITES if one == names.kind), None)
     if names.kind is not None and kind is None:
-        raise UsageError(f"{names.kind!r} is no kind of set yet; choose `library` or `dibench`")
+        raise UsageError(f"{names.kind!r} is no kind of set; choose one of {', '.join(SUITES)}")
     entries = [*(repositories or ()), *(_lines(listed) if listed is not None else ())]
     if not entries and not (output / "set.json").is_file():
         raise UsageError("name a library or a repository, or a file of them with --list")
@@ -230,6 +237,7 @@ def _request(entries: Sequence[str], folder: Path, rules: SetRules, filters: Set
         filters=_filter_rules(filters),
         rules=MakingRules(rules.left_out, rules.python, rules.model, rules.base_url, rules.rounds),
         times=rules.times,
+        mutants=rules.mutants,
         jobs=rules.jobs,
         minutes=rules.minutes,
         hours=rules.hours,

@@ -21,7 +21,7 @@ from groundup.suites.dibench.dataset import LANGUAGES
 from groundup.suites.sets import SetTask, checked_set, copy_set, read_manifest
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.scratch import scratch_folder
-from groundup.trees.writer import TreeLimits, disk_errors
+from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
 
 _LIMITS = TreeLimits(files=2_000_000, bytes=50 * 1024**3, ratio=1000)
 
@@ -72,7 +72,9 @@ def pack_set(folder: Path, output: Path) -> PackedSet:
 
 
 def _holds_copy(task: SetTask) -> bool:
-    return task.specification == "instruction" or any(place.endswith(".bundle") for place in task.files)
+    return task.specification == "instruction" or any(
+        place.endswith(".bundle") or place.startswith("references/") for place in task.files
+    )
 
 
 def taken_in(source: Path, work: Path, settings: Settings) -> Path:
@@ -109,7 +111,10 @@ async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) ->
     kinds = frozenset(DependencyKind(kind) for kind in wanted.kinds)
     place = folder / wanted.place
     place.parent.mkdir(parents=True, exist_ok=True)
-    await asyncio.to_thread(mask_repository, original, place, language, kinds)
+    if kinds:
+        await asyncio.to_thread(mask_repository, original, place, language, kinds)
+    else:
+        await asyncio.to_thread(copy_tree, original, place)
     if digest_of_entry(place) != task.files[wanted.place]:
         raise UsageError(
             f"{task.id} is not the repository that was packed, once it is fetched and masked here; use the "

@@ -20,6 +20,8 @@ from pydantic import Field
 from groundup.curation.filters import FilterRules
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
+from groundup.curation.service_sets import ServiceSets
+from groundup.curation.services.proving import ProofRules
 from groundup.curation.set_entries import (
     EVIDENCE,
     EntryWalk,
@@ -68,7 +70,9 @@ class SetRequest:
     rules: MakingRules = field(default_factory=MakingRules)
     """Of libraries."""
     times: int = 3
-    """That an instance's original must pass, and its masked repository fail."""
+    """That an original must pass, and an instance's masked repository fail."""
+    mutants: int = 12
+    """Of a service, which its tests should notice."""
     jobs: int = 1
     minutes: float = 30
     hours: float | None = None
@@ -106,6 +110,8 @@ class SetKind(Protocol):
 
 def kind_of(name: SetKindName, request: SetRequest) -> SetKind:
     """Return how tasks of the kind *name* are made."""
+    if name == "service":
+        return ServiceSets(ProofRules(times=request.times, mutants=request.mutants))
     return InstanceSets(request.times) if name == "dibench" else LibrarySets(request.rules)
 
 

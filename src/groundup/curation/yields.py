@@ -8,6 +8,7 @@ from pydantic import Field
 
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
+from groundup.curation.service_sets import ServiceSets
 from groundup.curation.set_entries import EVIDENCE, SetEntry, read_entries
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
@@ -71,7 +72,7 @@ def yield_of(folder: Path) -> SetReport:
 
 def steps_of(kind: SetKindName) -> tuple[str, ...]:
     """Return the steps of a set's kind, in their order."""
-    return InstanceSets.steps if kind == "dibench" else LibrarySets.steps
+    return {"dibench": InstanceSets.steps, "library": LibrarySets.steps, "service": ServiceSets.steps}[kind]
 
 
 def _row(name: str, group: Sequence[SetEntry], steps: tuple[str, ...]) -> YieldRow:

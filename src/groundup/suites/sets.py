@@ -4,7 +4,8 @@
     entries.jsonl      what became of each repository that was asked for, in the order in which that was settled
 
 The rest is as the suite of its kind has it: recipes and specifications of libraries (`nl2repobench/library_set`),
-instances and masked repositories of DI-Bench. What stands in no manifest, such as `evidence/`, is its maker's.
+instances and masked repositories of DI-Bench, services and their references (`repogenesis/service_set`). What
+stands in no manifest, such as `evidence/`, is its maker's.
 """
 
 import tarfile
@@ -25,8 +26,8 @@ MANIFEST = "set.json"
 ENTRIES = "entries.jsonl"
 VALIDITY = "validity.jsonl"
 """Of a set of DI-Bench: how its makers' executions ended."""
-SetKindName = Literal["library", "dibench"]
-SUITES: dict[SetKindName, str] = {"library": "nl2repobench", "dibench": "dibench"}
+SetKindName = Literal["library", "dibench", "service"]
+SUITES: dict[SetKindName, str] = {"library": "nl2repobench", "dibench": "dibench", "service": "repogenesis"}
 """Kind of a set -> the suite that has such tasks."""
 
 
@@ -41,13 +42,15 @@ SetPath = Annotated[str, AfterValidator(_inside)]
 
 
 class SetRefetch(Record):
-    """How a masked repository is made again where a set holds no copy of it."""
+    """How a masked repository, or a service's reference, is made again where a set holds no copy of it."""
 
     repository: str = Field(description="`host/owner/name`, or an address")
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
-    kinds: tuple[str, ...] = Field(description="of dependencies that are masked")
-    added: dict[SetPath, str] = Field(default={}, description="files that the repository lacks: path -> text")
-    place: SetPath = Field(description="the masked repository's folder in the set")
+    kinds: tuple[str, ...] = Field(description="of dependencies that are masked; none: it is as it is")
+    added: dict[SetPath, str] = Field(
+        default={}, description="files that it lacks, or has otherwise: path -> text"
+    )
+    place: SetPath = Field(description="its folder in the set")
 
 
 class SetTask(Record):

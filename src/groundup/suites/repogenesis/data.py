@@ -52,6 +52,9 @@ class ServiceProblem(Record):
     readme: str | None = None
     pom: bytes | None = Field(default=None, description="of tasks in Java")
     digest: str | None = Field(default=None, description="of README, build file and hidden tests")
+    reference: Path | None = Field(
+        default=None, description="what the oracle hands in; None: the suite's own, if any"
+    )
 
     def hidden_tests(self) -> Path:
         """Return the folder `tests` or `src/test`. Raises `TaskError` when it is not at hand."""
@@ -84,6 +87,11 @@ def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None)
     if twice is not None:
         raise UsageError(f"{root}: two folders hold the task {twice}; rename one in its {TASK_FILE}")
     return TaskFolders(problems=problems, version=_version(problems))
+
+
+def read_task_folder(folder: Path) -> ServiceProblem:
+    """Return the task in *folder*, which brings its record. Raises `UsageError`."""
+    return _read_problem(folder, {})
 
 
 def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProblem:

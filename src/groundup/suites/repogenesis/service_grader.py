@@ -87,4 +87,5 @@ class ServiceGrader(Grader):
         return problem
 
     def _lifecycle_of(self, problem: ServiceProblem) -> Lifecycle:
-        return self._lifecycles[problem.task.language]
+        found = self._lifecycles[problem.task.language]
+        return found if problem.task.python is None else found.but(python=problem.task.python)

@@ -8,12 +8,10 @@ endpoints together. The others count every attempt.
 import asyncio
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib.resources import as_file, files
 from pathlib import Path
 
 from typing_extensions import override
 
-from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
@@ -29,7 +27,6 @@ from groundup.suites.repogenesis.data import (
     ServiceProblem,
     java_lifecycle,
     lifecycle,
-    read_dataset,
     test_environment,
     whether_here,
 )
@@ -43,11 +40,17 @@ from groundup.suites.repogenesis.published_report import (
     pass_at_1,
 )
 from groundup.suites.repogenesis.report_format import PublishedForm, repository
+from groundup.suites.repogenesis.service_set import (
+    brings_all,
+    checked_services,
+    oracle_names,
+    read_services,
+    write_reference,
+)
 from groundup.suites.repogenesis.static import StaticGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.tasks import ServiceTask, flag_kinds, is_valid, shipped_tasks
 from groundup.trees.walking import read_regular
-from groundup.trees.writer import copy_tree
 
 ALL = "all"
 PUBLISHED = ("official", "published")
@@ -191,23 +194,6 @@ def all_graders(problems: Mapping[str, ServiceProblem], settings: Settings) -> M
     }
 
 
-_PACKAGE = "groundup.suites.repogenesis"
-
-
-def oracle_names() -> frozenset[str]:
-    """Return the tasks that have one."""
-    folder = files(_PACKAGE) / "oracles"
-    return frozenset(entry.name for entry in folder.iterdir() if entry.is_dir())
-
-
-def write_oracle(task: str, destination: Path) -> None:
-    """Write the service that solves *task* to the empty folder *destination*. Raises `TaskError`."""
-    if task not in oracle_names():
-        raise TaskError(f"{task} has no oracle; those that have one: {', '.join(sorted(oracle_names()))}")
-    with as_file(files(_PACKAGE) / "oracles" / task) as folder:
-        copy_tree(folder, destination)
-
-
 NAME = "repogenesis"
 COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
 _LIMITS = Limits(cpus=2, memory_mb=2048)
@@ -218,13 +204,10 @@ _SPECIFICATION = "\nThe specification, which also lies in README.md:\n\n"
 
 def create(settings: Settings) -> "RepoGenesis":
     """Return the suite, with specifications and hidden tests where the data is at hand."""
-    problems = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()}
     folder = data_folder(NAME, settings)
-    version = COMMIT[:7]
-    if folder is not None:
-        dataset = read_dataset(folder)
-        version = dataset.version
-        problems |= {problem.task.id: problem for problem in dataset.problems}
+    problems, version = ({}, COMMIT[:7]) if folder is None else read_services(folder)
+    if folder is None or not brings_all(folder):
+        problems = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()} | problems
     return RepoGenesis(dict(sorted(problems.items())), version, settings)
 
 
@@ -241,7 +224,7 @@ class RepoGenesisData(DataSource):
     @override
     def check(self, folder: Path) -> str:
         """Read task folders and return which release they are."""
-        return read_dataset(folder).version
+        return checked_services(folder)
 
 
 class ServiceAuditor(Auditor):
@@ -293,8 +276,8 @@ class RepoGenesis(Suite):
 
     @override
     def referenced(self) -> Collection[str]:
-        """Return the tasks for which there is a service of our own."""
-        return oracle_names()
+        """Return the tasks for which there is a service of our own, or that bring one."""
+        return oracle_names() | {name for name, problem in self.problems.items() if problem.reference is not None}
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:
@@ -323,9 +306,9 @@ class RepoGenesis(Suite):
 
     @override
     async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
-        """Write our own service for the task, or nothing."""
+        """Write the task's reference or our own service for it, or nothing."""
         if subject == "oracle":
-            await asyncio.to_thread(write_oracle, task.id, destination)
+            await asyncio.to_thread(write_reference, self.problems[task.id], destination)
 
     @override
     def report_form(self) -> ReportForm:
@@ -376,7 +359,7 @@ class RepoGenesis(Suite):
             data_version=self._data_version,
             metadata={
                 "language": task.language,
-                "python": PYTHON,
+                "python": task.python or PYTHON,
                 "framework": task.framework,
                 "port": task.port,
                 "kind": task.kind,
@@ -388,7 +371,8 @@ class RepoGenesis(Suite):
 
 
 def _instruction(task: ServiceTask, readme: str) -> str:
-    return task.means.asked.format(port=task.port) + _SPECIFICATION + readme
+    version = f"It runs with Python {task.python}.\n" if task.python else ""
+    return task.means.asked.format(port=task.port) + version + _SPECIFICATION + readme
 
 
 def _seeds(problem: ServiceProblem) -> tuple[SeedFile, ...]:

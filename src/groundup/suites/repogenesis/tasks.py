@@ -133,6 +133,9 @@ class ServiceTask(Record):
     language: Literal["python", "java"]
     framework: str = Field(default="any", description='as published; "any": the README leaves it open')
     port: int = Field(ge=1, le=65535)
+    python: str | None = Field(
+        default=None, pattern=r"^3\.\d+$", description="that runs the service; None: the published images'"
+    )
     kind: Literal["http", "in-process", "java"] = Field(
         description="http: tests ask the running service; in-process: pytest imports it; java: Maven runs it"
     )

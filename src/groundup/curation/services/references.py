@@ -1,0 +1,185 @@
+"""An original as a submission: an environment that installs, and a way to start that answers HTTP."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from groundup.curation.services.starting import ServiceStart, pythons_of, requirements_of, starts_of
+from groundup.domain.errors import SubmissionError, TaskError
+from groundup.domain.records import Record
+from groundup.environments.failures import OutOfTimeError
+from groundup.environments.requests import ResolvedRequest
+from groundup.grading.context import GradingContext
+from groundup.grading.services.deployment import ServicePod, deployed
+from groundup.grading.services.install import find_start, install_declared
+from groundup.grading.services.records import Lifecycle, Readiness
+from groundup.suites.repogenesis.data import PYTHON, lifecycle
+from groundup.trees.removal import remove_tree
+from groundup.trees.writer import copy_tree
+
+Say = Callable[[str], None]
+SCRIPT, REQUIREMENTS = "start.sh", "requirements.txt"
+_INSTALL_S = 300.0
+_MOST_STARTS = 6
+_MOST_PYTHONS = 3
+_ELSEWHERE = re.compile(r"it listens on \S*:(\d{4,5})\b")
+
+
+class StartedOriginal(Record):
+    """An original that starts."""
+
+    tree: Path
+    """With `start.sh`, and `requirements.txt` that names versions."""
+    python: str
+    port: int
+    found: str
+    """How it starts."""
+    added: dict[str, str]
+    """Files that the original lacks, or has otherwise."""
+
+
+class DeploymentRoom:
+    """Folders for one deployment after another."""
+
+    def __init__(self, context: GradingContext) -> None:
+        self._context = context
+        self._numbers = count()
+
+    def next(self) -> GradingContext:
+        """Return the tools around a new scratch folder."""
+        scratch = self._context.scratch / f"deployment-{next(self._numbers)}"
+        scratch.mkdir(parents=True)
+        return replace(self._context, scratch=scratch)
+
+
+@asynccontextmanager
+async def running(
+    tree: Path, port: int, limits: Lifecycle, room: DeploymentRoom
+) -> AsyncIterator[tuple[ServicePod, Readiness]]:
+    """Start a fresh copy of the service in *tree*, and yield it with how that went."""
+    context = room.next()
+    start = find_start(tree, port)
+    ready = await install_declared(tree, limits, context, with_pip=start is not None and start.installs)
+    async with deployed(tree, start, port, ready.environment, limits, context) as pod:
+        yield pod, await pod.until_ready()
+
+
+def limits_of(python: str) -> Lifecycle:
+    """Return the limits of a service that *python* runs."""
+    return lifecycle().but(python=python)
+
+
+async def find_reference(
+    original: Path, moment: str | None, work: Path, room: DeploymentRoom, say: Say
+) -> StartedOriginal:
+    """Return the original as a submission that answers. Raises `TaskError` where nothing does.
+
+    *moment* is the commit's date, by which requirements are resolved first.
+    """
+    starts = starts_of(original)[:_MOST_STARTS]
+    if not starts:
+        raise TaskError("nothing says how it starts, and no application was found in its sources")
+    last = "its requirements cannot be installed"
+    pinned: dict[_Wanted, tuple[str, ...] | None] = {}
+    for wanted in _environments(original, moment):
+        for start in starts:
+            one = wanted.with_also(start.needs)
+            if one not in pinned:
+                pinned[one] = await _pinned(one, room, say)
+            pins = pinned[one]
+            if pins is None:
+                continue
+            found = await _try(original, start, one.python, pins, work, room)
+            if isinstance(found, StartedOriginal):
+                say(f"started by {start.found} with {one.told}: {' && '.join(start.commands) or 'as it is'}")
+                return found
+            last = found
+            say(f"not started by {start.found} with {one.told}: {found}")
+    raise TaskError(f"it does not start: {last}")
+
+
+class _Wanted(NamedTuple):
+    """An environment to try."""
+
+    python: str
+    requirements: tuple[str, ...] | None
+    cutoff: str | None
+
+    @property
+    def told(self) -> str:
+        return f"Python {self.python} and packages as of {(self.cutoff or 'today')[:10]}"
+
+    def with_also(self, names: Sequence[str]) -> "_Wanted":
+        """Return it with packages that a start command wants besides."""
+        if self.requirements is None:
+            return self
+        there = {_name_of(line) for line in self.requirements}
+        return self._replace(requirements=(*self.requirements, *(one for one in names if one not in there)))
+
+
+def _environments(original: Path, moment: str | None) -> Iterator[_Wanted]:
+    """Yield the environments to try: as declared, then by names alone, for old pins may contradict each other."""
+    declared = requirements_of(original)
+    names = None if declared is None else tuple(dict.fromkeys(line.partition(";")[0] for line in declared))
+    loose = None if names is None else tuple(re.split(r"\s*[<>=!~]", line)[0] for line in names)
+    found = [
+        _Wanted(python, lines, cutoff)
+        for python in pythons_of(original, PYTHON)[:_MOST_PYTHONS]
+        for lines, cutoff in ((declared, moment), (declared, None), (loose, moment))
+    ]
+    yield from dict.fromkeys(found)
+
+
+def _name_of(line: str) -> str:
+    return re.split(r"[\s\[<>=!~;]", line)[0].lower()
+
+
+async def _pinned(wanted: _Wanted, room: DeploymentRoom, say: Say) -> tuple[str, ...] | None:
+    """Return the requirements with versions; None where they cannot be installed."""
+    if wanted.requirements is None:
+        return ()
+    request = ResolvedRequest(
+        python=wanted.python,
+        requirements=wanted.requirements,
+        exclude_newer=wanted.cutoff,
+        work_s=_INSTALL_S,
+    )
+    try:
+        environment = await room.next().builder.submission_environment(request)
+    except OutOfTimeError:
+        say(f"its requirements were not installed within {_INSTALL_S:.0f} s with {wanted.told}")
+        return None
+    except SubmissionError as error:
+        say(f"its requirements cannot be installed with {wanted.told}: {str(error)[:300]}")
+        return None
+    lines = environment.resolution.lines if environment.resolution is not None else ()
+    return tuple(line.partition(" ")[0] for line in lines)
+
+
+async def _try(
+    original: Path, start: ServiceStart, python: str, pins: tuple[str, ...], work: Path, room: DeploymentRoom
+) -> StartedOriginal | str:
+    """Return the reference that *start* makes, or in a sentence why it does not answer."""
+    said = ""
+    for _ in range(2):  # where it listens on another port, that one is its own
+        tree = work / "reference"
+        await asyncio.to_thread(remove_tree, tree)
+        await asyncio.to_thread(copy_tree, original, tree)
+        script = {SCRIPT: start.script()} if start.commands else {}
+        added = script | ({REQUIREMENTS: "".join(f"{pin}\n" for pin in pins)} if pins else {})
+        for name, text in added.items():
+            (tree / name).write_text(text, encoding="utf-8")
+        async with running(tree, start.port, limits_of(python), room) as (_, readiness):
+            if readiness.in_time:
+                return StartedOriginal(tree=tree, python=python, port=start.port, found=start.found, added=added)
+            said = readiness.message
+        elsewhere = _ELSEWHERE.search(said)
+        if elsewhere is None or int(elsewhere[1]) == start.port:
+            break
+        start = start.but(port=int(elsewhere[1]))
+    return said

@@ -1,0 +1,313 @@
+"""How a repository's service may be started: commands that its files name or suggest, the likeliest first.
+
+Nothing is executed here; which of them answers is found out by trying. Each becomes a `start.sh`, with a
+`requirements.txt` where the repository has none in its root, so that the original is a submission like any other.
+"""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from groundup.domain.errors import UsageError
+from groundup.domain.records import Record
+from groundup.grading.services.install import project_requirements, read_declared, start_script
+from groundup.sources.files import SKIPPED_FOLDERS
+from groundup.trees.walking import read_regular
+
+_APPLICATIONS = {"Flask": "flask", "Quart": "quart", "FastAPI": "asgi", "Starlette": "asgi", "Litestar": "asgi"}
+_RUNS = re.compile(r"\b(?:run|run_app|serve_forever|serve|run_simple)\(|HTTPServer\(")
+_FACTORY = re.compile(r"^(?:create|make|build|get)_app(?:lication)?$|^create_application$")
+_STARTERS = re.compile(r"(?:^|[/\s])(?:python3?|flask|uvicorn|gunicorn|hypercorn|waitress-serve|fastapi)\s")
+_PORT_SAID = re.compile(r"(?:port\s*=\s*|--port[ =]|-p |EXPOSE\s+|PORT['\"]?\s*,\s*['\"]?|PORT:-|:)(\d{4,5})\b")
+_REQUIREMENTS = (
+    "requirements.txt",
+    "requirements/prod.txt",
+    "requirements/production.txt",
+    "requirements/base.txt",
+    "requirements/requirements.txt",
+    "requirements/common.txt",
+    "src/requirements.txt",
+    "app/requirements.txt",
+    "backend/requirements.txt",
+)
+_MOST_SOURCES = 400
+_LARGEST = 512 * 1024
+_SERVERS = ("uvicorn", "gunicorn", "hypercorn", "waitress")
+USUAL_PORT = 8000
+
+
+class ServiceStart(Record):
+    """A way to start a service."""
+
+    found: str
+    """Where it stands, or what suggests it."""
+    commands: tuple[str, ...]
+    """Lines of a shell script; the last one starts it, in the foreground. Empty: there is a `start.sh`."""
+    port: int
+    needs: tuple[str, ...] = ()
+    """Packages that the command wants besides what the repository declares."""
+
+    def script(self) -> str:
+        """Return `start.sh`."""
+        before, last = self.commands[:-1], self.commands[-1]
+        plain = not re.search(r"[;&|]", last)
+        lines = [f"export PORT={self.port} HOST=0.0.0.0", *before, f"exec {last}" if plain else last]
+        return "#!/bin/bash\nset -e\n" + "".join(f"{line}\n" for line in lines)
+
+
+def starts_of(root: Path) -> tuple[ServiceStart, ...]:
+    """Return the ways to start what is at *root*, each command once."""
+    texts = dict(_python_files(root))
+    port = _said_port(root, texts)
+    found = [
+        *_of_script(root, port),
+        *_of_procfile(root, port),
+        *_of_docker(root, port),
+        *_of_compose(root, port),
+        *_of_django(root, port),
+        *_of_programs(texts, port),
+        *_of_applications(texts, port),
+        *_of_readme(root, port),
+    ]
+    kept: dict[tuple[str, ...], ServiceStart] = {}
+    for one in found:
+        kept.setdefault(one.commands, one)
+    return tuple(kept.values())
+
+
+def _of_script(root: Path, port: int) -> Iterator[ServiceStart]:
+    script = start_script(root)
+    if script is not None:
+        yield ServiceStart(found=script, commands=(), port=port)  # it is found by every grader
+
+
+def _of_procfile(root: Path, port: int) -> Iterator[ServiceStart]:
+    for line in _text(root / "Procfile").splitlines():
+        name, _, command = line.partition(":")
+        if name.strip() == "web" and command.strip():
+            yield from _told("Procfile", command.strip(), port)
+
+
+def _of_docker(root: Path, port: int) -> Iterator[ServiceStart]:
+    files = sorted((*root.glob("Dockerfile*"), *root.glob("*/Dockerfile"), *root.glob("docker*/*/Dockerfile")))
+    for path in files:
+        text = re.sub(r"\\\n", " ", _text(path))
+        words: list[str] = []
+        for line in re.findall(r"^\s*(?:ENTRYPOINT|CMD)\s+(.+)$", text, re.MULTILINE | re.IGNORECASE):
+            words += _words(line)
+        command = shlex.join(words) if len(words) > 1 else "".join(words)
+        command = _script_of(path.parent, command) or command
+        for start in _told(str(path.relative_to(root)), _unwrapped(command), port):
+            yield start
+            if path.parent != root and path.parent.parent == root:
+                yield start.but(commands=(f"cd {shlex.quote(path.parent.name)}", *start.commands))
+
+
+def _script_of(folder: Path, command: str) -> str:
+    """Return what the shell script does that *command* executes, as one line; nothing where it is none."""
+    script = re.fullmatch(r"(?:(?:ba)?sh )?(?:\./|/\w+/)?([\w.-]+\.sh)", command.strip())
+    if script is None:
+        return ""
+    lines = (line.strip().removeprefix("exec ") for line in _text(folder / script[1]).splitlines())
+    kept = [line for line in lines if line and not line.startswith(("#", "set ", "export ", "echo "))]
+    return " && ".join(kept)
+
+
+def _words(line: str) -> list[str]:
+    try:
+        read = ast.literal_eval(line.strip()) if line.strip().startswith("[") else shlex.split(line)
+    except (ValueError, SyntaxError):
+        return []
+    return [str(word) for word in read]
+
+
+def _unwrapped(command: str) -> str:
+    """Return what a shell in *command* is asked to do."""
+    words = shlex.split(command) if command.count("'") % 2 == 0 else []
+    if len(words) == 3 and words[0].rpartition("/")[2] in ("sh", "bash") and words[1].endswith("c"):
+        return words[2]
+    return command
+
+
+def _of_compose(root: Path, port: int) -> Iterator[ServiceStart]:
+    for name in ("docker-compose.yml", "docker-compose.yaml", "compose.yml", "compose.yaml"):
+        for line in re.findall(r"^\s+command:\s*(\S.*)$", _text(root / name), re.MULTILINE):
+            command = shlex.join(_words(line)) if line.startswith("[") else line.strip("\"'")
+            yield from _told(name, _unwrapped(command), port)
+
+
+def _of_readme(root: Path, port: int) -> Iterator[ServiceStart]:
+    for path in sorted(root.glob("README*")):
+        for line in re.findall(
+            r"^\s*(?:\$ )?((?:python3?|flask|uvicorn|gunicorn)\s.+)$", _text(path), re.MULTILINE
+        ):
+            if "install" not in line and not re.search(r"-m (?:venv|pytest|unittest)|\btest", line):
+                yield from _told(path.name, line.strip(" `"), port)
+
+
+def _told(found: str, command: str, port: int) -> Iterator[ServiceStart]:
+    """Yield a command that the repository's people use, with the port as a number."""
+    command = command.replace("python3 ", "python ").strip()
+    if not _STARTERS.search(f" {command} ") or "manage.py test" in command:
+        return
+    command = re.sub(r"\$\{?PORT(?::-\d+)?\}?", str(port), command)
+    command = re.sub(r"--reload\b|--(?:debug|debugger)\b", "", command)
+    last = re.split(r"&&|;", command)[-1].strip()
+    if re.match(r"(?:python -m )?flask\b.*\brun\b", last) and not re.search(r"--port|-p \d", last):
+        command += f" --host 0.0.0.0 --port {port}"
+    if re.match(r"(?:python -m )?(?:uvicorn|hypercorn)\b", last) and "--port" not in last:
+        command += f" --host 0.0.0.0 --port {port}"
+    if re.match(r"gunicorn\b", last) and not re.search(r"(?:-b|--bind)\b|-c\b|--config", last):
+        command += f" --bind 0.0.0.0:{port}"
+    needs = [one for one in _SERVERS if re.search(rf"\b{one}\b", command)]
+    yield ServiceStart(
+        found=found,
+        commands=tuple(re.split(r"\s*&&\s*", command)),
+        port=_port_of(command, port),
+        needs=tuple(needs),
+    )
+
+
+def _port_of(command: str, port: int) -> int:
+    said = re.search(r"(?:--port[ =]|-p |:|runserver (?:[\d.]+:)?)(\d{4,5})\b", command)
+    return int(said[1]) if said else port
+
+
+def _of_django(root: Path, port: int) -> Iterator[ServiceStart]:
+    for path in sorted((*root.glob("manage.py"), *root.glob("*/manage.py"))):
+        folder = path.parent.relative_to(root)
+        there = (f"cd {shlex.quote(str(folder))}",) if str(folder) != "." else ()
+        run = f"python manage.py runserver 0.0.0.0:{port} --noreload"
+        yield ServiceStart(
+            found=str(path.relative_to(root)),
+            commands=(*there, "python manage.py migrate --noinput", run),
+            port=port,
+        )
+
+
+def _of_programs(texts: dict[str, str], port: int) -> Iterator[ServiceStart]:
+    """Yield files that start a server when they are executed."""
+    for file, text in sorted(texts.items(), key=lambda item: (item[0].count("/"), item[0])):
+        _, main, after = text.partition("__main__")
+        if main and _RUNS.search(after if _RUNS.search(after) else text if "main()" in after else ""):
+            own = [int(one) for one in _PORT_SAID.findall(after)]
+            is_flask = re.search(r"\bFlask\(|\bapp\.run\(", text) is not None
+            usual = 5000 if is_flask and not own and "PORT" not in after else port
+            yield ServiceStart(
+                found=file, commands=(f"python {shlex.quote(file)}",), port=own[0] if own else usual
+            )
+
+
+def _of_applications(texts: dict[str, str], port: int) -> Iterator[ServiceStart]:
+    """Yield commands of the frameworks for applications that stand in modules, and for what makes one."""
+    for file, text in sorted(texts.items(), key=lambda item: (item[0].count("/"), item[0])):
+        for name, is_factory in _application_names(text):
+            real = next((kind for one, kind in _APPLICATIONS.items() if f"{one}(" in text), None)
+            for one in (real,) if real else ("asgi", "flask"):  # made elsewhere: it is one or the other
+                yield _served(file, name, one, port, is_factory=is_factory)
+
+
+def _application_names(text: str) -> Iterator[tuple[str, bool]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in tree.body:
+        target: ast.expr | None = None
+        if isinstance(node, ast.Assign):
+            target = node.targets[0]
+        elif isinstance(node, ast.AnnAssign):
+            target = node.target
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
+            called = ast.unparse(node.value.func).rpartition(".")[2]
+            if isinstance(target, ast.Name) and (called in _APPLICATIONS or _FACTORY.match(called)):
+                yield target.id, False
+        if isinstance(node, ast.FunctionDef) and _FACTORY.match(node.name):
+            yield node.name, True
+
+
+def _served(file: str, name: str, kind: str, port: int, *, is_factory: bool) -> ServiceStart:
+    pure = PurePosixPath(file).with_suffix("")
+    parts = pure.parts[:-1] if pure.name == "__init__" else pure.parts
+    there: tuple[str, ...] = ()
+    if parts and parts[0] == "src":
+        there, parts = ("cd src",), parts[1:]
+    module = ".".join(parts)
+    found = f"{file}: {name}"
+    if kind == "flask":
+        run = f"python -m flask --app {module}:{name} run --host 0.0.0.0 --port {port}"
+        return ServiceStart(found=found, commands=(*there, run), port=port)
+    server = "hypercorn --bind 0.0.0.0" if kind == "quart" else "uvicorn --host 0.0.0.0 --port "
+    run = f"python -m {server}{':' if kind == 'quart' else ''}{port} {'--factory ' * is_factory}{module}:{name}"
+    return ServiceStart(
+        found=found, commands=(*there, run), port=port, needs=("hypercorn" if kind == "quart" else "uvicorn",)
+    )
+
+
+def _said_port(root: Path, texts: dict[str, str]) -> int:
+    """Return the port that the repository names most clearly, else a usual one."""
+    for path in sorted((*root.glob("Dockerfile*"), *root.glob("*/Dockerfile"))):
+        said = re.search(r"^\s*EXPOSE\s+(\d{2,5})", _text(path), re.MULTILINE | re.IGNORECASE)
+        if said and int(said[1]) >= 1024:
+            return int(said[1])
+    for text in texts.values():
+        said = re.search(r"\bport\s*=\s*(?:int\()?(?:os\.\w+(?:\.get)?\([^)]*?,\s*)?['\"]?(\d{4,5})\b", text)
+        if said and 1024 <= int(said[1]) <= 65535:
+            return int(said[1])
+    return USUAL_PORT
+
+
+def _python_files(root: Path) -> Iterator[tuple[str, str]]:
+    count = 0
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).parts
+        if SKIPPED_FOLDERS & set(parts) or any(part in ("tests", "test", "docs", "migrations") for part in parts):
+            continue
+        count += 1
+        if count > _MOST_SOURCES:
+            return
+        yield path.relative_to(root).as_posix(), _text(path)
+
+
+def _text(path: Path) -> str:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+        return ""
+    return read_regular(path).decode("utf-8", "replace")
+
+
+def requirements_of(root: Path) -> tuple[str, ...] | None:
+    """Return what the repository declares to need, by the first file that says it; None: nothing does."""
+    for name in _REQUIREMENTS:
+        declared = read_declared(root, name)
+        if declared is not None and declared.problem is None:
+            return declared.requirements
+    for folder in (PurePosixPath("."), PurePosixPath("src"), PurePosixPath("backend")):
+        try:
+            found = project_requirements(root.resolve(), folder, ())
+        except (UsageError, OSError, ValueError):
+            continue
+        if found:
+            return tuple(found)
+    return None
+
+
+def pythons_of(root: Path, usual: str) -> Sequence[str]:
+    """Return minor versions of Python to try, the likeliest first."""
+    said: list[str] = []
+    for name in (".python-version", "runtime.txt"):
+        said += re.findall(r"\b(3\.\d+)", _text(root / name))[:1]
+    for path in sorted(
+        (*root.glob("Dockerfile*"), *root.glob("*/Dockerfile"), *root.glob("docker*/*/Dockerfile"))
+    ):
+        said += re.findall(r"^FROM\s+\S*python:?(3\.\d+)", _text(path), re.MULTILINE)
+    wanted = re.search(
+        r"(?:requires-python|python)\s*=\s*['\"](?:>=|\^|~=|~)\s*(3\.\d+)", _text(root / "pyproject.toml")
+    )
+    least = [wanted[1]] if wanted and _minor(wanted[1]) > _minor(usual) else []
+    return tuple(dict.fromkeys([*least, usual, *said]))
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])

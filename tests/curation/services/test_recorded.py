@@ -1,0 +1,118 @@
+"""What is kept of a service's answers, and the tests that are written of it."""
+
+import ast
+import json
+from datetime import UTC, datetime
+
+from groundup.curation.services import test_files
+from groundup.curation.services.exploring import ServiceAnswer, Working
+from groundup.curation.services.operations import Operation, Parameter
+from groundup.curation.services.recording import Recorded, is_of_now, kept, planned
+from groundup.curation.services.scenarios import Scenario, ServiceCall
+from groundup.curation.services.specification import extracted, prose
+
+NAME = Parameter(name="name", required=True)
+ADD = Operation(method="POST", path="/things", body=(NAME,))
+SHOW = Operation(method="GET", path="/things/{id}", in_path=(Parameter(name="id", kind="integer", required=True),))
+
+
+def answer(status: int, read: object = None) -> ServiceAnswer:
+    """Return an answer in JSON."""
+    return ServiceAnswer(status, "application/json", json.dumps(read), read)  # type: ignore[arg-type]
+
+
+MADE = ServiceCall(operation=ADD, keeps={"made_0": ("id",)})
+WORKING = {
+    "add": Working((), ServiceCall(operation=ADD), answer(201, {"id": 1})),
+    "show": Working((MADE,), ServiceCall(operation=SHOW, places={"id": "made_0"}), answer(200, {"id": 1})),
+}
+
+
+def test_scenarios_stand_on_their_own() -> None:
+    """Each makes what it asks for, with values of its own, and shows an error beside a success."""
+    found = {one.name: one for one in planned(WORKING)}
+
+    made, shown = found["get_things_by_id"].steps
+    assert (made.method, shown.path) == ("POST", "/things/{made_0}")
+    assert made.body != found["get_things_by_id_otherwise"].steps[0].body
+    assert [step.path for step in found["get_things_by_id_of_nothing"].steps] == [
+        "/things",
+        "/things/{made_0}",
+        "/things/987654",
+    ]
+    assert found["post_things_without_name"].steps[1].body == {}
+
+
+def test_what_differs_between_starts_is_no_test() -> None:
+    """Neither is what breaks down, nor an error that no success stands beside."""
+    call = ServiceCall(operation=SHOW)
+    names = ("steady", "other", "broken", "short", "lonely")
+    scenarios = [Scenario(name=name, told=name, calls=(call,), draw=name) for name in names]
+    first = {
+        "steady": (answer(200),),
+        "other": (answer(200),),
+        "broken": (answer(500),),
+        "short": (),
+        "lonely": (answer(404),),
+    }
+    second = {**first, "other": (answer(201),)}
+
+    assert [one.scenario.name for one in kept(scenarios, [first, first, second])] == ["steady"]
+
+
+def test_values_that_nobody_can_know_are_not_asked_for() -> None:
+    """A value is expected where it was sent, or is stated; else its kind is."""
+    scenario = next(one for one in planned(WORKING) if one.name == "post_things_otherwise")
+    sent = scenario.steps[0].body
+    assert isinstance(sent, dict)
+    told = {"id": 4, "name": sent["name"], "motto": "ever on", "colour": "puce", "at": 1.5}
+    one = Recorded(scenario=scenario, answers=((answer(201, told),) * 3,))
+
+    text = test_files.test_file("things", 8000, [one], test_files.Stated("The motto is `ever on`."))
+
+    ast.parse(text)
+    assert f"assert answer.json()['name'] == {sent['name']!r}" in text
+    assert "assert answer.json()['motto'] == 'ever on'" in text
+    assert "assert isinstance(answer.json()['colour'], str)" in text
+    assert "assert isinstance(answer.json()['id'], (int, float))" in text
+
+
+def test_what_changes_is_asked_for_by_its_kind() -> None:
+    """Among them what names the day, although it is the same in every start."""
+    today = datetime.now(UTC)
+    assert is_of_now(today.isoformat())
+    assert is_of_now(today.timestamp())
+    assert not is_of_now("2024-01-02")
+    assert not is_of_now(True)
+    scenario = next(iter(planned(WORKING)))
+    answers = tuple(answer(201, {"id": number, "day": f"{today:%Y-%m-%d}"}) for number in range(3))
+
+    text = test_files.test_file(
+        "things", 8000, [Recorded(scenario=scenario, answers=(answers,))], test_files.Stated("")
+    )
+
+    assert "assert isinstance(answer.json()['id'], (int, float))" in text
+    assert "assert isinstance(answer.json()['day'], str)" in text
+
+
+def test_a_specification_states_what_tests_ask_for() -> None:
+    """Endpoints, parameters, statuses, an exchange, the port, a canary; and no command of the README."""
+    scenario = next(iter(planned(WORKING)))
+    recorded = [Recorded(scenario=scenario, answers=((answer(201, {"id": 1}),) * 3,))]
+
+    text = extracted(
+        "things", "c0ffee", 8123, "# Things\n\n![](a.png)\n\nKeeps.\n\n```\nrun it\n```\n", [ADD], recorded
+    )
+
+    for stated in (
+        "c0ffee",
+        "extracted",
+        "8123",
+        "### POST /things",
+        "| `name` | json | string | yes |",
+        "201",
+        "Keeps.",
+    ):
+        assert stated in text
+    assert "run it" not in text
+    assert prose("```\nonly\n```\n") == ""
