@@ -31,6 +31,7 @@ def test_each_entry_has_its_sentence(groundup: Groundup, tmp_path: Path) -> None
         (["--list", "absent.txt"], "absent.txt cannot be read"),
         (["six", "--kind", "song"], "no kind of set"),
         (["./absent"], "no such folder"),
+        (["six", "--kind", "service", "-m", "openai/gpt-5"], "of libraries only"),
     ],
 )
 def test_a_wrong_request_is_explained(groundup: Groundup, arguments: list[str], expected: str) -> None:

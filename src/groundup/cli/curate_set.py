@@ -217,7 +217,7 @@ def make(
         _print(made)
         _print_yield(yield_of(output))
     if made.left:
-        say(f"groundup: the time is up; {made.left} entries are owed, and the same command goes on")
+        say(f"groundup: the time is up; {made.left} entries are left, and the same command goes on with them")
     accepted = sum(one.standing == "accepted" for one in made.entries)
     say(f"groundup: {accepted} of {len(made.entries)} entries are tasks of {made.label} in {made.folder}")
     if accepted:

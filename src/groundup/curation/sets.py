@@ -121,6 +121,8 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: Se
     *kind* replaces how tasks are made. Raises `UsageError` before anything is begun.
     """
     named = _kind(request)
+    if request.rules.model is not None and named != "library":
+        raise UsageError(f"a model writes specifications of libraries only; leave -m out for a {named} set")
     kind = kind or kind_of(named, request)
     wanted = list({one.text: one for one in map(kind.parse, request.entries)}.values())
     with opened_set(request.folder) as folder:
