@@ -169,7 +169,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
         (b'{"instance_id": "alpha", "path": 3}', "line 2: path"),
         (b'{"instance_id": "alpah", "path": "a"}', "line 2: unknown task 'alpah'; did you mean 'alpha'"),
         (b'{"instance_id": "caf\xe9", "path": "a"}', "line 2: not UTF-8"),
-        (b'{"instance_id": "alpha", "model_patch": "diff"}', "line 2: model_patch"),
+        (b'{"instance_id": "alpha", "model_patch": "diff"}', "line 2: this suite takes whole repositories"),
         (b'{"instance_id": "alpha", "model_name_or_path": "n", "path": "a"}', "line 2: a second model"),
         (b"x" * (16 * 1024 * 1024 + 2), "line 2 is longer"),
     ],
