@@ -1,6 +1,7 @@
 """Made tests of services beside the published ones: do they notice the same changes?
 
-    groundup curate set $(ls -d src/groundup/suites/repogenesis/oracles/NAME) --kind service -o FOLDER
+    cp -r src/groundup/suites/repogenesis/oracles/NAME COPY    # and make COPY a Git repository with one commit
+    groundup curate set COPY... --kind service -o FOLDER
     python -m benchmarks.service_agreement FOLDER [--mutants 12] [--json FILE]
 
 FOLDER is a set made of references of RepoGenesis, without their published tests. Each reference is changed in the
