@@ -20,26 +20,24 @@ from groundup.curation.set_entries import (
     SetPlace,
     SetWish,
     earlier_task,
-    parse_wish,
+    note_refetch,
+    noted_refetch,
+    parse_repository,
 )
-from groundup.domain.errors import InfrastructureError, TaskError, UsageError
+from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.tasks import Task
 from groundup.episodes.backends import backends
 from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import environment
-from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry
 from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, read_dataset
 from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
 from groundup.suites.dibench.suite import DiBench
-from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
+from groundup.suites.sets import VALIDITY, SetTask
 from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
-
-REFETCH = ".refetch.json"
-"""Beside a masked repository: how it is made again."""
 
 
 class InstanceSets:
@@ -52,10 +50,7 @@ class InstanceSets:
 
     def parse(self, text: str) -> SetWish:
         """Return which repository an entry names. Raises `UsageError`."""
-        wish = parse_wish(text)
-        if wish.kind == "package":
-            raise UsageError(f"{text!r} is no repository; write ./FOLDER, or host/owner/name[@COMMIT]")
-        return wish
+        return parse_repository(text)
 
     async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
         """Make and validate the instance of an entry, and put it in place; what was made before is taken."""
@@ -115,7 +110,6 @@ class InstanceSets:
         instance = problem.instance
         place = str(problem.repository.relative_to(folder))
         copied = digest_of_entry(problem.repository)
-        made = folder / f"{place}{REFETCH}"
         return SetTask(
             id=one.task,
             entry=one.entry,
@@ -125,7 +119,7 @@ class InstanceSets:
             specification="instruction",
             tests=one.tests,
             files={place: copied} if copied is not None else {},
-            refetch=SetRefetch.model_validate_json(made.read_bytes()) if made.is_file() else None,
+            refetch=noted_refetch(problem.repository),
         )
 
     def shared(self, folder: Path) -> Mapping[str, str]:
@@ -177,9 +171,8 @@ def _put(made: InstanceInMaking, making: Path, folder: Path) -> None:
             target.refuse_edited(earlier)
         copy_tree(InstanceFolder(making / DATA, made.subset).place(instance), work / "masked")
         target.put(instance, work / "masked", work)
-        note = target.place(instance)
         if made.refetch is not None:
-            write_atomically(note.with_name(f"{note.name}{REFETCH}"), made.refetch.model_dump_json().encode())
+            note_refetch(target.place(instance), made.refetch)
         found = read_validity(making / VALIDITY)[instance.instance_id]
         if read_validity(folder / VALIDITY).get(instance.instance_id) != found:
             keep_validity(folder / VALIDITY, found)

@@ -21,13 +21,14 @@ from groundup.curation.set_entries import (
     SetWish,
     earlier_task,
     identity,
-    parse_wish,
+    note_refetch,
+    noted_refetch,
+    parse_repository,
 )
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
-from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry, note_made, refuse_others
 from groundup.suites.repogenesis.data import README
 from groundup.suites.repogenesis.service_set import REFERENCES, TASKS
@@ -37,9 +38,6 @@ from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree, disk_errors
-
-REFETCH = ".refetch.json"
-"""Beside a reference: how it is made again."""
 
 
 class ServiceSets:
@@ -52,10 +50,7 @@ class ServiceSets:
 
     def parse(self, text: str) -> SetWish:
         """Return which repository an entry names. Raises `UsageError`."""
-        wish = parse_wish(text)
-        if wish.kind == "package":
-            raise UsageError(f"{text!r} is no repository; write ./FOLDER, or host/owner/name[@COMMIT]")
-        return wish
+        return parse_repository(text)
 
     async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
         """Make the task of an entry with its reference, and put both in place."""
@@ -91,7 +86,6 @@ class ServiceSets:
         task = parse_task((folder / TASKS / one.task / TASK_FILE).read_text(encoding="utf-8"), one.task)
         places = (f"{TASKS}/{one.task}", f"{REFERENCES}/{one.task}")
         digests = {place: digest_of_entry(folder / place) for place in places}
-        note = folder / REFERENCES / f"{one.task}{REFETCH}"
         return SetTask(
             id=one.task,
             entry=one.entry,
@@ -102,7 +96,7 @@ class ServiceSets:
             tests=task.tests.count,
             left_out=one.left_out,
             files={place: digest for place, digest in digests.items() if digest is not None},
-            refetch=SetRefetch.model_validate_json(note.read_bytes()) if note.is_file() else None,
+            refetch=noted_refetch(folder / REFERENCES / one.task),
         )
 
     def shared(self, folder: Path) -> Mapping[str, str]:
@@ -140,7 +134,7 @@ def _put(task: Path, reference: Path, name: str, refetch: SetRefetch | None, fol
     """Put a task into the set, its reference first. What an interruption left of it is replaced."""
     _put_folder(reference, folder / REFERENCES / name)
     if refetch is not None:
-        write_atomically(folder / REFERENCES / f"{name}{REFETCH}", refetch.model_dump_json().encode())
+        note_refetch(folder / REFERENCES / name, refetch)
     _put_folder(task, folder / TASKS / name)
 
 

@@ -19,8 +19,8 @@ from groundup.domain.names import checked_name
 from groundup.domain.records import Record, plainly
 from groundup.manifests.records import Language
 from groundup.settings import Settings
-from groundup.store.files import complete_lines
-from groundup.suites.sets import ENTRIES, SetManifest, SetTask, read_manifest
+from groundup.store.files import complete_lines, write_atomically
+from groundup.suites.sets import ENTRIES, SetManifest, SetRefetch, SetTask, read_manifest
 from groundup.trees.writer import disk_errors
 
 EVIDENCE = "evidence"
@@ -136,6 +136,14 @@ def parse_wish(text: str) -> SetWish:
             f"{text!r} is no library; write NAME, NAME==VERSION, ./FOLDER, or host/owner/name[@COMMIT]"
         )
     return SetWish(text=text, name=canonicalize_name(name), kind="package", what=text)
+
+
+def parse_repository(text: str) -> SetWish:
+    """Return which repository *text* names, a folder or one of Git. Raises `UsageError`."""
+    wish = parse_wish(text)
+    if wish.kind == "package":
+        raise UsageError(f"{text!r} is no repository; write ./FOLDER, or host/owner/name[@COMMIT]")
+    return wish
 
 
 def _of_object(text: str) -> SetWish:
@@ -259,3 +267,18 @@ class MadeTask:
     id: str
     tests: int
     left_out: int = 0
+
+
+def note_refetch(place: Path, refetch: SetRefetch) -> None:
+    """Write beside the folder *place* of a set how it is made again."""
+    write_atomically(_refetch_note(place), refetch.model_dump_json().encode())
+
+
+def noted_refetch(place: Path) -> SetRefetch | None:
+    """Return how the folder *place* of a set is made again; None where that is not known."""
+    note = _refetch_note(place)
+    return SetRefetch.model_validate_json(note.read_bytes()) if note.is_file() else None
+
+
+def _refetch_note(place: Path) -> Path:
+    return place.with_name(f"{place.name}.refetch.json")
