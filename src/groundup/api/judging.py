@@ -15,7 +15,7 @@ from groundup.domain.records import Record
 from groundup.judging.questions import CRITERIA, OUTPUT_TOKENS, Opinions, by_matter
 from groundup.judging.work import JudgingItem, JudgingRequest, owed_judgements
 from groundup.judging.work import judge as ask
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address

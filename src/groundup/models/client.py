@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -12,25 +11,18 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.asking import chat, gemini, messages
 from groundup.models.asking.forms import Parsed
-from groundup.models.cache import CachedModel
-from groundup.models.endpoint import ModelEndpoint, Patience
+from groundup.models.endpoint import ModelEndpoint
 from groundup.models.prices import (
     CostLedger,
     Price,
     counted_tokens,
     estimated_reply_tokens,
     estimated_tokens,
-    price_of,
 )
-from groundup.models.protocol import ChatModel
 from groundup.models.settings import (
-    SCRIPTED,
     ModelName,
     ModelProvider,
     ModelSettings,
-    key_of,
-    parse_name,
-    provider_of,
 )
 
 _OUTPUT_TOKENS = 8192
@@ -147,32 +139,3 @@ class EndpointModel:
             return await self._endpoint.post(gemini.path(self._model), document, gemini.FORM)
         document = chat.request_document(request, self._model, self._provider)
         return await self._endpoint.post(chat.PATH, document, chat.FORM)
-
-
-def open_model(
-    name: str, settings: ModelSettings | None = None, *, ledger: CostLedger | None = None, asked: bool = True
-) -> ChatModel:
-    """Return the model *name*, `provider/model`, to be entered as a context. Raises `UsageError`.
-
-    *ledger* is the run's; without one the limit on the cost in *settings* counts from zero. A model that is never
-    *asked*, as in a dry run, needs no key.
-    """
-    settings = settings or ModelSettings()
-    model = _opened(name, settings, ledger or CostLedger(settings.max_cost_usd), asked=asked)
-    if settings.cache_dir is None:
-        return model
-    return CachedModel(model, settings.cache_dir, settings.identity())
-
-
-def _opened(name: str, settings: ModelSettings, ledger: CostLedger, *, asked: bool) -> ChatModel:
-    parsed = parse_name(name)
-    price = price_of(name, settings)
-    patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
-    if parsed.provider == SCRIPTED and settings.base_url is None:
-        from groundup.models.scripted.script import load_script
-        from groundup.models.scripted.server import ScriptedModel
-
-        return ScriptedModel(load_script(Path(parsed.model)), parsed, settings, patience, price, ledger)
-    provider = provider_of(parsed, settings)
-    endpoint = ModelEndpoint(name, provider, key_of(provider) if asked else None, patience)
-    return EndpointModel(parsed, provider, endpoint, settings, price, ledger)

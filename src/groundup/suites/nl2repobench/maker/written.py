@@ -17,7 +17,7 @@ from groundup.domain.names import printable
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
 from groundup.sandbox.protocol import Command
