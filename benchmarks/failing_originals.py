@@ -34,7 +34,7 @@ NETWORK = "example.com"
 
 
 class Case(NamedTuple):
-    """A repository, and what must be said of it."""
+    """A repository, and the verdict that it must get."""
 
     tiny: Tiny
     true_cause: str

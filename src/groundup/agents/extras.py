@@ -1,4 +1,4 @@
-"""What a run's extras become in a sandbox: mounts, commands of tool servers, and what is said of skills."""
+"""What a run's extras become in a sandbox: mounts, commands of tool servers, and the prompt's part on skills."""
 
 import asyncio
 from collections.abc import Mapping

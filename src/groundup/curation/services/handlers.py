@@ -1,4 +1,4 @@
-"""What the sources say of routes: names of parameters, fields that a handler reads, and what its authors tell.
+"""What the sources say of routes: names of parameters, fields that a handler reads, and its authors' descriptions.
 
 Reads syntax trees of Python; executes nothing. What it finds is a first question to the running service, whose
 answers decide.
