@@ -13,8 +13,10 @@ from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
+from groundup.curation.services.accounts import Account
 from groundup.curation.services.operations import Operation
 from groundup.curation.services.scenarios import (
+    HEADERS,
     Fields,
     JsonPath,
     Login,
@@ -30,8 +32,12 @@ _MAKING = re.compile(r"/(?:register|signup|sign-up|create|new|add)/?$")
 _REGISTERS = re.compile(r"regist|sign-?up|/users?/?$|/accounts?/?$", re.IGNORECASE)
 _LOGS_IN = re.compile(r"log-?in|sign-?in|token|auth|session", re.IGNORECASE)
 _UNAUTHORIZED = (401, 403)
+_WANTS_LOGIN = re.compile(r"token|log ?in|authori[sz]|authenti", re.IGNORECASE)
+_PREPARES = re.compile(r"/(?:create|init|setup|populate|seed|migrate|reset)[_-]?(?:db|database|tables?|data)?/?$")
+_BROKEN = 500
 _NUMBERS = ("=1", "=2", "=sample")
 _DEEP = 3
+_MOST_ACCOUNTS = 4
 Fits = Callable[[str, JsonValue], bool]
 
 
@@ -115,21 +121,48 @@ def at(value: JsonValue, path: JsonPath) -> JsonValue:
     return value
 
 
+class _LoginWay(NamedTuple):
+    """How somebody is known to the service."""
+
+    calls: tuple[ServiceCall, ...]
+    """Asked before."""
+    kind: Login
+    account: Account | None = None
+
+    def asking(self, call: ServiceCall) -> ServiceCall:
+        """Return *call* as it is asked by somebody."""
+        return call.but(login=self.kind, account=self.account)
+
+
 class Explorer:
     """Asks one running service for its operations."""
 
-    def __init__(self, asking: Asking, operations: Sequence[Operation]) -> None:
+    def __init__(self, asking: Asking, operations: Sequence[Operation], accounts: Sequence[Account] = ()) -> None:
+        """Explore *operations*; *accounts* are those that the repository writes down."""
         self._asking = asking
         self._operations = operations
+        self._accounts = accounts
         self.working: dict[str, Working] = {}
         """Operation -> how it works."""
         self.statuses: dict[str, int | None] = {}
         """Operation -> what its last try was answered."""
-        self._login: tuple[tuple[ServiceCall, ...], Login] | None = None
+        self._logins: tuple[_LoginWay, ...] = ()
+        """Ways to be somebody, the likeliest first."""
+        self._first: tuple[ServiceCall, ...] = ()
+        """What is asked before anything else, such as for a database."""
+        self._said = ""
         self._draws = iter(range(1_000_000))
 
     async def explore(self) -> None:
-        """Ask for all of them."""
+        """Ask for all of them; once more after what prepares the service, where some broke down without it."""
+        await self._ask_all()
+        preparing = [one.call for one in self.working.values() if _prepares(one.call.operation)]
+        if preparing and any((status or _BROKEN) >= _BROKEN for status in self.statuses.values()):
+            self._first = (preparing[0],)
+            self.working.clear()
+            await self._ask_all()
+
+    async def _ask_all(self) -> None:
         await self._find_login()
         for operation in sorted(self._operations, key=_turn):
             await self._try(operation)
@@ -148,15 +181,16 @@ class Explorer:
                 for login in ("", "basic"):
                     found = await self._token(calls, by_basic=login == "basic")
                     if found is not None:
-                        self._login = found, "bearer"
+                        self._logins = tuple(_LoginWay(found, kind) for kind in HEADERS)
                         return
         guarded = [one for one in self._operations if one.secured and one.method == "GET" and not one.in_path]
-        for one in registering[:2]:
+        ways = [_LoginWay((), "basic", account) for account in self._accounts[:_MOST_ACCOUNTS]]
+        ways += [_LoginWay((ServiceCall(operation=one),), "basic") for one in registering[:2]]
+        for way in ways:
             for target in guarded[:2]:
-                calls = (ServiceCall(operation=one), ServiceCall(operation=target, login="basic"))
-                answers = await self._run(calls, self._draw())
+                answers = await self._run((*self._first, *way.calls, way.asking(ServiceCall(operation=target))))
                 if answers and answers[-1].works:
-                    self._login = calls[:1], "basic"
+                    self._logins = (way,)
                     return
 
     async def _token(self, calls: tuple[ServiceCall, ...], *, by_basic: bool) -> tuple[ServiceCall, ...] | None:
@@ -165,7 +199,7 @@ class Explorer:
             return None
         *before, last = calls
         last = last.but(login="basic") if by_basic else last
-        answers = await self._run((*before, last), self._draw())
+        answers = await self._run((*self._first, *before, last))
         if not answers or not answers[-1].works:
             return None
         path = _found(answers[-1].read, lambda key, value: "token" in key.lower() and isinstance(value, str))
@@ -176,19 +210,33 @@ class Explorer:
             ways: list[Fields] = ["all", "required"] if operation.body or operation.in_query else ["all"]
             for fields in ways:
                 call = ServiceCall(operation=operation, fields=fields, places=places)
-                if await self._works(operation, before, call):
+                if await self._works(operation, before, call) or await self._works_by_somebody(
+                    operation, before, call
+                ):
                     return
-                if self.statuses[str(operation)] in _UNAUTHORIZED and self._login is not None:
-                    login, kind = self._login
-                    prior = tuple(one for one in before if one not in login)
-                    if await self._works(operation, (*login, *prior), call.but(login=kind)):
-                        return
                 if self.statuses[str(operation)] == 405:
                     return
 
+    async def _works_by_somebody(
+        self, operation: Operation, before: tuple[ServiceCall, ...], call: ServiceCall
+    ) -> bool:
+        """Whether it works after a login, where the last answer asks for one."""
+        status, text = self.statuses[str(operation)], self._said
+        if status not in _UNAUTHORIZED and not (status is not None and _WANTS_LOGIN.search(text)):
+            return False
+        for way in self._logins:
+            prior = tuple(one for one in before if one not in way.calls)
+            if await self._works(operation, (*way.calls, *prior), way.asking(call)):
+                self._logins = (way,)  # the others would be in vain for the next ones, too
+                return True
+        return False
+
     async def _works(self, operation: Operation, before: tuple[ServiceCall, ...], call: ServiceCall) -> bool:
-        answers = await self._run((*before, call), self._draw())
+        if operation not in [one.operation for one in self._first]:
+            before = (*self._first, *(one for one in before if one not in self._first))
+        answers = await self._run((*before, call))
         self.statuses[str(operation)] = answers[-1].status if answers else None
+        self._said = answers[-1].text if answers else ""
         if not answers or not answers[-1].works:
             return False
         self.working[str(operation)] = Working(before, call, answers[-1])
@@ -241,7 +289,8 @@ class Explorer:
         path = _id_path(working.answer.read, last, above)
         return None if path is None else ({**inherited, last: f"made_{len(outer)}"}, {f"made_{len(outer)}": path})
 
-    async def _run(self, calls: Sequence[ServiceCall], draw: str) -> list[ServiceAnswer]:
+    async def _run(self, calls: Sequence[ServiceCall]) -> list[ServiceAnswer]:
+        draw = f"exploring {next(self._draws)}"
         variables: dict[str, str] = {}
         answers = []
         for call in calls:
@@ -251,8 +300,9 @@ class Explorer:
             answers.append(answer)
         return answers
 
-    def _draw(self) -> str:
-        return f"exploring {next(self._draws)}"
+
+def _prepares(operation: Operation) -> bool:
+    return not operation.in_path and not operation.body and _PREPARES.search(operation.path) is not None
 
 
 def _turn(operation: Operation) -> int:

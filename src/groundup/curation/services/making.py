@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from groundup.curation.services.accounts import written_accounts
 from groundup.curation.services.exploring import Explorer, ServiceAnswer, read_answer
 from groundup.curation.services.handlers import Sources, merged
 from groundup.curation.services.operations import PLACES, Operation, read_openapi
@@ -116,11 +117,11 @@ async def _explored(reference: StartedOriginal, room: DeploymentRoom) -> Explore
             told = read_openapi(read_answer(reply).read) if reply is not None and reply.status == 200 else ()
             if told:
                 break
-        every = merged(told, sources.operations())
+        every = merged(told or sources.told, sources.operations())
         offered = [
             one for one in every if not one.path.startswith(_AIDS) and one.method not in ("HEAD", "OPTIONS")
         ]
-        explorer = Explorer(pod.caller, offered)
+        explorer = Explorer(pod.caller, offered, await asyncio.to_thread(written_accounts, reference.tree))
         await explorer.explore()
         return explorer
 

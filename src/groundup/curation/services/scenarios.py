@@ -17,7 +17,9 @@ from groundup.domain.records import Record
 
 JsonPath = tuple[str | int, ...]
 Fields = Literal["all", "required", "none"]
-Login = Literal["bearer", "basic"]
+Login = Literal["bearer", "token", "plain", "basic"]
+HEADERS: Mapping[Login, str] = {"bearer": "Bearer {token}", "token": "Token {token}", "plain": "{token}"}
+"""How a token is shown in the header `Authorization`."""
 Place = str | Parameter
 """The variable that holds a path parameter, or `=text`, or the field of another call that has the same value."""
 _ABSENT = {"integer": "987654", "string": "zq-no-such-thing"}
@@ -37,6 +39,8 @@ class ServiceCall(Record):
     places: Mapping[str, Place] = {}
     """Path parameter -> what stands there; others are sampled."""
     login: Login | None = None
+    account: tuple[str, str] | None = None
+    """Name and password that the original knows from its start; None: those that somebody registers with."""
     keeps: Mapping[str, JsonPath] = {}
     """Variable -> where the answer has its value."""
 
@@ -93,8 +97,8 @@ def step_of(call: ServiceCall, draw: str) -> ServiceRequest:
         query=query,
         body=sent if takes else {} if operation.body is not None else None,
         sends=operation.sends if operation.body is not None else "nothing",
-        headers={"Authorization": "Bearer {token}"} if call.login == "bearer" else {},
-        basic=credentials(draw) if call.login == "basic" else None,
+        headers={"Authorization": HEADERS[call.login]} if call.login is not None and call.login in HEADERS else {},
+        basic=(call.account or credentials(draw)) if call.login == "basic" else None,
         keeps=call.keeps,
         operation=str(operation),
     )

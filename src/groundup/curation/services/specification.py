@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from groundup.curation.services.exploring import ServiceAnswer
 from groundup.curation.services.operations import Operation, Parameter
 from groundup.curation.services.recording import Recorded
-from groundup.curation.services.scenarios import ServiceCall, ServiceRequest
+from groundup.curation.services.scenarios import HEADERS, ServiceCall, ServiceRequest
 from groundup.suites.sets import canary_line
 
 MARK = "extracted"
@@ -63,7 +63,7 @@ def _section(operation: Operation, recorded: Sequence[Recorded]) -> str:
         lines.append(operation.told.strip() + "\n")
     lines += list(_parameters(operation))
     shown = next((one for one in mine if one.scenario.shown), None)
-    if shown is not None and len(shown.scenario.calls) > 1:
+    if shown is not None and (len(shown.scenario.calls) > 1 or shown.scenario.calls[-1].login is not None):
         lines.append(f"{_told_before(shown.scenario.calls)}\n")
     lines += list(_statuses(operation, mine))
     if shown is not None:
@@ -96,18 +96,23 @@ def _rows(place: str, one: Parameter, above: str) -> Iterator[str]:
 
 
 def _told_before(calls: Sequence[ServiceCall]) -> str:
-    """Say which calls come before, and what is taken from their answers."""
+    """Say which calls come before, what is taken from their answers, and who asks."""
     parts = []
     for call in calls[:-1]:
         taken = [f"`{'.'.join(map(str, path))}` as {name}" for name, path in call.keeps.items()]
         parts.append(
             f"`{call.operation}`" + (f" (from whose answer {' and '.join(taken)} is taken)" if taken else "")
         )
-    login = {"bearer": "`Authorization: Bearer TOKEN`", "basic": "HTTP Basic authentication"}.get(
-        calls[-1].login or "", ""
-    )
-    after = f", and it is asked with {login}" if login else ""
-    return f"It is asked after {', then '.join(parts)}{after}."
+    last = calls[-1]
+    login = ""
+    if last.login == "basic":
+        login = "with HTTP Basic authentication"
+        if last.account is not None:
+            login += f" as `{last.account[0]}` with the password `{last.account[1]}`, who is known from the start"
+    elif last.login is not None:
+        login = f"with `Authorization: {HEADERS[last.login].replace('{token}', 'TOKEN')}`"
+    before = f"after {', then '.join(parts)}" if parts else ""
+    return f"It is asked {', and it is asked '.join(part for part in (before, login) if part)}."
 
 
 def _statuses(operation: Operation, mine: Sequence[Recorded]) -> Iterator[str]:

@@ -59,7 +59,7 @@ class ServiceStart(Record):
 
 def starts_of(root: Path) -> tuple[ServiceStart, ...]:
     """Return the ways to start what is at *root*, each command once."""
-    texts = dict(_python_files(root))
+    texts = dict(python_files(root))
     port = _said_port(root, texts)
     found = [
         *_of_script(root, port),
@@ -259,7 +259,8 @@ def _said_port(root: Path, texts: dict[str, str]) -> int:
     return USUAL_PORT
 
 
-def _python_files(root: Path) -> Iterator[tuple[str, str]]:
+def python_files(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each Python file that is no test's."""
     count = 0
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts

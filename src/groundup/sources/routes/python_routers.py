@@ -228,6 +228,8 @@ class _Reader:
         named = self._project.texts(module, given.get(None, "methods", "method"))
         if named:
             return tuple(sorted({word.upper() for word in named}))
+        if view is not None and view.type == "identifier":  # view = Users.as_view("users")
+            view = next((value for _, value in self._project.values(module, text_of(view))), view)
         if view is not None and view.type == "call" and called(view).endswith(".as_view"):
             return tuple(sorted(class_methods(self._project, module, called(view).removesuffix(".as_view"))))
         return ("GET",)

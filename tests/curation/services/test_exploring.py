@@ -1,0 +1,81 @@
+"""Finding out which requests a service takes, on services that answer in this process."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from groundup.curation.services.exploring import Explorer
+from groundup.curation.services.operations import Operation, Parameter
+from groundup.grading.services.asking import HttpReply, HttpRequest
+
+Answer = tuple[int, Mapping[str, object]]
+NAME, PASSWORD = Parameter(name="username"), Parameter(name="password")
+REGISTER = Operation(method="POST", path="/register", body=(NAME, PASSWORD))
+LOGIN = Operation(method="POST", path="/login", body=(NAME, PASSWORD))
+SECRET = Operation(method="GET", path="/secret", secured=True)
+
+
+class Service:
+    """Answers by a function of method, path and the header `Authorization`."""
+
+    def __init__(self, answered: Callable[[str, str], Answer]) -> None:
+        self._answered = answered
+        self.asked: list[str] = []
+
+    async def ask(self, question: HttpRequest, timeout_s: float | None = None) -> HttpReply | None:
+        """Answer in JSON."""
+        self.asked.append(f"{question.method} {question.path}")
+        status, read = self._answered(self.asked[-1], question.headers.get("Authorization", ""))
+        return HttpReply(
+            status=status, headers={"content-type": "application/json"}, body=json.dumps(read).encode()
+        )
+
+
+@pytest.mark.parametrize(("header", "kind"), [("Bearer t1", "bearer"), ("Token t1", "token"), ("t1", "plain")])
+def test_a_token_is_shown_as_the_service_wants_it(header: str, kind: str) -> None:
+    """Also where the refusal is a 400 that asks for a token."""
+
+    def answered(asked: str, authorization: str) -> Answer:
+        if asked == "GET /secret":
+            return (200, {"a": 1}) if authorization == header else (400, {"msg": "Valid JWT token is missing"})
+        return 200, {"token": "t1"} if asked == "POST /login" else {}
+
+    explorer = Explorer(Service(answered), [REGISTER, LOGIN, SECRET])
+    asyncio.run(explorer.explore())
+
+    working = explorer.working["GET /secret"]
+    assert working.call.login == kind
+    assert [str(call.operation) for call in working.before] == ["POST /register", "POST /login"]
+
+
+def test_accounts_that_the_repository_writes_down_are_tried() -> None:
+    """A service without registration, which answers 403 to others."""
+    known = "Basic " + base64.b64encode(b"ann:secret").decode()
+
+    def answered(asked: str, authorization: str) -> Answer:
+        return (200, {}) if authorization == known else (403, {"error": "Unauthorized access"})
+
+    explorer = Explorer(Service(answered), [SECRET], [("bob", "wrong"), ("ann", "secret")])
+    asyncio.run(explorer.explore())
+
+    call = explorer.working["GET /secret"].call
+    assert (call.login, call.account) == ("basic", ("ann", "secret"))
+
+
+def test_what_prepares_a_service_comes_first() -> None:
+    """Without its database everything breaks down; each scenario makes it anew."""
+    service = Service(lambda asked, _: (200, {}))
+
+    def answered(asked: str, _: str) -> Answer:
+        return (200, {}) if "GET /createdb" in service.asked else (500, {})
+
+    service._answered = answered
+    things = Operation(method="GET", path="/all")
+    explorer = Explorer(service, [things, Operation(method="GET", path="/createdb")])
+    asyncio.run(explorer.explore())
+
+    assert [str(call.operation) for call in explorer.working["GET /all"].before] == ["GET /createdb"]
+    assert explorer.working["GET /createdb"].before == ()
