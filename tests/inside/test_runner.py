@@ -148,6 +148,18 @@ def test_a_syntax_error_is_reported_with_its_file_and_line(style: str, tmp_path:
     assert "line 2" in message
 
 
+def test_a_traceback_in_pythons_form_begins_at_the_test(tmp_path: Path) -> None:
+    """Where readable ones took too long, frames of pytest would hide the only one that says something."""
+    files = {"calc.py": "", "tests/test_a.py": "def test_x():\n    value = 1\n    assert value == 2\n"}
+    arguments = ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", "--tb=native", str(tmp_path / "tests")]
+    report, _ = _run(tmp_path, files, arguments=arguments)
+
+    (said,) = report.results.values()
+    first, place, statement, *_ = said.detail.splitlines()
+    assert (first, statement.strip()) == ("Traceback (most recent call last):", "assert value == 2")
+    assert place.endswith('test_a.py", line 3, in test_x')
+
+
 def test_the_place_of_the_package_is_reported(tmp_path: Path) -> None:
     """The parent can see what was tested; a package that no test imported is imported for that."""
     report, _ = _run(tmp_path, {"calc/__init__.py": "", "tests/test_a.py": "def test_x(): pass\n"})

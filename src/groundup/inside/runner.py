@@ -43,7 +43,7 @@ import pytest
 MESSAGE_CHARS = 300
 DETAIL_CHARS = 4000
 DETAIL_S = 1.0
-"""What readable tracebacks may take in a run: pytest reads a whole source for each. Later ones are Python's."""
+"""Processor time for readable tracebacks in a run: pytest reads a whole source for each. Others are Python's."""
 ID_CHARS = 200
 LINES_COMPARED = 60
 _HELPERS = (
@@ -51,6 +51,8 @@ _HELPERS = (
     ("semaphore_tracker", "_semaphore_tracker", "_pid"),  # its name in Python 3.7
     ("forkserver", "_forkserver", "_forkserver_pid"),
 )
+PYTEST_FRAMES = re.compile(r'^  File "[^"]*[/\\](?:_pytest|pluggy)[/\\][^"]*".*\n(?:    .*\n)*', re.MULTILINE)
+"""Of a traceback in Python's form, what leads from pytest to the test."""
 SYNTAX_PLACE = re.compile(r'File "[^"]+", line \d+$')
 
 
@@ -278,9 +280,9 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any) -> Generator[None, Any, None]:
         """Write no more readable tracebacks once they have taken too long."""
-        began = self._clock(time.CLOCK_MONOTONIC)
+        began = self._clock(time.CLOCK_PROCESS_CPUTIME_ID)
         yield
-        self._told_s += self._clock(time.CLOCK_MONOTONIC) - began
+        self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
 
@@ -372,7 +374,7 @@ def detail_of(reports: list[Any]) -> str:
     """Return the traceback of the phase that failed, head and tail of a long one."""
     for report in reports:
         if report.failed:
-            text = str(getattr(report, "longreprtext", "") or report.longrepr or "")
+            text = PYTEST_FRAMES.sub("", str(getattr(report, "longreprtext", "") or report.longrepr or ""))
             half = DETAIL_CHARS // 2 - 10
             return text if len(text) <= DETAIL_CHARS else text[:half] + "\n... cut ...\n" + text[-half:]
     return ""
