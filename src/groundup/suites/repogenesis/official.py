@@ -1,7 +1,7 @@
 """The official grader: the published harness step by step, faults included, in a rebuilt environment.
 
 One sandbox stands for the container: the service and its tests share it, as published, and everything is read out
-of what they print. What is wrong with that is in docs/services.md.
+of what they print. What is wrong with that is in docs/repogenesis.md.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The strict grader: deployment, pass rate and API coverage as they should have been. See docs/services.md.
+"""The strict grader: deployment, pass rate and API coverage as they should have been. See docs/repogenesis.md.
 
 Joins what was observed of a submission into a verdict. Tests run only against a service that answers, and nothing
 is read from what it prints.
