@@ -21,6 +21,11 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
+def without_plugins_of_records() -> None:
+    """Let pydantic look for no plug-ins: it would read what is installed, file by file."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
 def default_cache() -> Path:
     """Return where groundup keeps what it has fetched and built unless the user names a place."""
     base = environment().get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

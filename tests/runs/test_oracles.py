@@ -1,6 +1,7 @@
 """What the newest oracle runs say of each task."""
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from groundup.runs import api
 from groundup.runs.gradable import newest_oracles
 from groundup.runs.plan import RunOptions
 from groundup.settings import Settings
+from groundup.store.oracles import oracle_runs
 from groundup.store.records import References, RunConfiguration
 from groundup.suites.base import Suite
 from tests.runs.configurations import BUILDER, oracle
@@ -63,6 +65,24 @@ def test_the_newest_oracle_counts_and_nothing_else(tmp_path: Path) -> None:
     score = found["task-0000"].verdict.score
     assert score is not None
     assert str(found["task-0000"]).startswith(f"{score.numerator:g}/{score.denominator:g} ")
+
+
+def test_only_runs_of_oracles_are_opened(tmp_path: Path) -> None:
+    """Which these are, newest first, a glance at each configuration tells; a table of tasks waits for no other."""
+    settings = _settings(tmp_path)
+    first = oracle(TWO)
+    nop = RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=first.sandbox)
+    for run_id, configuration in (("old", first), ("new", first), ("empty", nop), ("broken", first)):
+        api.run(configuration, RunOptions(), settings, run_id=run_id)
+    (settings.output / "broken" / "config.json").write_text("[]")
+    os.utime(settings.output / "old" / "verdicts.jsonl", (1, 1))
+    suite: Suite = catalog.find("suite", TWO)(settings)
+
+    found = list(oracle_runs(settings.output, suite.name))
+    assert [path.name for _, path in found] == ["new", "old"]
+    assert found[1][0] == 1
+    assert list(oracle_runs(settings.output, "other")) == []
+    assert newest_oracles(suite, settings.output)["task-0000"].run == "new"
 
 
 def test_a_verdict_on_what_has_changed_since_is_called_outdated(tmp_path: Path) -> None:

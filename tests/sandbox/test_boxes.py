@@ -7,7 +7,8 @@ import pytest
 
 from groundup.inside.supervisor import permitted
 from groundup.sandbox.launcher.boxes import groups_of
-from groundup.sandbox.launcher.spawning import OPEN_FILES, allow_open_files
+from groundup.sandbox.launcher.spawning import allow_open_files
+from groundup.sandbox.launcher.wire import OPEN_FILES
 
 
 def test_groups_with_other_limits_are_not_the_containers() -> None:

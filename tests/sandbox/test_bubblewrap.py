@@ -15,7 +15,7 @@ import pytest
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.bubblewrap import BubblewrapProvider, find_bubblewrap
 from groundup.sandbox.composition import INSIDE, PYTHON
-from groundup.sandbox.launcher.spawning import changes_users
+from groundup.sandbox.launcher.users import changes_users
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.trees.writer import share_tree
 from tests.sandbox.contract import SandboxContract, appeared, sh

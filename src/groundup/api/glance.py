@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from groundup import catalog
 from groundup.configuration import default_cache, gathered
+from groundup.store.oracles import oracle_runs
 
 
 class Glance(NamedTuple):
@@ -27,11 +28,12 @@ def tasks_at_a_glance(suite: str, output: Path | None) -> Glance | None:
 
 
 def _is_fresh(suite: str, output: Path | None) -> bool:
-    """Whether there is no data of *suite*, no run, and no setting that must be checked."""
+    """Whether there is no data of *suite*, no run of its oracle, and no setting that must be checked."""
     given = gathered(("output", "cache_dir", "data_dir"), {"output": output})
     folder, cache, data = (given.pop(name, None) for name in ("output", "cache_dir", "data_dir"))
     if given or not all(isinstance(value, str | Path | None) for value in (folder, cache, data)):
         return False
     data = data or Path(cache or default_cache()) / "data"
-    has_run = next(Path("runs" if folder is None else folder).glob("*/config.json"), None) is not None
-    return not (has_run or (Path(data) / suite).exists())
+    if (Path(data) / suite).exists():
+        return False
+    return next(oracle_runs(Path("runs" if folder is None else folder), suite), None) is None

@@ -14,7 +14,6 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
 from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
-from groundup.reports.plots import as_png, plots_of
 from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
@@ -104,6 +103,8 @@ def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
 
 def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
     """Write the plots of a report below *folder* and return the files: SVG, with the extra `plots` also PNG."""
+    from groundup.reports.plots import as_png, plots_of
+
     if not Path(folder).is_dir():
         refuse_full(Path(folder))
     Path(folder).mkdir(parents=True, exist_ok=True)

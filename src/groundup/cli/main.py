@@ -16,6 +16,7 @@ import typer
 
 from groundup.cli.console import forget_output, print_document, replace_what_cannot_be_written, say
 from groundup.cli.options import CommandPanel, Examples, Member, StrictCommand, command, group
+from groundup.configuration import without_plugins_of_records
 from groundup.domain.version import __version__
 
 if TYPE_CHECKING:
@@ -221,7 +222,8 @@ def _callback(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     # Modules and records stay: to look for rubbish among them as often as Python does is a tenth of a start.
-    gc.set_threshold(50_000)
+    gc.set_threshold(150_000)
+    without_plugins_of_records()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
         given[:2] = reversed(given[:2])

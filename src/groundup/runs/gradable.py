@@ -25,7 +25,8 @@ from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
 from groundup.settings import Settings, environment
 from groundup.store.folder import RunFolder
-from groundup.store.records import ConfigFile, References, VerdictLine
+from groundup.store.oracles import oracle_runs
+from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Needs, Suite, open_suite
 
 _ASKED_AT_ONCE = 16
@@ -54,12 +55,13 @@ def newest_oracles(suite: Suite, output: Path, data_set: str = "") -> dict[str, 
     *data_set* is the name of the suite's data, empty for the published one.
     """
     newest: dict[str, tuple[VerdictLine, ConfigFile]] = {}
-    for path in output.glob("*/config.json"):
-        folder = RunFolder(path.parent)
+    for changed_at, path in oracle_runs(output, suite.name):
+        folder = RunFolder(path)
         try:
             config = folder.config()
-            same = (config.suite_name, config.configuration.suite.partition("@")[2]) == (suite.name, data_set)
-            lines = folder.latest() if same and _is_oracle(config) else {}
+            same = config.configuration.suite.partition("@")[2] == data_set
+            is_old = all(_is_newer(newest.get(name), changed_at) for name in config.planned.tasks)
+            lines = folder.latest() if same and not is_old else {}
         except UsageError:
             continue
         for key, line in lines.items():
@@ -74,17 +76,17 @@ def _weight(line: VerdictLine) -> tuple[bool, datetime]:
     return line.settles, line.finished_at
 
 
+def _is_newer(known: tuple[VerdictLine, ConfigFile] | None, changed_at: float) -> bool:
+    """Whether no verdict of a run that changed last at *changed_at* can take the place of *known*."""
+    return known is not None and known[0].settles and known[0].finished_at.timestamp() >= changed_at
+
+
 def _result(suite: Suite, task: Task, line: VerdictLine, config: ConfigFile) -> OracleResult:
     assert line.verdict is not None
     grader = suite.graders().get(config.grader)
     now = None if grader is None else (task.graded_digest, digest_of(grader.identity(task)))
     then = (config.pinned.get(f"task {task.id}"), config.pinned.get(f"grader of {task.id}"))
     return OracleResult(run=config.run_id, finished_at=line.finished_at, verdict=line.verdict, current=now == then)
-
-
-def _is_oracle(config: ConfigFile) -> bool:
-    submissions = config.configuration.submissions
-    return isinstance(submissions, References) and submissions.which == "oracle"
 
 
 class Lack(Record):

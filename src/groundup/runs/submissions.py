@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue, ValidationError
 
 from groundup import catalog
-from groundup.agents.base import open_agent
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
@@ -156,6 +155,8 @@ class GeneratedSource:
         """Raises `UsageError` for an unknown agent, a wrong option, or a missing model."""
         self.spec = spec
         self.suite = suite
+        from groundup.agents.base import open_agent  # a run of references needs no agent
+
         self.agent = open_agent(spec.agent, spec.options)
         if self.agent.needs_model and spec.model is None:
             raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")

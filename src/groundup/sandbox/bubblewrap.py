@@ -14,7 +14,7 @@ from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
 from groundup.sandbox.composition import Composition, compose, write_etc
 from groundup.sandbox.guest import SupervisedSandbox
 from groundup.sandbox.host_state import systems
-from groundup.sandbox.launcher.spawning import changes_users
+from groundup.sandbox.launcher.users import changes_users
 from groundup.sandbox.launcher_link import Event, LauncherLink, running_link
 from groundup.sandbox.pipes import close_all, settle
 from groundup.sandbox.protocol import Closing, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
-from groundup.sandbox.launcher.spawning import CONTROL, FILTER, INFO, OPEN_FILES, STAGE
+from groundup.sandbox.launcher.wire import CONTROL, FILTER, INFO, OPEN_FILES, STAGE
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import GuestSystem

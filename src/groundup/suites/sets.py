@@ -8,7 +8,6 @@ instances and masked repositories of DI-Bench, services and their references (`r
 stands in no manifest, such as `evidence/`, is its maker's.
 """
 
-import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
@@ -158,6 +157,8 @@ def holds_set(source: Path) -> bool:
     """Whether *source* is the folder of a set, or an archive of one."""
     if is_set(source):
         return True
+    import tarfile
+
     if not source.is_file():  # to open a pipe would wait for its writer
         return False
     try:

@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sources.files import SourceFiles, as_utf8
-from groundup.sources.python_layout import read_project
 from groundup.trees.walking import read_regular
 
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -81,6 +80,8 @@ def _project_files(submission: Path) -> dict[str, bytes]:
 
 
 def _declared_folders(submission: Path) -> list[str]:
+    from groundup.sources.python_layout import read_project  # for the few that lie elsewhere
+
     declared = read_project(SourceFiles((), _project_files(submission), whole=True)).source_folders
     return [folder for folder in declared if folder and ".." not in PurePosixPath(folder).parts]
 

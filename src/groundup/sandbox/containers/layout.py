@@ -32,7 +32,7 @@ from groundup.sandbox.composition import (
     resource_limits,
     supervisor_mounts,
 )
-from groundup.sandbox.launcher.spawning import OPEN_FILES
+from groundup.sandbox.launcher.wire import OPEN_FILES
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import GuestSystem, SharedLibraries, read_dynamic

@@ -23,7 +23,8 @@ from groundup.sandbox.launcher.limits import (
     SandboxGroups,
     find_places,
 )
-from groundup.sandbox.launcher.spawning import Identity, Placer, Spawn, become_sandbox, fork, make_network
+from groundup.sandbox.launcher.spawning import Placer, Spawn, become_sandbox, fork, make_network
+from groundup.sandbox.launcher.users import Identity, Users
 from groundup.sandbox.launcher.workspaces import Loans, take_back
 
 _ROOM_COMES_S = 5.0
@@ -50,7 +51,7 @@ class Launcher:
         self.adopted: dict[int, Box] = {}
         self.placer = Placer()
         self.staging = spawning.can_stage()
-        self.users = spawning.Users()
+        self.users = Users()
         self.load = dict.fromkeys(sorted(os.sched_getaffinity(0)), 0)
 
     def serve(self, wake: int) -> None:

@@ -9,7 +9,6 @@ happens while a sandbox starts, so it costs no time; nothing of its guest runs b
 
 import contextlib
 import fcntl
-import functools
 import json
 import os
 import resource
@@ -24,31 +23,14 @@ from typing import NoReturn
 
 from groundup.sandbox.launcher import kernel
 from groundup.sandbox.launcher.limits import SandboxGroups
+from groundup.sandbox.launcher.users import Identity, become_user
+from groundup.sandbox.launcher.wire import ARGUMENTS, CONTROL, FILTER, INFO, INFO_READER, OPEN_FILES, STAGE
 from groundup.sandbox.launcher.workspaces import lend
 
-STAGE = "/tmp/s"  # noqa: S108  # in a private mount namespace, on a tmpfs of its own
-CONTROL, ARGUMENTS, INFO = 3, 4, 5
-"""Descriptor numbers that bubblewrap and the supervisor find."""
-INFO_READER = 6
-"""The other end of INFO, so that bubblewrap can always write there: if it could not, because the launcher was
-killed, it would leave a child behind that waits for ever. The supervisor closes it."""
-FILTER = 7
-"""Where bubblewrap finds the filter of system calls."""
 FAILED = 125
-OPEN_FILES = 65536
-"""What one process of a guest may have open, where the machine allows it."""
 _OOM_SCORE = "500"
 """When the machine runs out of memory, sandboxes go before everything else."""
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Which host user a guest is. Without `changes`, the one that runs groundup."""
-
-    uid: int
-    gid: int
-    changes: bool
 
 
 @dataclass(frozen=True)
@@ -130,14 +112,6 @@ def become_sandbox(spawn: Spawn) -> NoReturn:
     os.execve(spawn.bwrap, ["bwrap", "--args", str(ARGUMENTS), "--", *spawn.command], {})
 
 
-def become_user(identity: Identity) -> None:
-    """Give up root for good."""
-    if identity.changes:
-        os.setgroups([])
-        os.setresgid(identity.gid, identity.gid, identity.gid)
-        os.setresuid(identity.uid, identity.uid, identity.uid)
-
-
 def make_network(identity: Identity, channel: int) -> None:
     """Make a user namespace with a network of its own; send descriptors of both over *channel*."""
     become_user(identity)
@@ -196,29 +170,6 @@ def _place_descriptors(spawn: Spawn) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-FIRST_UID = 1_900_000_000
-"""Far above every account and every range that distributions hand out."""
-_BLOCK = 1024
-_BLOCKS = 2**17
-"""A power of two, so that a remainder is as random as what it is of; `secrets` is slow to import."""
-
-
-class Users:
-    """Hands out identities: fresh ones to root, its own to an ordinary user."""
-
-    def __init__(self) -> None:
-        self._base = _base() if os.geteuid() == 0 else None
-        self._count = 0
-
-    def take(self) -> Identity:
-        """Return the next identity."""
-        if self._base is None:
-            return Identity(os.geteuid(), os.getegid(), changes=False)
-        uid = self._base + self._count % _BLOCK
-        self._count += 1
-        return Identity(uid, uid, changes=True)
-
-
 def can_stage() -> bool:
     """Whether mounts can be prepared in a private namespace."""
     if os.geteuid() != 0:
@@ -231,22 +182,6 @@ def _try_mounting() -> None:
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_SLAVE)
     kernel.mount("tmpfs", "/tmp", "tmpfs", 0, "mode=755,size=1m")  # noqa: S108  # seen in this namespace only
-
-
-@functools.cache
-def changes_users() -> bool:
-    """Whether each guest becomes a user of its own here."""
-    return os.geteuid() == 0 and _base() is not None
-
-
-def _base() -> int | None:
-    """Return the first of a block of unused users, or None where this root cannot change its user."""
-    wanted = FIRST_UID + int.from_bytes(os.urandom(4), "little") % _BLOCKS * _BLOCK
-    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    if any(first <= wanted and wanted + _BLOCK <= first + count for first, _, count in ranges):
-        return wanted
-    first, _, count = max(ranges, key=lambda entry: entry[2])
-    return first + count - _BLOCK if count > 2 * _BLOCK else None
 
 
 class Placer:

@@ -1,4 +1,4 @@
-"""Messages between groundup and its launcher: one JSON object per packet, with descriptors."""
+"""Messages between groundup and its launcher, one JSON object per packet with descriptors, and what both know."""
 
 import array
 import json
@@ -6,6 +6,16 @@ import socket
 
 MAX_BYTES = 128 * 1024
 MAX_DESCRIPTORS = 200
+STAGE = "/tmp/s"  # noqa: S108  # in a private mount namespace, on a tmpfs of its own
+CONTROL, ARGUMENTS, INFO = 3, 4, 5
+"""Descriptor numbers that bubblewrap and the supervisor find."""
+INFO_READER = 6
+"""The other end of INFO, so that bubblewrap can always write there: if it could not, because the launcher was
+killed, it would leave a child behind that waits for ever. The supervisor closes it."""
+FILTER = 7
+"""Where bubblewrap finds the filter of system calls."""
+OPEN_FILES = 65536
+"""What one process of a guest may have open, where the machine allows it."""
 
 
 def encode(message: dict[str, object]) -> bytes:

@@ -4,7 +4,6 @@ from functools import cache, partial
 from pathlib import Path
 
 from groundup.grading.context import GradingContext
-from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.recipe_file import shipped_beside
@@ -18,6 +17,8 @@ _OTHERS = frozenset({"_vendor", "_vendored", "vendor", "vendored", "third_party"
 
 def fingerprint_of(recipe: Recipe, original: Path) -> Fingerprint:
     """Return the fingerprint of the tree *original*: its own source files, without what it vendors and tests."""
+    from groundup.suites.nl2repobench.maker.absence import source_files  # to make one only
+
     sources = {str(path.relative_to(original)): path for path in source_files(original, recipe.tests)}
     own = {name: path for name, path in sources.items() if _OTHERS.isdisjoint(Path(name).parts)}
     return Fingerprint.of(recipe.task, {name: path.read_bytes() for name, path in own.items()})
