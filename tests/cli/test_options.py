@@ -3,10 +3,13 @@
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from groundup.api.requests import evaluation
+from groundup.cli.main import create_app
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
 from tests.cli.conftest import TWENTY, TWO, Groundup
@@ -209,3 +212,14 @@ def test_an_empty_variable_sets_nothing(monkeypatch: pytest.MonkeyPatch, name: s
     unset = load()
     monkeypatch.setenv(f"GROUNDUP_{name}", "")
     assert load() == unset
+
+
+def test_only_what_is_written_is_converted() -> None:
+    """No checker is made for the forty options that a command line does not have."""
+    app = create_app()
+    command: Any = app.get_command(typer.Context(app), "run")
+    parsed = command.make_context("run", [TWO, "-a", "nop", "--attempts", "3"])
+    assert (parsed.params["attempts"], parsed.params["grader"], parsed.params["tasks"]) == (3, None, ())
+    made = {one.name for one in command.params if one._runtime_param is not None}
+    assert {"attempts", "agent"} <= made
+    assert made.isdisjoint({"grader", "tasks", "limit", "model", "workers"})

@@ -6,8 +6,7 @@ An engine made its control groups and removes them; here they are only read, and
 import contextlib
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,38 +27,44 @@ _OWN_PROCESSES = 4
 """What bubblewrap and the supervisor use, on top of the guest's limits."""
 
 
-@dataclass
 class Box:
     """One sandbox."""
 
-    key: str
-    outer: int
-    info: int
-    errors: int
-    group: SandboxGroups
-    lent: tuple[int, ...]
-    processors: frozenset[int]
-    memory_bytes: int
-    processes: int
-    disk_bytes: int
-    deadline: float
-    """A last resort by the clock on the wall: groundup ends it earlier, by the sandbox's stopwatch."""
-    disk: DiskWatch = field(init=False)
-    refusals: Refusals = field(default_factory=Refusals)
-    init: int | None = None
-    cause: str | None = None
-    start_report: bytes = b""
-    handle: int = -1
-    """A pidfd of an engine's container, which is no child of ours: shows its end, and ends it without a mix-up."""
-    root: int = -1
-    """The folder to which it writes beside its mounts, where that can be seen."""
-    peak_bytes: int = 0
-    cpu_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Watch what it writes to its folders, and to its root where that can be seen."""
-        watched = (*self.lent, *(root for root in (self.root,) if root >= 0))
-        self.disk = DiskWatch(watched, self.disk_bytes, lambda: processes_below(self.init) if self.init else ())
+    def __init__(
+        self,
+        request: dict[str, Any],
+        group: SandboxGroups,
+        lent: Iterable[int],
+        errors: int,
+        *,
+        root: int = -1,
+    ) -> None:
+        """Keep copies of the open folders *lent* and of *errors*; *root*: where else it writes."""
+        limits = request["limits"]
+        self.key: str = request["key"]
+        self.group = group
+        self.lent = tuple(os.dup(folder) for folder in lent)
+        self.errors = os.dup(errors)
+        self.root = root
+        self.memory_bytes: int = limits["memory_mb"] * 2**20
+        self.processes: int = limits["processes"]
+        self.deadline: float = time.monotonic() + PATIENCE * limits["wall_clock_s"]
+        """A last resort by the clock on the wall: groundup ends it earlier, by the sandbox's stopwatch."""
+        self.processors: frozenset[int] = frozenset()
+        self.outer = 0
+        self.info = -1
+        self.handle = -1
+        """A pidfd of an engine's container, which is no child of ours: shows its end, and ends it for sure."""
+        watched = self.lent if root < 0 else (*self.lent, root)
+        self.disk = DiskWatch(
+            watched, limits["disk_mb"] * 2**20, lambda: processes_below(self.init) if self.init else ()
+        )
+        self.refusals = Refusals()
+        self.init: int | None = None
+        self.cause: str | None = None
+        self.start_report = b""
+        self.peak_bytes = 0
+        self.cpu_s = 0.0
 
     @property
     def enforced(self) -> tuple[int, int]:
@@ -98,22 +103,9 @@ def adopted(request: dict[str, Any], given: list[int]) -> Box:
     # What may fail comes first: nothing is duplicated for a container that is gone.
     group = groups_of(pid, memory_bytes + _OWN_MEMORY_BYTES, processes + _OWN_PROCESSES)
     root = root_layer(pid)
-    return Box(
-        key=request["key"],
-        outer=0,
-        info=-1,
-        errors=os.dup(errors),
-        group=group,
-        lent=tuple(os.dup(folder) for folder in folders),
-        processors=frozenset(),
-        memory_bytes=memory_bytes,
-        processes=processes,
-        disk_bytes=limits["disk_mb"] * 2**20,
-        deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
-        init=pid,
-        handle=os.dup(handle),
-        root=root,
-    )
+    box = Box(request, group, folders, errors, root=root)
+    box.init, box.handle = pid, os.dup(handle)
+    return box
 
 
 def groups_of(pid: int, memory_bytes: int, processes: int) -> SandboxGroups:

@@ -10,7 +10,6 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from groundup.sandbox.launcher.workspaces import TooLargeError, measure
 
@@ -27,27 +26,23 @@ _PATIENCE_S = 3.0
 _MEANINGLESS_BYTES = 2**20
 
 
-@dataclass
 class DiskWatch:
     """Measures the writable folders of one sandbox again and again, a little at a time."""
 
-    folders: tuple[int, ...]
-    limit_bytes: int
-    processes: Callable[[], Iterable[int]]
-    """Returns the guest's processes."""
-    used_bytes: int = 0
-    measured: float = -1.0
-    """When the last whole round began."""
-    _round: Iterator[None] | None = None
-    _began: float = 0.0
-    _spent: float = 0.0
-    _next: float = 0.0
-    _exceeded: bool = False
-    _passed: int = 0
-    _history: deque[tuple[float, int]] = field(default_factory=deque)
-
-    def __post_init__(self) -> None:
-        self._devices = [os.fstat(folder).st_dev for folder in self.folders]
+    def __init__(self, folders: tuple[int, ...], limit_bytes: int, processes: Callable[[], Iterable[int]]) -> None:
+        """Watch open *folders*, and what the guest's *processes* have open."""
+        self.folders = folders
+        self.limit_bytes = limit_bytes
+        self.processes = processes
+        self.used_bytes = 0
+        self.measured = -1.0
+        """When the last whole round began."""
+        self._round: Iterator[None] | None = None
+        self._began = self._spent = self._next = 0.0
+        self._exceeded = False
+        self._passed = 0
+        self._history: deque[tuple[float, int]] = deque()
+        self._devices = [os.fstat(folder).st_dev for folder in folders]
 
     @property
     def busy(self) -> bool:
@@ -150,13 +145,13 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-@dataclass
 class FullDisk:
     """Finds who fills a disk that has hardly any room left: what grows fastest, else what holds most."""
 
-    device: int
-    since: float
-    asked: bool = False
+    def __init__(self, device: int, since: float) -> None:
+        self.device = device
+        self.since = since
+        self.asked = False
 
     def culprit(self, watches: dict[str, DiskWatch], now: float) -> tuple[str, bool] | None:
         """Return the key of the sandbox to end, and whether it is to blame; None: not known yet."""

@@ -4,9 +4,10 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 _PERIOD_US = 100_000
 _LOOK_S = 0.25
@@ -14,12 +15,11 @@ _BOMB_LOOKS, _BOMB_REFUSALS = 4, 100
 CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
 
 
-@dataclass(frozen=True)
-class CgroupFolders:
+class CgroupFolders(NamedTuple):
     """Where groups can be made: a folder per controller. In version 2 all are one folder."""
 
     version: int = 0
-    folders: dict[str, Path] = field(default_factory=dict)
+    folders: Mapping[str, Path] = MappingProxyType({})
 
     def has(self, controller: str) -> bool:
         """Whether groups with this controller can be made."""
@@ -66,13 +66,13 @@ class SandboxGroups:
     def remove(self) -> bool:
         """Remove the groups; return whether they are gone. The last process may need a moment to leave."""
         for path in set(self.paths.values()):
-            for _ in range(200):
+            for tried in range(200):
                 try:
                     path.rmdir()
                 except FileNotFoundError:
                     break
                 except OSError:
-                    time.sleep(0.005)
+                    time.sleep(0.005 if tried > 4 else 0.001)
                 else:
                     break
         return not any(path.exists() for path in self.paths.values())
@@ -160,14 +160,12 @@ class SandboxGroups:
             return None
 
 
-@dataclass
 class Refusals:
     """Tells a fork bomb from a program that meets its limit of processes once: it is refused without end."""
 
-    _seen: int = 0
-    _looks: int = 0
-    _new: int = 0
-    _next: float = 0.0
+    def __init__(self) -> None:
+        self._seen = self._looks = self._new = 0
+        self._next = 0.0
 
     def are_a_bomb(self, group: SandboxGroups, now: float) -> bool:
         """Look four times a second; return whether processes are refused in every look for a second, and often."""
@@ -180,8 +178,7 @@ class Refusals:
         return self._looks >= _BOMB_LOOKS and self._new >= _BOMB_REFUSALS
 
 
-@dataclass(frozen=True)
-class Quota:
+class Quota(NamedTuple):
     """How many processors all of one control group, ours or one around it, may use together."""
 
     processors: float
@@ -312,13 +309,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _HERTZ = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass
 class Census:
     """What the processes of one sandbox use now."""
 
-    processes: int = 0
-    memory_bytes: int = 0
-    cpu_s: float = 0.0
+    def __init__(self) -> None:
+        self.processes = self.memory_bytes = 0
+        self.cpu_s = 0.0
 
 
 def processes_below(init: int) -> list[int]:

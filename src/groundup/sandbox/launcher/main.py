@@ -9,17 +9,14 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from groundup.inside.stopwatch import PATIENCE
 from groundup.sandbox.launcher import kernel, spawning, wire
 from groundup.sandbox.launcher.boxes import Box, adopted, host_number, lending
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, FullDisk
 from groundup.sandbox.launcher.limits import (
     TICK_S,
-    CgroupFolders,
     SandboxGroups,
     find_places,
 )
@@ -31,21 +28,19 @@ _ROOM_COMES_S = 5.0
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
 
 
-@dataclass
 class Launcher:
     """Serves one channel until it ends."""
 
-    channel: socket.socket
-    state: Path
-    places: CgroupFolders = field(default_factory=find_places)
-    boxes: dict[str, Box] = field(default_factory=dict)
-    finishing: dict[int, Callable[[int], None]] = field(default_factory=dict)
-    networks: dict[str, tuple[Identity, tuple[int, int]]] = field(default_factory=dict)
-    loans: Loans = field(default_factory=Loans)
-    full: dict[int, FullDisk] = field(default_factory=dict)
-    ending: bool = False
-
-    def __post_init__(self) -> None:
+    def __init__(self, channel: socket.socket, state: Path) -> None:
+        self.channel = channel
+        self.state = state
+        self.places = find_places()
+        self.boxes: dict[str, Box] = {}
+        self.finishing: dict[int, Callable[[int], None]] = {}
+        self.networks: dict[str, tuple[Identity, tuple[int, int]]] = {}
+        self.loans = Loans()
+        self.full: dict[int, FullDisk] = {}
+        self.ending = False
         self.poller = select.poll()
         self.starting: dict[int, Box] = {}
         self.adopted: dict[int, Box] = {}
@@ -117,19 +112,9 @@ class Launcher:
         identity = network[0] if network else self.users.take()
         info, info_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         # `_receive` closes what came with the request; what is needed for longer is duplicated.
-        box = Box(
-            key=key,
-            outer=0,
-            info=info,
-            errors=os.dup(errors),
-            group=SandboxGroups.named(self.places, f"groundup-{self.state.name}-{key}"),
-            lent=tuple(os.dup(folder) for folder in folders),
-            processors=self._processors(limits["cpus"]),
-            memory_bytes=limits["memory_mb"] * 2**20,
-            processes=limits["processes"],
-            disk_bytes=limits["disk_mb"] * 2**20,
-            deadline=time.monotonic() + PATIENCE * limits["wall_clock_s"],
-        )
+        group = SandboxGroups.named(self.places, f"groundup-{self.state.name}-{key}")
+        box = Box(request, group, folders, errors)
+        box.info, box.processors = info, self._processors(limits["cpus"])
         spawn = Spawn(
             identity=identity,
             staging=self.staging,

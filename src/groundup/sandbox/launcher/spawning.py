@@ -17,9 +17,8 @@ import socket
 import stat
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from groundup.sandbox.launcher import kernel
 from groundup.sandbox.launcher.limits import SandboxGroups
@@ -33,8 +32,7 @@ _OOM_SCORE = "500"
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
 
 
-@dataclass(frozen=True)
-class Spawn:
+class Spawn(NamedTuple):
     """Everything that the child needs."""
 
     identity: Identity
