@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from groundup.cli.progress import _plain, duration, standing_words, words
+from groundup.cli.progress import Writing, _plain, duration, standing_words, words
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.runs.progress import AttemptEnded, FleetStanding, RunBegan, RunEnded, Standing, Warned
+from groundup.runs.progress import AttemptEnded, AttemptSays, FleetStanding, RunBegan, RunEnded, Standing, Warned
 from groundup.store.records import VerdictLine
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -91,3 +91,17 @@ def test_the_same_failure_of_the_infrastructure_is_told_once() -> None:
         "environment: as before",
         "environment: disk full",
     ]
+
+
+def test_the_live_line_has_the_end_of_what_the_newest_model_writes() -> None:
+    """On one line, without what would move a terminal's cursor; when none writes any more there is none."""
+    writing = Writing()
+    writing.hear(AttemptSays(attempt=AttemptKey(task="a"), text="def f():\n    return 1"))
+    writing.hear(AttemptSays(attempt=AttemptKey(task="b", index=1), text="x" * 100 + "\x1b[2J end"))
+    assert writing.words().startswith("\nb/1 writes: ...xxx")
+    assert writing.words().endswith(" end")
+    assert "\x1b" not in writing.words()
+    writing.hear(AttemptSays(attempt=AttemptKey(task="b", index=1), text=""))
+    assert writing.words() == "\na/0 writes: ...def f(): return 1"
+    writing.hear(AttemptSays(attempt=AttemptKey(task="a"), text=""))
+    assert writing.words() == ""

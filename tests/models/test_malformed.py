@@ -15,6 +15,7 @@ import pytest
 from groundup.agents.loop import create
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.answering import chat, gemini, messages, responses
+from groundup.models.answering.forms import Asked
 from groundup.models.gateway import ModelGateway
 from groundup.models.opening import open_model
 from groundup.models.protocol import ContextOverflowError, ModelError, RefusedError
@@ -29,14 +30,18 @@ from tests.patience import patient
 TIMES = 500
 REPLY = says("Let me look.", ("bash", {"command": "ls"})).but(model="m")
 REPLY = REPLY.but(message=REPLY.message.but(reasoning="Files first."))
-Api = Literal["chat", "messages", "gemini"]
+Api = Literal["chat", "responses", "messages", "gemini"]
+APIS: tuple[Api, ...] = ("chat", "responses", "messages", "gemini")
+ASKED = Asked(request=ChatRequest(messages=()), model="m")
 GOOD: dict[Api, dict[str, Any]] = {
     "chat": chat.reply_document(REPLY, "m"),
+    "responses": responses.reply_document(REPLY, ASKED),
     "messages": messages.reply_document(REPLY, "m"),
     "gemini": gemini.reply_document(REPLY, "m"),
 }
 EVENTS: dict[Api, bytes] = {
     "chat": b"".join(chat.reply_events(REPLY, "m", usage=True)),
+    "responses": b"".join(responses.reply_events(REPLY, ASKED)),
     "messages": b"".join(messages.reply_events(REPLY, "m")),
     "gemini": b"".join(gemini.reply_events(REPLY, "m")),
 }
@@ -140,7 +145,7 @@ async def serving(handle: Callable[[Request], Response]) -> AsyncIterator[str]:
         await server.close()
 
 
-@pytest.mark.parametrize("api", ["chat", "messages", "gemini"])
+@pytest.mark.parametrize("api", APIS)
 async def test_a_malformed_reply_is_a_reply_or_an_error_of_ours(api: Api) -> None:
     """Each is asked for once: nothing is asked again that was answered, unless only a stream was wanted."""
     given = answers(api)
@@ -167,7 +172,7 @@ async def test_a_malformed_reply_is_a_reply_or_an_error_of_ours(api: Api) -> Non
     assert good > TIMES // 10
 
 
-@pytest.mark.parametrize("api", ["chat", "messages", "gemini"])
+@pytest.mark.parametrize("api", APIS)
 async def test_a_reply_after_broken_ones_is_the_last_call(api: Api) -> None:
     """What is broken is asked for again until it is whole, and then no more."""
     wrong = [damaged(json.dumps(GOOD[api]).encode(), random.Random(seed))[:-1] for seed in range(50)]

@@ -10,10 +10,11 @@ from groundup.api.reports import read_report
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
+from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import Status
 from groundup.reports.views import views_of
 from groundup.runs import api
-from groundup.runs.progress import AttemptMade, Warned
+from groundup.runs.progress import AttemptMade, AttemptSays, Warned
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, Step, read_trajectory
 from groundup.store.folder import RunFolder
@@ -217,6 +218,39 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Sett
     done = api.resume(result.folder, richer, settings)
     assert (done.exit_code, done.standing.graded) == (0, 2)
     assert [len(steps(done, "reply", key)) for key in (FIRST, SECOND)] == [1, 1]
+
+
+def test_what_broken_answers_cost_is_on_record(settings: Settings, tmp_path: Path) -> None:
+    """Three broken answers end a try, and the next gets a reply after one more: all four are paid for."""
+    path = tmp_path / "script.json"
+    failed = {"content": f"```path={BEHAVIOUR}\nhalf\n```\n", "output_tokens": 1000, "fail": ["broken"] * 4}
+    path.write_text(json.dumps({"turn": [failed], "then": "repeat"}))
+    configuration = generated(agent="oneshot", model=f"scripted/{path}", model_settings={"first_pause_s": 0.01})
+    options = QUICK.but(jobs=1, max_cost_usd=5.0, price="0:100", retries=1, retry_delay_s=0.0)
+    result = api.run(configuration, options, settings, run_id="one")
+    assert (result.exit_code, result.standing.graded) == (0, 2)
+    (lost,), (reply,) = steps(result, "lost"), steps(result, "reply")
+    uses = [TokenUsage.model_validate(use) for use in (lost["usage"], reply["usage"], reply["lost"])]
+    effort = record(result).effort
+    assert effort is not None
+    assert effort.usage == uses[0] + uses[1] + uses[2]
+    assert effort.cost_usd is not None
+    assert effort.cost_usd == pytest.approx(float(str(lost["cost_usd"])) + float(str(reply["cost_usd"])))
+    assert effort.cost_usd > 0.1
+    assert effort.estimated
+
+
+def test_what_a_model_writes_is_told_and_then_gone(settings: Settings, script: Path) -> None:
+    """Where replies come as streams, those who look on hear of them; nothing of that stays in the folder."""
+    recorder = Recorder()
+    streamed = {"stream": True}
+    configuration = generated(agent="oneshot", model=f"scripted/{script}", model_settings=streamed)
+    result = api.run(configuration, QUICK.but(jobs=1), settings, run_id="one", progress=recorder)
+    said = [event.text for event in recorder.events if isinstance(event, AttemptSays)]
+    assert len(said) == 4
+    assert f"path={BEHAVIOUR}" in said[0]
+    assert said[1::2] == ["", ""]
+    assert not folder(result).saying_file.exists()
 
 
 def test_a_limit_on_money_needs_a_price(settings: Settings, script: Path) -> None:

@@ -182,11 +182,17 @@ def test_a_page_follows_the_trajectory_of_an_attempt_at_work(runs: Path) -> None
     with RunWriter.create(runs / "live", config), TestClient(viewer.app()) as client:
         assert 'data-events="/run/live/events?task=one&amp;number=0"' in client.get("/run/live/attempt/one/0").text
         assert "data-events" not in client.get("/run/base/attempt/one/0").text
+        attempt = RunFolder(runs / "live").attempt(AttemptKey(task="one"))
+        attempt.path.mkdir(parents=True)
+        attempt.saying_file.write_text("def parse(<b>")
+        assert "<pre>def parse(&lt;b&gt;</pre>" in client.get("/run/live/attempt/one/0?tab=trajectory").text
+        assert "def parse" not in client.get("/run/base/attempt/one/0?tab=trajectory").text
+        attempt.saying_file.unlink()
     fill(RunFolder(runs / "live"), "one")
     with TestClient(viewer.app()) as client:
         events = client.get("/run/live/events?task=one&number=0").text
     size = (runs / "live" / "attempts" / "one" / "0" / "trajectory.jsonl").stat().st_size
-    assert json.loads(events.split("data: ")[1].split("\n")[0]) == {"bytes": size}
+    assert json.loads(events.split("data: ")[1].split("\n")[0]) == {"bytes": size, "said": 0}
     viewer.index.close()
 
 

@@ -6,11 +6,10 @@ from typing import TypeVar
 
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.resuming import Clock
-from groundup.agents.trajectories import reply_fields, reply_of
+from groundup.agents.trajectories import lost_by, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.subjects import Outcome
-from groundup.domain.usage import ModelUse
 from groundup.models.protocol import ContextOverflowError, RefusedError
 
 T = TypeVar("T")
@@ -35,7 +34,7 @@ class ModelQuestions:
 
     def __init__(self, context: AgentContext, at_once: int = 1) -> None:
         assert context.model is not None, "the run checked that there is a model"
-        self.paid = ModelUse()
+        self.paid = lost_by(context.trajectory.recorded())
         self._at = context
         self._model = context.model
         self._slots = asyncio.Semaphore(at_once)

@@ -15,9 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from groundup.agents.base import Trajectory
-from groundup.agents.trajectories import Step, reply_fields, reply_of, spent_s
+from groundup.agents.trajectories import Step, lost_by, reply_fields, reply_of, spent_s
 from groundup.domain.conversations import ChatReply
-from groundup.domain.usage import ModelUse
 
 
 class Clock:
@@ -55,9 +54,9 @@ class Replay:
     """Hands out an attempt's replies in turn: first those on record, then new ones, which it records."""
 
     def __init__(self, trajectory: Trajectory) -> None:
-        self.paid = ModelUse()
         self._trajectory = trajectory
         recorded = trajectory.recorded()
+        self.paid = lost_by(recorded)
         self._replies = deque((reply, step) for step in recorded if (reply := reply_of(step)) is not None)
         self._results = {_place(step): step for step in recorded if step.get("kind") == "result"}
         self._condensed = [step for step in recorded if step.get("kind") == "condensed"]

@@ -3,8 +3,8 @@
 `began` (by the run): agent, version, model; `message`: role, content, and tools where it is known what a model is
 offered; `reply`: turn, message, finish, usage, cost_usd, model, latency_s, cached; `result`: turn, call, name,
 content, exit_code, seconds; `workspace` (by the run): what a turn did to files; `diverged`: turn, call, was, now;
-`condensed`: turn, what; `resembles` (by the run): detail; `ended` (by the run): outcome, detail. An agent may add
-kinds and fields.
+`condensed`: turn, what; `lost` (by the run): usage and cost_usd of a call that has no reply and may be billed;
+`resembles` (by the run): detail; `ended` (by the run): outcome, detail. An agent may add kinds and fields.
 """
 
 import json
@@ -14,6 +14,7 @@ from pydantic import JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatReply, Message, ToolCall
 from groundup.domain.usage import ModelUse
+from groundup.models.attempts import LOST_STEP
 
 Step = Mapping[str, JsonValue]
 REPLY = "reply"
@@ -46,12 +47,26 @@ def call_text(text: str) -> str:
 
 
 def paid_for(steps: Iterable[Step]) -> ModelUse:
-    """Return what the replies among *steps* cost."""
+    """Return what the replies among *steps* cost, and the calls that have none."""
     paid = ModelUse()
     for step in steps:
         if (reply := reply_of(step)) is not None:
             paid = paid.plus(reply)
+        elif step.get("kind") == LOST_STEP:
+            paid = paid.with_use(_use_of(step))
     return paid
+
+
+def lost_by(steps: Iterable[Step]) -> ModelUse:
+    """Return what calls without a reply may have cost."""
+    return paid_for(step for step in steps if step.get("kind") == LOST_STEP)
+
+
+def _use_of(step: Step) -> ModelUse:
+    try:
+        return ModelUse.model_validate({name: step[name] for name in ModelUse.model_fields if name in step})
+    except ValidationError:
+        return ModelUse()
 
 
 def spent_s(steps: Sequence[Step]) -> float:

@@ -16,6 +16,7 @@ from groundup.runs.progress import (
     AttemptBegan,
     AttemptEnded,
     AttemptMade,
+    AttemptSays,
     Event,
     Progress,
     RunBegan,
@@ -24,24 +25,30 @@ from groundup.runs.progress import (
     Warned,
 )
 
+_WRITING = 60
+"""Characters of what a model writes that are shown."""
+
 
 @contextmanager
 def shown_progress(talk: Talk) -> Iterator[Progress]:
     """Yield what takes a run's events."""
     with ExitStack() as stack:
         sinks: list[Progress] = []
+        live: Progress | None = None
         if talk.log_file is not None:
             sinks.append(stack.enter_context(_log(talk.log_file)))
         if talk.quiet:
             sinks.append(_warnings)
         elif sys.stderr.isatty():
-            sinks.append(stack.enter_context(_live(verbose=talk.verbose)))
+            live = stack.enter_context(_live(verbose=talk.verbose))
+            sinks.append(live)
         else:
             sinks.append(_plain(say, verbose=talk.verbose))
 
         def tell(event: Event) -> None:
             for sink in sinks:
-                sink(event)
+                if sink is live or not isinstance(event, AttemptSays):
+                    sink(event)
 
         yield tell
 
@@ -54,6 +61,8 @@ def words(event: Event) -> str:
             return f"run {run}: {now.total} attempt{'s' if now.total != 1 else ''}{done}"
         case AttemptBegan(attempt=attempt):
             return f"{attempt} began"
+        case AttemptSays(attempt=attempt, text=text):
+            return f"{attempt} writes: {text}"
         case AttemptMade():
             return _made(event)
         case AttemptEnded():
@@ -183,18 +192,45 @@ def _live(*, verbose: bool) -> Iterator[Progress]:
         console=Console(stderr=True, highlight=False),
         transient=True,
     )
-    told = _Told()
+    told, writing = _Told(), Writing()
     with bar:
         task = bar.add_task("starting", total=None)
+        stands = ""
 
         def tell(event: Event) -> None:
+            nonlocal stands
+            if isinstance(event, AttemptSays):
+                writing.hear(event)
+                bar.update(task, description=stands + writing.words())
+                return
             if _worth_keeping(event, verbose=verbose):
                 bar.console.print(Text(printable(told.words(event))))
             if not isinstance(event, Warned):
                 now = event.standing
-                bar.update(task, total=now.total, completed=now.settled, description=standing_words(now))
+                stands = standing_words(now)
+                bar.update(task, total=now.total, completed=now.settled, description=stands + writing.words())
 
         yield tell
+
+
+class Writing:
+    """What models write just now, of which the line shows the newest."""
+
+    def __init__(self) -> None:
+        self._said: dict[AttemptKey, str] = {}
+
+    def hear(self, event: AttemptSays) -> None:
+        """Take what one says."""
+        self._said.pop(event.attempt, None)
+        if event.text:
+            self._said[event.attempt] = event.text
+
+    def words(self) -> str:
+        """Return the end of what the newest says, as one more line; empty where none writes."""
+        if not self._said:
+            return ""
+        attempt, text = list(self._said.items())[-1]
+        return f"\n{attempt} writes: ...{printable(' '.join(text.split()))[-_WRITING:]}"
 
 
 def _worth_keeping(event: Event, *, verbose: bool) -> bool:

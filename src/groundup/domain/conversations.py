@@ -87,7 +87,11 @@ class ChatReply(Record):
     estimated: bool = Field(
         default=False, description="whether tokens are estimated because the endpoint did not report them"
     )
-    cost_usd: float | None = Field(default=None, description="by the price file; None: the model has no price")
+    cost_usd: float | None = Field(default=None, description="by its price, with what was lost; None: no price")
+    lost: TokenUsage = Field(
+        default=TokenUsage(),
+        description="of answers before this one that broke off and may have been billed; estimated from above",
+    )
     model: str = Field(default="", description="as the endpoint names it")
     latency_s: float = 0.0
     tries: int = Field(default=1, ge=1)

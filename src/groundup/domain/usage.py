@@ -43,6 +43,11 @@ class Paid(Protocol):
         """What it costs; None: its model has no price."""
         ...
 
+    @property
+    def lost(self) -> TokenUsage:
+        """Tokens of answers before it that broke off; what they cost is part of `cost_usd`."""
+        ...
+
 
 class ModelUse(Record):
     """What replies of a model took together."""
@@ -61,7 +66,17 @@ class ModelUse(Record):
             cost = (cost or 0.0) + (0.0 if reply.cached else reply.cost_usd)
         return ModelUse(
             turns=self.turns + 1,
-            usage=self.usage + reply.usage,
-            estimated=self.estimated or reply.estimated,
+            usage=self.usage + reply.usage + reply.lost,
+            estimated=self.estimated or reply.estimated or reply.lost != TokenUsage(),
             cost_usd=cost,
+        )
+
+    def with_use(self, other: "ModelUse") -> "ModelUse":
+        """Return the sum of both."""
+        costs = [use.cost_usd for use in (self, other) if use.cost_usd is not None]
+        return ModelUse(
+            turns=self.turns + other.turns,
+            usage=self.usage + other.usage,
+            estimated=self.estimated or other.estimated,
+            cost_usd=sum(costs) if costs else None,
         )

@@ -26,6 +26,7 @@ from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
+from groundup.models.attempts import AttemptModel
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
@@ -261,6 +262,8 @@ class Playing:
     agent: Agent
     model: ChatModel | None = None
     room: Room = nullcontext
+    saying: Callable[[str], None] | None = None
+    """Takes the end of what the model says just now; empty: nothing."""
     phase = Phase.MAKING
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
@@ -275,13 +278,16 @@ class Playing:
                 trajectory = watch or kept
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)
                 # The agent goes on with the replies on record: a new try pays for none of them twice.
-                model = None if self.model is None else for_attempt(self.model, self.spec.index)
+                asked = None if self.model is None else for_attempt(self.model, self.spec.index)
+                model = None if asked is None else AttemptModel(asked, trajectory.append, self.saying)
                 context = replace(
                     episode.agent_context(model, trajectory, self.sink.keep_agent_log),
                     note_turn=await episode.noting_turns(trajectory),
                 )
                 rounds = FeedbackRounds(self.spec.rounds, agent, context, episode.place(self.sink))
                 ended = await rounds.play()
+                if model is not None:
+                    ended = ended.but(**dict(model.lost_use.with_use(ended)))
                 await context.note_turn(ended.turns)
                 resembles = watch.found if watch else ""
                 if resembles:

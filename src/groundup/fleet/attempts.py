@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from groundup.fleet.agents import ModelRelay, identity_of
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.orders import Order, Play, packed, unpack
 from groundup.grading.deciding import code_digest
+from groundup.models.attempts import AttemptModel
 from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.store.verdict_cache import VerdictCache
@@ -128,10 +129,11 @@ class PlayingOnNodes:
         # What the agent submits on the way is graded there, too.
         reservation_mb = max(self.agent.reservation_mb(grading.task), grading.grader.reservation_mb(grading.task))
         async with self.room():
-            with (
-                self.sink.trajectory() as trajectory,
-                relay.serving(model, trajectory, self.sink.keep_agent_log) as token,
-            ):
+            with ExitStack() as stack:
+                trajectory = stack.enter_context(self.sink.trajectory())
+                if model is not None:
+                    model = AttemptModel(model, trajectory.append)
+                token = stack.enter_context(relay.serving(model, trajectory, self.sink.keep_agent_log))
                 play = Play(
                     agent=name,
                     options=options,

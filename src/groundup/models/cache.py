@@ -14,7 +14,9 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
-from groundup.models.protocol import ChatModel
+from groundup.domain.usage import TokenUsage
+from groundup.models.attempts import Watched
+from groundup.models.protocol import CallWatch, ChatModel
 from groundup.registries.cache import FetchCache
 
 _KIND = "replies"
@@ -54,11 +56,17 @@ class CachedModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the kept reply, or ask and keep the reply. Failures are not kept."""
+        return await self.watched(request, None)
+
+    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
+        """Do so, and let *watch* hear of it."""
         key = self._key(request)
         kept = self._cache.record(_KIND, key, ChatReply)
         if kept is not None:
-            return kept.but(cached=True, cost_usd=0.0, latency_s=0.0)
-        reply = await self._model.complete(request)
+            return kept.but(cached=True, cost_usd=0.0, latency_s=0.0, lost=TokenUsage())
+        able: object = self._model
+        asked = able.watched(request, watch) if isinstance(able, Watched) else self._model.complete(request)
+        reply = await asked
         self._cache.keep_record(_KIND, key, reply)
         return reply
 

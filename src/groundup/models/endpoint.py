@@ -6,13 +6,12 @@ The key is only in the header of each request. It is removed from what an endpoi
 import asyncio
 import json
 import random
-import re
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue, SecretStr
@@ -20,7 +19,8 @@ from pydantic import JsonValue, SecretStr
 from groundup.domain.names import is_loopback
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.models.asking.forms import BrokenReplyError, Parsed, ReplyForm, parse_json
+from groundup.models.arriving import Arriving, parsed_object
+from groundup.models.asking.forms import BrokenReplyError, Parsed, ReplyForm
 from groundup.models.failures import PASSING, CallFailure, CallFailureKind, failure_of, hidden_status
 from groundup.models.protocol import (
     ContextOverflowError,
@@ -41,11 +41,10 @@ T = TypeVar("T")
 _CONNECT_S = 20.0
 _LONGEST_PAUSE_S = 60.0
 _SHORTEST_PAUSE_S = 0.05
+_MOST_BILLED = 3
+"""Answers to one question that may be billed, the last one included."""
 _PER_CLIENT = 32
 """Connections of one client: its bookkeeping looks at all of them for every call."""
-
-Read = Callable[[Mapping[str, str], bytes], T]
-"""Reads an answer with status 200, from its headers and its body."""
 
 
 class Patience(Record):
@@ -58,10 +57,31 @@ class Patience(Record):
     stream: bool = False
 
 
+class Bill(Protocol):
+    """What one question costs, over all its tries."""
+
+    saying: Callable[[str], None] | None
+    """Takes the end of what a stream says so far."""
+
+    def attempt(self) -> AbstractAsyncContextManager[None]:
+        """Set money aside for one try, and settle it. Raises `BudgetSpentError`."""
+        ...
+
+    def answered(self, parsed: Parsed) -> None:
+        """Enter the reply."""
+        ...
+
+    def lost(self, said: str) -> None:
+        """Enter an answer that is no reply, and said this much."""
+        ...
+
+
 class _FailedError(Exception):
-    def __init__(self, failure: CallFailure) -> None:
+    def __init__(self, failure: CallFailure, *, billed: bool = False) -> None:
         super().__init__(failure.message)
         self.failure = failure
+        self.billed = billed
+        """Whether the endpoint may charge for it."""
 
 
 class ModelEndpoint:
@@ -83,14 +103,21 @@ class ModelEndpoint:
         """Whether replies are asked for as streams: on request, or because the endpoint gives no others."""
         self._answered = False
 
-    async def post(self, path: str, document: Mapping[str, JsonValue], form: ReplyForm) -> tuple[Parsed, int]:
-        """Return the reply, and how many tries it took. Raises the errors of `groundup.models.protocol`."""
+    async def post(
+        self, path: str, document: Mapping[str, JsonValue], form: ReplyForm, bill: Bill
+    ) -> tuple[Parsed, int]:
+        """Return the reply, and how many tries it took. Raises the errors of `groundup.models.protocol`.
+
+        An answer that is no reply and may have been billed is entered in *bill*; it is asked again twice at most.
+        """
 
         async def attempt() -> Parsed:
             asked = {**document, **form.streaming} if self._streams else document
             body = json.dumps(asked, ensure_ascii=False).encode(errors="replace")
             place = form.stream_path(path) if self._streams else path
-            return await self._post(f"{self.base_url}{place}", body, partial(self._reply, form))
+            async with bill.attempt(), self._slots:
+                await self._wait_for_permission()
+                return await self._replied(f"{self.base_url}{place}", body, form, bill)
 
         reply = await self._persistently(attempt)
         self._answered = True
@@ -101,8 +128,10 @@ class ModelEndpoint:
         body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
         try:
             async with self._slots:
-                return await self._post(url, body, lambda headers, content: _object(content))
-        except _FailedError:
+                answer = Arriving()
+                await self._post(url, body, answer)
+                return parsed_object(answer.content)
+        except (_FailedError, BrokenReplyError):
             return None
 
     async def look(self, path: str) -> Mapping[str, JsonValue] | None:
@@ -112,8 +141,8 @@ class ModelEndpoint:
         try:
             async with self._slots, asyncio.timeout(self._patience.timeout_s):
                 response = await self._client().get(f"{self.base_url}{path}", headers=self._headers())
-            return _object(response.content) if response.status_code == 200 else None
-        except (TimeoutError, httpx.HTTPError, _FailedError):
+            return parsed_object(response.content) if response.status_code == 200 else None
+        except (TimeoutError, httpx.HTTPError, BrokenReplyError):
             return None
 
     async def close(self) -> None:
@@ -131,23 +160,22 @@ class ModelEndpoint:
         await self.close()
 
     async def _persistently(self, attempt: Callable[[], Awaitable[T]]) -> tuple[T, int]:
-        tries = 0
+        tries = billed = 0
         gives_up_at: float | None = None
         while True:
             tries += 1
             try:
-                async with self._slots:
-                    await self._wait_for_permission()
-                    return await attempt(), tries
+                return await attempt(), tries
             except _FailedError as error:
                 failure = error.failure
+                billed += error.billed
             if failure.kind is CallFailureKind.STREAM and not self._streams:
                 self._streams = True
                 continue
             now = time.monotonic()
             gives_up_at = gives_up_at or now + self._patience.patience_s
             pause = self._pause(failure, tries)
-            if failure.kind not in PASSING or now + pause > gives_up_at:
+            if failure.kind not in PASSING or now + pause > gives_up_at or billed >= _MOST_BILLED:
                 self._raise(failure, tries)
             if failure.kind is CallFailureKind.RATE_LIMIT:
                 self._not_before = max(self._not_before, now + pause)
@@ -165,37 +193,59 @@ class ModelEndpoint:
             return max(failure.retry_after_s, _SHORTEST_PAUSE_S)
         return longest * random.uniform(0.5, 1.0)  # noqa: S311  # no secret hangs on it
 
-    async def _post(self, url: str, body: bytes, read: Read[T]) -> T:
+    async def _replied(self, url: str, body: bytes, form: ReplyForm, bill: Bill) -> Parsed:
+        """Ask once, and enter what that costs."""
+        answer = Arriving(form, bill.saying)
+        try:
+            await self._post(url, body, answer)
+            parsed = self._reply(form, answer)
+        except _FailedError as error:
+            if error.billed:
+                bill.lost(answer.said())
+            raise
+        except asyncio.CancelledError:
+            if answer.asked:  # the endpoint goes on, or has done so for long
+                bill.lost(answer.said())
+            raise
+        bill.answered(parsed)
+        return parsed
+
+    async def _post(self, url: str, body: bytes, answer: Arriving) -> None:
+        """Ask once, and let *answer* take what comes. Raises `_FailedError`."""
         import httpx
 
+        client, headers, traced = self._client(), self._headers(), {"trace": answer.traced}
         try:
-            async with asyncio.timeout(self._patience.timeout_s):
-                response = await self._client().post(url, content=body, headers=self._headers())
+            async with (
+                asyncio.timeout(self._patience.timeout_s),
+                client.stream("POST", url, content=body, headers=headers, extensions=traced) as response,
+            ):
+                answer.began(response.status_code, response.headers)
+                async for piece in response.aiter_bytes():
+                    answer.take(piece)
         except TimeoutError as error:
-            failure = CallFailure(
-                kind=CallFailureKind.NETWORK, message=f"no answer within {self._patience.timeout_s:g} s"
-            )
-            raise _FailedError(failure) from error
+            message = f"no answer within {self._patience.timeout_s:g} s"
+            raise _network(message, billed=answer.asked) from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise _FailedError(CallFailure(kind=CallFailureKind.REQUEST, message=str(error))) from error
         except httpx.HTTPError as error:
-            message = str(error) or type(error).__name__
-            raise _FailedError(CallFailure(kind=CallFailureKind.NETWORK, message=message)) from error
-        if response.status_code != 200:
-            raise self._failed(response.status_code, dict(response.headers), response.content)
-        return read(dict(response.headers), response.content)
+            raise _network(str(error) or type(error).__name__, billed=answer.accepted) from error
+        except BrokenReplyError as error:
+            raise _broken(str(error), billed=answer.accepted) from error
+        if not answer.accepted:
+            raise self._failed(answer.status, answer.headers, bytes(answer.content))
 
-    def _reply(self, form: ReplyForm, headers: Mapping[str, str], content: bytes) -> Parsed:
+    def _reply(self, form: ReplyForm, answer: Arriving) -> Parsed:
         """Read a reply, whole or as a stream, whichever came. Raises `_FailedError`."""
         try:
-            streamed = headers.get("content-type", "").startswith("text/event-stream")
-            document = form.joined(_events(content)) if streamed else _object(content)
+            document = form.joined(answer.events()) if answer.streams else parsed_object(answer.content)
             status = hidden_status(document)
             if status is not None:  # a failure behind the endpoint
-                raise self._failed(status, {}, json.dumps(document).encode())
+                failed = self._failed(status, {}, json.dumps(document).encode())
+                raise _FailedError(failed.failure, billed=answer.speaks())
             return form.parsed(document)
         except BrokenReplyError as error:
-            raise _broken(str(error)) from error
+            raise _broken(str(error), billed=True) from error
 
     @staticmethod
     def _failed(status: int, headers: Mapping[str, str], body: bytes) -> _FailedError:
@@ -271,26 +321,10 @@ class ModelEndpoint:
         return self._clients[self._turn]
 
 
-def _object(content: bytes) -> dict[str, JsonValue]:
-    """Return the JSON object that an answer is. Raises `_FailedError`."""
-    try:
-        document = parse_json(content)
-    except ValueError as error:
-        raise _broken(str(error)) from error
-    if not isinstance(document, dict):
-        raise _broken("it is no JSON object")
-    return document
+def _network(message: str, *, billed: bool) -> _FailedError:
+    return _FailedError(CallFailure(kind=CallFailureKind.NETWORK, message=message), billed=billed)
 
 
-def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
-    """Yield the JSON objects of a stream; comments and its end mark are skipped. Raises `_FailedError`."""
-    for event in re.split(rb"\r?\n\r?\n", content):
-        lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
-        data = b"\n".join(lines).strip()
-        if data and data != b"[DONE]":
-            yield _object(data)
-
-
-def _broken(why: str) -> _FailedError:
+def _broken(why: str, *, billed: bool) -> _FailedError:
     message = f"an answer that is not as agreed ({why[:200]})"
-    return _FailedError(CallFailure(kind=CallFailureKind.BROKEN, message=message))
+    return _FailedError(CallFailure(kind=CallFailureKind.BROKEN, message=message), billed=billed)

@@ -67,7 +67,7 @@ class Account:
     def enter(self, reply: ChatReply) -> None:
         """Add a reply that was answered."""
         self.turns += 1
-        self.usage += reply.usage
+        self.usage += reply.usage + reply.lost
         known = self.cost_usd is not None and reply.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
 

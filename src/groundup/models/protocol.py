@@ -7,6 +7,7 @@ from groundup.domain.errors import GroundupError, InfrastructureError
 
 if TYPE_CHECKING:
     from groundup.domain.conversations import ChatReply, ChatRequest
+    from groundup.domain.usage import ModelUse
 
 
 class ChatModel(Protocol):
@@ -30,6 +31,18 @@ class ChatModel(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None: ...
+
+
+class CallWatch(Protocol):
+    """Hears of one attempt's calls while they are under way."""
+
+    def saying(self, text: str) -> None:
+        """Take the end of what a reply says so far, where it comes as a stream; empty: nothing is said now."""
+        ...
+
+    def lost(self, use: "ModelUse") -> None:
+        """Take what a call without a reply may have cost: answers that broke off, or that nobody waited for."""
+        ...
 
 
 class ContextOverflowError(GroundupError):

@@ -20,7 +20,7 @@ class ModelSettings(Record):
     """How a run asks its model. The key is not among it: it stays in the environment."""
 
     base_url: str | None = Field(default=None, description="address of the endpoint; None: the provider's own")
-    api: Literal["chat", "messages", "gemini"] | None = Field(
+    api: Literal["chat", "responses", "messages", "gemini"] | None = Field(
         default=None, description="what the endpoint speaks; None: what the provider speaks"
     )
     key_variable: str | None = Field(
@@ -76,7 +76,7 @@ class ModelProvider(Record):
     key: str
     key_optional: bool = False
     key_header: str | None = None
-    api: Literal["chat", "messages", "gemini"] = "chat"
+    api: Literal["chat", "responses", "messages", "gemini"] = "chat"
     output_limit: str = "max_tokens"
     reasoning: str | None = None
     null_content: bool = True

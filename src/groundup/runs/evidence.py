@@ -172,6 +172,15 @@ def steps(attempt: AttemptFolder, first: int = 0, kind: str = "") -> StepPage:
     return StepPage(steps=tuple(shown), first=first, total=len(places), kinds=tuple(names))
 
 
+def saying(attempt: AttemptFolder) -> str:
+    """Return the end of what the attempt's model says just now; empty: nothing."""
+    try:
+        with open_regular(attempt.saying_file) as file:
+            return plain(file.read(LOG_BYTES).decode(errors="replace"))
+    except OSError:
+        return ""
+
+
 def turns(attempt: AttemptFolder) -> tuple[int, ...]:
     """Return the numbers of the turns that a trajectory has."""
     with _with_turns(attempt) as (_, known):

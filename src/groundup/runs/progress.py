@@ -64,6 +64,13 @@ class AttemptBegan(Record):
     standing: Standing
 
 
+class AttemptSays(Record):
+    """The model of an attempt is writing; *text* is the end of it so far, empty when it has ended."""
+
+    attempt: AttemptKey
+    text: str
+
+
 class AttemptMade(Record):
     """A submission was made and is not graded now: the run only generates."""
 
@@ -93,7 +100,7 @@ class RunEnded(Record):
     interrupted: bool
 
 
-Event = RunBegan | AttemptBegan | AttemptMade | AttemptEnded | Warned | RunEnded
+Event = RunBegan | AttemptBegan | AttemptSays | AttemptMade | AttemptEnded | Warned | RunEnded
 Progress = Callable[[Event], None]
 """Is called from the run's own thread; must be quick and must not raise."""
 

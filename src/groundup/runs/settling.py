@@ -1,7 +1,7 @@
 """What a run does with each attempt: it hands the episode its means, and the writer what comes of it."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +50,8 @@ class RunContext:
     options: RunOptions
     start: int
     warn: Callable[[str], None]
+    says: Callable[[AttemptKey, str], None]
+    """Takes the end of what the model of an attempt says just now; empty: nothing."""
     generation: Generation | None = None
     """What makes submissions; None where they are brought."""
     stages: Stages | None = None
@@ -143,7 +145,13 @@ class RunContext:
             agent,
             generation.model,
             room=(lambda: stages.making.entered(reservation_mb)) if stages else nullcontext,
+            saying=lambda text: self._said(key, text),
         )
+
+    def _said(self, key: AttemptKey, text: str) -> None:
+        with suppress(OSError, InfrastructureError):  # only for those who look on
+            self.writer.attempt(key).saying(text)
+        self.says(key, text)
 
     @asynccontextmanager
     async def _scratch(self, key: AttemptKey) -> AsyncIterator[Path]:

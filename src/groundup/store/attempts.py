@@ -88,6 +88,7 @@ class AttemptFolder:
         self.kept = path / "kept"
         self.trajectory_file = path / "trajectory.jsonl"
         self.agent_logs = path / "agent"
+        self.saying_file = path / "saying.txt"
 
     def round(self, number: int) -> Path:
         """Where lies what was handed in at the end of a round, once that is there in full."""
@@ -189,6 +190,13 @@ class AttemptWriter(AttemptFolder):
     def trajectory(self) -> TrajectoryFile:
         """Open the trajectory to append to it."""
         return TrajectoryFile(self.trajectory_file)
+
+    def saying(self, text: str) -> None:
+        """Keep the end of what a model says just now, for those who look on; empty: it says nothing now."""
+        if text:
+            write_atomically(self.saying_file, text.encode(errors="replace"), durable=False)
+        else:
+            self.saying_file.unlink(missing_ok=True)
 
     def keep_agent_log(self, name: str, content: bytes) -> None:
         """Keep what an agent printed or logged itself, replacing what is there of that name."""

@@ -275,7 +275,8 @@ class Viewer:
             here=request.url.path,
             others=others,
             better=better if better and better.mean > (row.counted or 0.0) else None,
-            live=row.standing in ("owed", "made") and is_held(folder.path),
+            live=(live := row.standing in ("owed", "made") and is_held(folder.path)),
+            saying=evidence.saying(attempt) if live else "",
             **values,
         )
 
@@ -471,11 +472,15 @@ class Viewer:
 
 
 def _size(path: Path) -> str:
-    """Return how long a file is, as JSON."""
-    try:
-        return json.dumps({"bytes": path.stat().st_size})
-    except OSError:
-        return json.dumps({"bytes": 0})
+    """Return how long a trajectory is, and when its attempt's model said something last, as JSON."""
+    sizes = {}
+    for name, file in (("bytes", path), ("said", path.with_name("saying.txt"))):
+        try:
+            found = file.stat()
+            sizes[name] = found.st_size if name == "bytes" else found.st_mtime_ns
+        except OSError:
+            sizes[name] = 0
+    return json.dumps(sizes)
 
 
 def _lost(attempt: AttemptFolder, request: Request) -> dict[str, Any]:

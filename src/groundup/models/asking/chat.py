@@ -16,7 +16,9 @@ from groundup.models.asking.forms import (
     Parsed,
     ReplyForm,
     Text,
+    first_of,
     sendable,
+    texts_at,
     validated,
 )
 from groundup.models.settings import ModelProvider
@@ -232,7 +234,17 @@ def _continues(item: JsonValue, piece: JsonValue) -> bool:
     return same and piece.get("id") in (None, "", item.get("id"))
 
 
-FORM = ReplyForm(parsed_reply, joined, {"stream": True, "stream_options": {"include_usage": True}})
+def piece(event: Mapping[str, JsonValue]) -> str:
+    """Return what an event of a stream adds."""
+    choice = first_of(event.get("choices"))
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    calls = delta.get("tool_calls") if isinstance(delta, dict) else None
+    called = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    said = texts_at(delta, "reasoning_content", "reasoning", "content")
+    return said + "".join(texts_at(function, "name", "arguments") for function in called)
+
+
+FORM = ReplyForm(parsed_reply, joined, piece, {"stream": True, "stream_options": {"include_usage": True}})
 
 
 def _raw_message(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:

@@ -66,6 +66,8 @@ class ReplyForm:
     """Reads a reply. Raises `BrokenReplyError`."""
     joined: Callable[[Iterable[dict[str, JsonValue]]], dict[str, JsonValue]]
     """Joins a stream's events to one reply. Raises `BrokenReplyError`."""
+    piece: Callable[[Mapping[str, JsonValue]], str]
+    """Returns what a stream's event adds to what is said: text, thoughts or arguments."""
     streaming: Mapping[str, JsonValue]
     """What a request for a stream holds besides."""
     stream_path: Callable[[str], str] = str
@@ -76,6 +78,17 @@ class LooseReply(BaseModel):
     """A part of an endpoint's reply: what we do not know is not looked at."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def texts_at(found: JsonValue, *names: str) -> str:
+    """Return the texts that *found* has under *names*, one after the other."""
+    values = [found.get(name) for name in names] if isinstance(found, dict) else []
+    return "".join(value for value in values if isinstance(value, str))
+
+
+def first_of(found: JsonValue) -> JsonValue:
+    """Return the first of a list; None where there is none."""
+    return found[0] if isinstance(found, list) and found else None
 
 
 def _text(value: object) -> object:

@@ -17,7 +17,9 @@ from groundup.models.asking.forms import (
     Parsed,
     ReplyForm,
     Text,
+    first_of,
     sendable,
+    texts_at,
     validated,
 )
 
@@ -223,4 +225,16 @@ def _streamed(path: str) -> str:
     return path.replace(":generateContent", ":streamGenerateContent?alt=sse")
 
 
-FORM = ReplyForm(parsed_reply, joined, {}, _streamed)
+def piece(event: Mapping[str, JsonValue]) -> str:
+    """Return what an event of a stream adds."""
+    candidate = first_of(event.get("candidates"))
+    content = candidate.get("content") if isinstance(candidate, dict) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
+    said = ""
+    for part in parts if isinstance(parts, list) else ():
+        call = part.get("functionCall") if isinstance(part, dict) else None
+        said += texts_at(part, "text") + (json.dumps(call, ensure_ascii=False) if call else "")
+    return said
+
+
+FORM = ReplyForm(parsed_reply, joined, piece, {}, _streamed)

@@ -22,6 +22,7 @@ from groundup.models.asking.forms import (
     ReplyForm,
     Text,
     sendable,
+    texts_at,
     validated,
 )
 
@@ -227,4 +228,9 @@ def _closed(block: Document) -> Document:
     return block
 
 
-FORM = ReplyForm(parsed_reply, joined, {"stream": True})
+def piece(event: Mapping[str, JsonValue]) -> str:
+    """Return what an event of a stream adds."""
+    return texts_at(event.get("delta"), "text", "thinking", "partial_json")
+
+
+FORM = ReplyForm(parsed_reply, joined, piece, {"stream": True})

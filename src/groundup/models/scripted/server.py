@@ -20,11 +20,12 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Message, ToolC
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.usage import TokenUsage
-from groundup.models.answering import chat, gemini, messages
+from groundup.models.answering import chat, gemini, messages, responses
 from groundup.models.answering.forms import Asked, BadRequestError, Document, data, parsed_json
 from groundup.models.client import EndpointModel
 from groundup.models.endpoint import ModelEndpoint, Patience
 from groundup.models.prices import CostLedger, Price, estimated_text_tokens, estimated_tokens
+from groundup.models.protocol import CallWatch
 from groundup.models.scripted.script import FailureName, Script, Turn
 from groundup.models.scripted.strict import (
     THOUGHT_OUT,
@@ -73,7 +74,7 @@ class _Form:
 
     asked: Callable[[bytes], Asked]
     fault: Callable[[Document], str | None]
-    document: Callable[[ChatReply, str], Document]
+    document: Callable[[ChatReply, Asked], Document]
     signed: Callable[[Document, ChatReply], Document]
     events: Callable[[ChatReply, Asked], Iterable[bytes]]
     chunks: Callable[[Document], Iterable[bytes]]
@@ -84,15 +85,23 @@ _FORMS = {
     chat.PATH: _Form(
         chat.asked,
         fault_of_chat,
-        chat.reply_document,
+        lambda reply, asked: chat.reply_document(reply, asked.model),
         signed_chat,
         lambda reply, asked: chat.reply_events(reply, asked.model, usage=asked.stream_usage),
         chat_chunks,
     ),
+    responses.PATH: _Form(
+        responses.asked,
+        lambda document: None,
+        responses.reply_document,
+        lambda document, reply: document,
+        responses.reply_events,
+        lambda document: [data({"type": "response.completed", "response": document})],
+    ),
     messages.PATH: _Form(
         messages.asked,
         fault_of_messages,
-        messages.reply_document,
+        lambda reply, asked: messages.reply_document(reply, asked.model),
         lambda document, reply: signed_messages(document),
         lambda reply, asked: messages.reply_events(reply, asked.model),
         messages_events,
@@ -110,7 +119,7 @@ def _form_at(path: str) -> _Form | None:
     return _Form(
         lambda body: gemini.asked(body, model=model, stream=stream),
         lambda document: None,
-        gemini.reply_document,
+        lambda reply, asked: gemini.reply_document(reply, asked.model),
         lambda document, reply: document,
         lambda reply, asked: gemini.reply_events(reply, asked.model),
         lambda document: [data(document)],
@@ -198,7 +207,7 @@ class ScriptedServer:
         self.answered += 1
         self.requests[name] += 1
         reply = _reply(turn, asked.request, tokens, strict=self.script.strict)
-        document = form.document(reply, asked.model)
+        document = form.document(reply, asked)
         if self.script.strict:
             document = form.signed(document, reply)
         if asked.stream:
@@ -294,8 +303,12 @@ class ScriptedModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Ask the own endpoint."""
+        return await self.watched(request, None)
+
+    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
+        """Ask the own endpoint; *watch* hears of it."""
         assert self._model is not None, "enter the model first"
-        return await self._model.complete(request)
+        return await self._model.watched(request, watch)
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Return the estimate by which the script's window is kept."""

@@ -1,0 +1,108 @@
+"""An answer on its way: what came of it, what it says so far, and whether it was asked for and begun."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from pydantic import JsonValue
+
+from groundup.models.asking.forms import BrokenReplyError, ReplyForm, parse_json
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of an answer. The longest replies that models can give are a hundred times shorter."""
+_TAIL = 2000
+"""Characters of what is said that are told of while it comes."""
+_END = re.compile(rb"\r?\n\r?\n")
+_SENT = "send_request_body.complete"
+
+
+class Arriving:
+    """One answer. Without a *form* it is just bytes."""
+
+    def __init__(self, form: ReplyForm | None = None, saying: Callable[[str], None] | None = None) -> None:
+        self.asked = False
+        """Whether the whole request was sent."""
+        self.accepted = False
+        """Whether the answer began, with status 200."""
+        self.streams = False
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.content = bytearray()
+        self._form = form
+        self._saying = saying
+        self._told = 0
+        """Bytes of which was told."""
+        self._tail = ""
+
+    async def traced(self, name: str, about: Mapping[str, object]) -> None:
+        """Hear of a step of the connection."""
+        self.asked = self.asked or name.endswith(_SENT)
+
+    def began(self, status: int, headers: Mapping[str, str]) -> None:
+        """Note the answer's head."""
+        self.status, self.headers = status, {name.lower(): value for name, value in headers.items()}
+        self.accepted = status == 200
+        self.streams = self.headers.get("content-type", "").startswith("text/event-stream")
+
+    def take(self, piece: bytes) -> None:
+        """Add what came. Raises `BrokenReplyError` for an answer without end."""
+        self.content += piece
+        if len(self.content) > _MOST_BYTES:
+            raise BrokenReplyError(f"it is longer than {_MOST_BYTES} bytes")
+        if self._saying is not None and self._form is not None and self.streams and self.accepted:
+            self._tell(self._form, self._saying)
+
+    def events(self) -> Iterator[dict[str, JsonValue]]:
+        """Yield the JSON objects of a stream; comments and its end mark are skipped. Raises `BrokenReplyError`."""
+        return _events(bytes(self.content))
+
+    def said(self) -> str:
+        """Return what the answer says as far as it came, for a guess of its tokens."""
+        if not self.streams:
+            return self.content.decode(errors="replace")
+        return "".join(self._pieces(bytes(self.content)))
+
+    def speaks(self) -> bool:
+        """Whether the answer says anything at all, besides what failed."""
+        if self.streams:
+            return bool(self.said())
+        try:
+            parsed = self._form.parsed(parsed_object(self.content)) if self._form else None
+        except BrokenReplyError:
+            return False
+        return parsed is not None and bool(parsed.reply.message.content or parsed.reply.message.tool_calls)
+
+    def _tell(self, form: ReplyForm, saying: Callable[[str], None]) -> None:
+        ends = [found.end() for found in _END.finditer(self.content, self._told)]
+        if ends:
+            new = bytes(self.content[self._told : ends[-1]])
+            self._told = ends[-1]
+            self._tail = (self._tail + "".join(self._pieces(new)))[-_TAIL:]
+            saying(self._tail)
+
+    def _pieces(self, content: bytes) -> Iterator[str]:
+        """Yield what the events in *content* add, up to the first that is none."""
+        assert self._form is not None
+        try:
+            for event in _events(content):
+                yield self._form.piece(event)
+        except BrokenReplyError:
+            return
+
+
+def parsed_object(content: bytes | bytearray) -> dict[str, JsonValue]:
+    """Return the JSON object that an answer is. Raises `BrokenReplyError`."""
+    try:
+        document = parse_json(bytes(content))
+    except ValueError as error:
+        raise BrokenReplyError(str(error)) from error
+    if not isinstance(document, dict):
+        raise BrokenReplyError("it is no JSON object")
+    return document
+
+
+def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
+    for event in _END.split(content):
+        lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
+        data = b"\n".join(lines).strip()
+        if data and data != b"[DONE]":
+            yield parsed_object(data)

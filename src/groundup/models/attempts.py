@@ -1,0 +1,73 @@
+"""A run's model as one attempt has it: what is said is shown meanwhile, and what is lost is recorded."""
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
+
+from pydantic import JsonValue
+
+from groundup.domain.conversations import ChatReply, ChatRequest
+from groundup.domain.usage import ModelUse
+from groundup.models.protocol import CallWatch, ChatModel
+
+LOST_STEP = "lost"
+"""The step of a trajectory for what a call without a reply may have cost."""
+_EVERY_S = 1.0
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A model whose calls can be watched."""
+
+    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
+        """Return the model's reply, and tell *watch* of what happens until then."""
+        ...
+
+
+class AttemptModel:
+    """A `ChatModel`, and the watch of its calls."""
+
+    def __init__(
+        self, model: ChatModel, record: Callable[..., None], show: Callable[[str], None] | None = None
+    ) -> None:
+        self.name = model.name
+        self.context_tokens = model.context_tokens
+        self.lost_use = ModelUse()
+        """What calls without a reply may have cost."""
+        self._model = model
+        self._record = record
+        self._show = show
+        self._shown_at = 0.0
+        self._shown = ""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Ask."""
+        able: object = self._model
+        return await (able.watched(request, self) if isinstance(able, Watched) else self._model.complete(request))
+
+    async def count_tokens(self, request: ChatRequest) -> int:
+        """Ask the model."""
+        return await self._model.count_tokens(request)
+
+    def saying(self, text: str) -> None:
+        """Show the end of what is said, once a second."""
+        if self._show is None or (text and time.monotonic() - self._shown_at < _EVERY_S):
+            return
+        if text != self._shown:
+            self._shown, self._shown_at = text, time.monotonic()
+            self._show(text)
+
+    def lost(self, use: ModelUse) -> None:
+        """Record what a call without a reply may have cost."""
+        self.lost_use = self.lost_use.with_use(use)
+        fields: Mapping[str, JsonValue] = use.model_dump(mode="json", exclude_defaults=True)
+        self._record(LOST_STEP, **fields)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """The model stays open: it is the run's."""
