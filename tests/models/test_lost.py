@@ -193,7 +193,7 @@ async def test_an_attempt_records_what_it_lost() -> None:
     endpoint = Answers(Response(200, b'{"id": "x', "application/json"))
     steps: list[dict[str, object]] = []
     async with endpoint.served() as url, open_model("compatible/m", settings_for(url)) as model:
-        asked = AttemptModel(model, lambda kind, **fields: steps.append({"kind": kind, **fields}))
+        asked = AttemptModel(model, 0, lambda kind, **fields: steps.append({"kind": kind, **fields}))
         with pytest.raises(ModelError):
             await asked.complete(saying("hi"))
     (step,) = steps

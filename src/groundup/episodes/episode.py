@@ -27,7 +27,6 @@ from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
 from groundup.models.attempts import AttemptModel
-from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
@@ -278,8 +277,8 @@ class Playing:
                 trajectory = watch or kept
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)
                 # The agent goes on with the replies on record: a new try pays for none of them twice.
-                asked = None if self.model is None else for_attempt(self.model, self.spec.index)
-                model = None if asked is None else AttemptModel(asked, trajectory.append, self.saying)
+                asked, index = self.model, self.spec.index
+                model = None if asked is None else AttemptModel(asked, index, trajectory.append, self.saying)
                 context = replace(
                     episode.agent_context(model, trajectory, self.sink.keep_agent_log),
                     note_turn=await episode.noting_turns(trajectory),

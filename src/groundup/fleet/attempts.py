@@ -18,7 +18,6 @@ from groundup.fleet.driver import DaskFleet
 from groundup.fleet.orders import Order, Play, packed, unpack
 from groundup.grading.deciding import code_digest
 from groundup.models.attempts import AttemptModel
-from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
@@ -125,14 +124,12 @@ class PlayingOnNodes:
         fleet, spec = grading.fleet, grading.spec
         relay = fleet.relay
         assert relay is not None, "agents are on nodes only where a relay is"
-        model = None if self.model is None else for_attempt(self.model, spec.index)
         # What the agent submits on the way is graded there, too.
         reservation_mb = max(self.agent.reservation_mb(grading.task), grading.grader.reservation_mb(grading.task))
         async with self.room():
             with ExitStack() as stack:
                 trajectory = stack.enter_context(self.sink.trajectory())
-                if model is not None:
-                    model = AttemptModel(model, trajectory.append)
+                model = self.model and AttemptModel(self.model, spec.index, trajectory.append)
                 token = stack.enter_context(relay.serving(model, trajectory, self.sink.keep_agent_log))
                 play = Play(
                     agent=name,

@@ -3,34 +3,27 @@
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.usage import ModelUse
-from groundup.models.protocol import CallWatch, ChatModel
+from groundup.models.cache import for_attempt
+from groundup.models.protocol import ChatModel, Watched
 
 LOST_STEP = "lost"
 """The step of a trajectory for what a call without a reply may have cost."""
 _EVERY_S = 1.0
 
 
-@runtime_checkable
-class Watched(Protocol):
-    """A model whose calls can be watched."""
-
-    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
-        """Return the model's reply, and tell *watch* of what happens until then."""
-        ...
-
-
 class AttemptModel:
     """A `ChatModel`, and the watch of its calls."""
 
     def __init__(
-        self, model: ChatModel, record: Callable[..., None], show: Callable[[str], None] | None = None
+        self, model: ChatModel, index: int, record: Callable[..., None], show: Callable[[str], None] | None = None
     ) -> None:
+        model = for_attempt(model, index)
         self.name = model.name
         self.context_tokens = model.context_tokens
         self.lost_use = ModelUse()

@@ -15,8 +15,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
 from groundup.domain.usage import TokenUsage
-from groundup.models.attempts import Watched
-from groundup.models.protocol import CallWatch, ChatModel
+from groundup.models.protocol import CallWatch, ChatModel, Watched
 from groundup.registries.cache import FetchCache
 
 _KIND = "replies"

@@ -1,7 +1,7 @@
 """What every chat model can do, and how it can fail. Knows no agent."""
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from groundup.domain.errors import GroundupError, InfrastructureError
 
@@ -42,6 +42,15 @@ class CallWatch(Protocol):
 
     def lost(self, use: "ModelUse") -> None:
         """Take what a call without a reply may have cost: answers that broke off, or that nobody waited for."""
+        ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A model whose calls can be watched."""
+
+    async def watched(self, request: "ChatRequest", watch: CallWatch | None) -> "ChatReply":
+        """Return the model's reply, and tell *watch* of what happens until then."""
         ...
 
 
