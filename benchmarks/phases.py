@@ -64,7 +64,7 @@ PLACES = {
         "RunWriter.ended": "records",
         "RunWriter.close": "records",
     },
-    "groundup.runs.exporting": {"write_report": "report"},
+    "groundup.runs.reporting": {"write_report": "report"},
     "groundup.api.reports": {"read_report": "report"},
     "groundup.cli.run": {"print_result": "report"},
     "groundup.runs.execution": {"started": "records"},

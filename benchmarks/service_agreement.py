@@ -21,9 +21,8 @@ from groundup.domain.records import Record
 from groundup.episodes.backends import opened_context
 from groundup.settings import load
 from groundup.suites.places import data_folder
-from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
+from groundup.suites.repogenesis.data import ServiceProblem, read_dataset, read_services, write_oracle
 from groundup.suites.repogenesis.endpoints import path_shape
-from groundup.suites.repogenesis.service_set import read_services, write_oracle
 
 
 class Compared(Record):

@@ -31,7 +31,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "registry": {
         "pypi": "groundup.registries.pypi.gateway:PyPIGateway",
-        "npm": "groundup.registries.npm.gateway:NpmGateway",
+        "npm": "groundup.registries.npm.client:NpmGateway",
         "crates": "groundup.registries.crates:CratesGateway",
         "nuget": "groundup.registries.nuget:NuGetGateway",
         "maven": "groundup.registries.maven:MavenGateway",

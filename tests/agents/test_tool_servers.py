@@ -10,7 +10,7 @@ import pytest
 from groundup.agents.base import AgentContext
 from groundup.agents.extras import furnished
 from groundup.agents.loop import create
-from groundup.api.extras import extras_from
+from groundup.api.subjects import extras_from
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import AgentExtras
 from groundup.sandbox.protocol import SandboxProvider

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from groundup.api.assignments import read_assignments
 from groundup.api.matrix import read_matrix
 from groundup.api.requests import running
+from groundup.api.subjects import read_assignments
 from groundup.domain.errors import UsageError
 from groundup.runs import api
 from groundup.runs.generation import model_settings

@@ -13,7 +13,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
 from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
-from groundup.fleet.layers import LayerShelf, OtherNodes
+from groundup.fleet.orders import LayerShelf, OtherNodes
 from groundup.trees.digest import tree_digest
 from groundup.trees.zstd import zstd
 from tests.fleet.test_orders import a_tree

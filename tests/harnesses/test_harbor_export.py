@@ -14,8 +14,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.episodes.backends import backends
 from groundup.harnesses import verifier
-from groundup.harnesses.harbor_export import HarborExport, HarborOptions
-from groundup.harnesses.harbor_images import TaskImages
+from groundup.harnesses.harbor_export import HarborExport, HarborOptions, TaskImages
 from groundup.harnesses.images import ImageStore, LayerFiles
 from groundup.runs.plan import make_plan
 from groundup.settings import Settings

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.shared_work."""
+"""Tests of groundup.registries.cache."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from groundup.registries.shared_work import OpenWhileUsed, Places, SharedWork
+from groundup.registries.cache import OpenWhileUsed, Places, SharedWork
 
 
 async def test_a_hundred_askers_share_one_piece_of_work() -> None:

@@ -15,8 +15,7 @@ from groundup.api.flags import ServeFlags
 from groundup.api.serving import listening, serving
 from groundup.sandbox.fake import FakeSandbox
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
-from groundup.serving.connections import configured
-from groundup.serving.http import ServedTasks
+from groundup.serving.http import ServedTasks, configured
 from groundup.serving.metrics import Log
 from groundup.serving.server import ServeJob, application, service
 from groundup.settings import Settings

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from websockets.asyncio.client import connect
 
 from groundup.api.serving import listening
-from groundup.serving.connections import BODY_BYTES, HEAD_BYTES, Connection, configured
+from groundup.serving.http import BODY_BYTES, HEAD_BYTES, Connection, configured
 from tests.serving.house import Client, events, job_in, opened
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\n"

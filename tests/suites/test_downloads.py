@@ -11,7 +11,7 @@ import pytest
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.settings import load
-from groundup.suites.downloads import address_of, fetched
+from groundup.suites.pulling import address_of, fetched
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from groundup.domain.subjects import AgentExtras, Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse, TokenUsage
 from groundup.domain.verdicts import Score
-from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.requests import PythonRequest
+from groundup.environments.requests import EnvironmentBuilder, PythonRequest
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.trees.fingerprints import Fingerprint

@@ -9,7 +9,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.settings import Settings, load
 from groundup.store.ownership import write_made
-from groundup.suites import downloads, places, pulling
+from groundup.suites import places, pulling
 from groundup.suites.base import DataSource, open_suite
 from groundup.suites.places import DataOrigin, PublishedRelease, PublishedRepository
 from groundup.suites.sets import holds_set, name_of_installed
@@ -41,9 +41,9 @@ def pull(
     if commit is not None and source is not None:
         raise UsageError("--commit and --from exclude each other: a folder is taken as it is")
     settings = settings or load()
-    if source is not None and (address := downloads.address_of(str(source))) is not None:
+    if source is not None and (address := pulling.address_of(str(source))) is not None:
         with scratch_folder("download") as work:
-            archive = asyncio.run(downloads.fetched(address, work, settings))
+            archive = asyncio.run(pulling.fetched(address, work, settings))
             if not holds_set(archive):
                 raise UsageError(f"{address} is no packed set; download it, and name the folder with --from")
             return _installed_set(suite, archive, settings, address)

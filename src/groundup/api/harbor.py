@@ -10,8 +10,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.tasks import Task
 from groundup.episodes.backends import backends
-from groundup.harnesses.harbor_export import HarborExport, HarborOptions
-from groundup.harnesses.harbor_images import TaskImages
+from groundup.harnesses.harbor_export import HarborExport, HarborOptions, TaskImages
 from groundup.harnesses.harbor_import import of_subjects, read_trials, write_run
 from groundup.harnesses.images import ImageStore
 from groundup.runs.plan import make_plan

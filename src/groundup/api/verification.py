@@ -21,8 +21,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Status
 from groundup.domain.version import __version__
 from groundup.reports.views import grader_words, percent
-from groundup.runs.bundles import SUFFIX, Bundle, unpack
-from groundup.runs.claims import Claims, board_sets, check_claims
+from groundup.runs.bundles import SUFFIX, Bundle, Claims, board_sets, check_claims, unpack
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import digest_of_file, write_made

@@ -241,7 +241,7 @@ def _take(source: Path, settings: "Settings", *, json: bool) -> int:
     """Take a bundle in."""
     import asyncio
 
-    from groundup.api.warm_bundles import take_bundle
+    from groundup.api.warming import take_bundle
     from groundup.cli.console import print_document, say
 
     taken = asyncio.run(take_bundle(source, settings, say))

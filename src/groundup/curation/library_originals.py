@@ -8,10 +8,10 @@ from groundup.curation.set_entries import SetWish, identity
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.environments.git import GitRepository
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.library_set import BUNDLE
 from groundup.suites.nl2repobench.maker.candidates import open_index, parse_source
 from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary
 from groundup.suites.nl2repobench.maker.unpublished import newest_release
+from groundup.suites.nl2repobench.own_suite import BUNDLE
 from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource
 
 

@@ -18,13 +18,13 @@ from groundup.curation.set_entries import (
 )
 from groundup.episodes.backends import opened_context
 from groundup.store.ownership import copy_made, digest_of_entry, write_made
-from groundup.suites.nl2repobench.library_set import RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.maker.sound import refuse_unsound
 from groundup.suites.nl2repobench.maker.unpublished import (
     MakingRules,
     make_recipe,
 )
 from groundup.suites.nl2repobench.maker.written import MARK, specification_of
+from groundup.suites.nl2repobench.own_suite import RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
 from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text

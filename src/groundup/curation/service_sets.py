@@ -30,8 +30,7 @@ from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
 from groundup.store.ownership import digest_of_entry, note_made, refuse_others
-from groundup.suites.repogenesis.data import README
-from groundup.suites.repogenesis.service_set import REFERENCES, TASKS
+from groundup.suites.repogenesis.data import README, REFERENCES, TASKS
 from groundup.suites.repogenesis.tasks import TASK_FILE, parse_task
 from groundup.suites.sets import SetRefetch, SetTask
 from groundup.trees.removal import remove_tree

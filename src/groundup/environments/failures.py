@@ -26,8 +26,8 @@ from groundup.domain.errors import (
 )
 from groundup.domain.records import Record
 from groundup.environments.requests import Layer
+from groundup.registries.cache import SharedWork
 from groundup.registries.ledger import Trouble
-from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import CommandResult, Ending, Sandbox
 

@@ -45,11 +45,11 @@ from groundup.environments.requests import (
     MavenRequest,
 )
 from groundup.environments.toolchains import find_jdk, find_maven, jdks
+from groundup.registries.cache import SharedWork
 from groundup.registries.client import FileFound
 from groundup.registries.lending import RegistryLending
 from groundup.registries.maven import MavenClient, MavenGateway, is_metadata, maven_settings
 from groundup.registries.settings import RegistrySettings
-from groundup.registries.shared_work import SharedWork
 from groundup.sandbox.machine import Fact, FactStatus
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import environment

@@ -16,8 +16,8 @@ from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.toolchains import Toolchain
+from groundup.registries.cache import SharedWork
 from groundup.registries.lending import LendingRules, RegistrySet
-from groundup.registries.shared_work import SharedWork
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
 from groundup.trees.removal import remove_tree

@@ -29,8 +29,7 @@ from groundup.episodes.loading import grading_of
 from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup.fleet.extra import WorkerPlugin, distributed
-from groundup.fleet.layers import LayerShelf, OtherNodes
-from groundup.fleet.orders import NodeAnswer, Order, Play, failure_of, packed, unpack
+from groundup.fleet.orders import LayerShelf, NodeAnswer, Order, OtherNodes, Play, failure_of, packed, unpack
 from groundup.grading.deciding import code_digest
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
 from groundup.settings import Settings, load

@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import RegistrySettings
-from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
 from groundup.sandbox.protocol import Closing
 from groundup.trees.fingerprints import Contents, contents_of_archive, packed, unpacked

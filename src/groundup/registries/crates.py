@@ -20,7 +20,7 @@ from pydantic import Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, MachineError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import (
     NO_DATES,
     FileFound,
@@ -43,7 +43,6 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
-from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import UpstreamReply, shown
 from groundup.trees.scratch import scratch_folder
 

@@ -21,11 +21,10 @@ from groundup import catalog
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.languages import RegistryKind
-from groundup.registries.cache import FetchCache
+from groundup.registries.cache import FetchCache, OpenWhileUsed, SharedWork
 from groundup.registries.client import RegistryClient, cutoff_instant
 from groundup.registries.ledger import Fetched, Trouble
 from groundup.registries.settings import RegistrySettings
-from groundup.registries.shared_work import OpenWhileUsed, SharedWork
 from groundup.sandbox.protocol import Sandbox
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.scratch import async_scratch_folder

@@ -22,7 +22,7 @@ from pydantic import AliasChoices, Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError, text
@@ -35,7 +35,6 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
-from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import shown
 
 _SOURCE = re.compile(r"^E[A-Z]*\s+(?P<url>https?://\S+)\s*$", re.MULTILINE)

@@ -26,8 +26,7 @@ from groundup.runs.execution import fleet_wanted, image_pins, open_writer, start
 from groundup.runs.fleets import Fleet, fleet_for
 from groundup.runs.plan import RunPlan
 from groundup.runs.reporting import write_report
-from groundup.serving.connections import configured
-from groundup.serving.http import Direct, Gate, ServedTasks, refused
+from groundup.serving.http import Direct, Gate, ServedTasks, configured, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import Offer, prompt_of, splits_of

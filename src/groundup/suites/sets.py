@@ -3,8 +3,8 @@
     set.json           name, version, kind, canary; of each task where it is from, its licence, digests
     entries.jsonl      what became of each repository that was asked for, in the order in which that was settled
 
-The rest is as the suite of its kind has it: recipes and specifications of libraries (`nl2repobench/library_set`),
-instances and masked repositories of DI-Bench, services and their references (`repogenesis/service_set`). What
+The rest is as the suite of its kind has it: recipes and specifications of libraries (`nl2repobench/own_suite`),
+instances and masked repositories of DI-Bench, services and their references (`repogenesis/data`). What
 stands in no manifest, such as `evidence/`, is its maker's.
 """
 

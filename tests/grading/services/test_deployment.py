@@ -9,8 +9,7 @@ from typing import cast
 
 import pytest
 
-from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.requests import JavaToolchain
+from groundup.environments.requests import EnvironmentBuilder, JavaToolchain
 from groundup.grading.context import GradingContext, Slots
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand

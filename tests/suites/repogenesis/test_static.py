@@ -13,7 +13,7 @@ from groundup.sandbox.fake import create as create_sandbox
 from groundup.settings import Settings
 from groundup.store.records import References, RunConfiguration
 from groundup.suites.pulling import take_folder
-from groundup.suites.repogenesis.static import StaticGrader
+from groundup.suites.repogenesis.coverage import StaticGrader
 from groundup.suites.repogenesis.suite import RepoGenesis, create
 from groundup.suites.repogenesis.tasks import shipped_tasks
 from tests.suites.repogenesis.folders import OWN_TASK, make_task

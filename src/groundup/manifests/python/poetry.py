@@ -9,7 +9,7 @@ from groundup.manifests.editing import Edit, Text
 from groundup.manifests.python.requirement import details_of, group_kind, normalised
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
-from groundup.manifests.toml_sections import KeySection, assignments
+from groundup.manifests.toml import KeySection, assignments
 
 _KNOWN = frozenset({"version", "extras", "markers", "optional", "git", "path", "url"})
 _PLACES = (

@@ -27,8 +27,7 @@ from groundup.manifests.records import (
     SectionKey,
 )
 from groundup.manifests.sections import Companion, ManifestEntry, ManifestFormat, Scan, Section
-from groundup.manifests.toml import Path, TomlDocument, Value
-from groundup.manifests.toml_sections import KeyCompanion, KeySection, assignments
+from groundup.manifests.toml import KeyCompanion, KeySection, Path, TomlDocument, Value, assignments
 
 POETRY = ("tool", "poetry")
 HATCH_ENVS = ("tool", "hatch", "envs")

@@ -10,8 +10,7 @@ from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
-from groundup.manifests.toml import Child, Path, TomlDocument
-from groundup.manifests.toml_sections import Assignment, KeySection, assignments, inline_home
+from groundup.manifests.toml import Assignment, Child, KeySection, Path, TomlDocument, assignments, inline_home
 
 _KINDS = {
     "dependencies": DependencyKind.RUNTIME,

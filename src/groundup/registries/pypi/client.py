@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import (
     FRESH_S,
     NO_DATES,
@@ -41,7 +41,6 @@ from groundup.registries.pypi.pages import (
     shortened,
 )
 from groundup.registries.settings import Index, RegistrySettings, certificates, home_of, parse_index
-from groundup.registries.shared_work import SharedWork
 from groundup.registries.upstream import shown
 from groundup.registries.uv import default_index_url
 

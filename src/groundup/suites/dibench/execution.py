@@ -25,7 +25,7 @@ from groundup.suites.dibench.answers import Edited, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.extra import require_extra
-from groundup.suites.dibench.text_score import TextScore, nothing_declared, text_score
+from groundup.suites.dibench.missed import TextScore, nothing_declared, text_score
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError

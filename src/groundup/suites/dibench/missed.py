@@ -1,12 +1,26 @@
-"""What a prediction missed and what it made up, name by name, in the words that people read."""
+"""What a prediction missed and made up, name by name, and what of it stands beside the outcome of a CI job."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from groundup.domain.errors import reading_submission
 from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.manifests.records import Dependency
-from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key, name_key
-from groundup.suites.dibench.registry_check import Checked, Existence
+from groundup.registries.names import Names
+from groundup.suites.dibench.answers import Edited, answer, new_dependencies
+from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.metrics import (
+    FileAnswer,
+    InstanceAnswer,
+    InstanceScore,
+    exact_key,
+    name_key,
+    score_instance,
+)
+from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
+from groundup.suites.dibench.sizes import sized
 
 _SHOWN = 6
 _MADE_UP = {Existence.FAKE: "no registry has it", Existence.INTERNAL_MISSING: "the repository does not have it"}
@@ -59,3 +73,29 @@ def missed_reasons(results: Sequence[TestResult]) -> Iterator[Reason]:
             yield Reason(
                 stage=Stage.TEST, message=f"{len(names)} {words}: {', '.join(names[:_SHOWN])}{more}"[:240]
             )
+
+
+class TextScore(NamedTuple):
+    """Counts of declarations; what looking up added ones found, None where nobody looked; each name's result."""
+
+    counts: InstanceScore
+    existence: Counter[Existence] | None
+    results: tuple[TestResult, ...]
+
+
+async def text_score(problem: InstanceProblem, edited: Edited, names: Names | None) -> TextScore:
+    """Compare what *edited* declares with the original. Raises `SubmissionError`."""
+    with reading_submission("the submission"):
+        found = await asyncio.to_thread(lambda: answer(problem, edited)[0])
+        counts = await asyncio.to_thread(lambda: score_instance(sized(found, problem)))
+    if names is None:
+        return TextScore(counts, None, compared(found))
+    async with names.asking() as asking:
+        checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
+    return TextScore(counts, tally(checked), compared(found, checked))
+
+
+def nothing_declared(problem: InstanceProblem) -> TextScore:
+    """Return the score of what could not be taken in."""
+    found = answer(problem, None)[0]
+    return TextScore(score_instance(found), None, compared(found))

@@ -1,9 +1,11 @@
 """Task folders on the disk, the published ones and users' own, and locked packages that ship with the suite.
 
-<data>/<id>/README.md            the specification
+    <data>/<id>/README.md            the specification
     <data>/<id>/tests/               hidden tests in Python
     <data>/<id>/src/test/, pom.xml   hidden tests in Java, and the build file that subjects are given
     <data>/<id>/task.toml            what `ServiceTask` holds; needed for tasks that do not come with the suite
+
+A set of services has these folders below `tasks`, and beside it `references/<id>`, what the oracle hands in.
 
 A checkout of the published repository is accepted as a whole. Nothing in the folders is executed.
 
@@ -13,7 +15,7 @@ A driver is a program that stands for a published container's entry point: one f
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 
 from pydantic import Field
@@ -30,8 +32,10 @@ from groundup.inside import source_of
 from groundup.settings import environment
 from groundup.suites.repogenesis.endpoints import specified_endpoints
 from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceTask, parse_task, shipped_tasks
+from groundup.suites.sets import checked_set, is_set, read_manifest
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree
 
 README = "README.md"
 POM = "pom.xml"
@@ -199,3 +203,55 @@ def whether_here(problem: ServiceProblem) -> str:
     if problem.task.means.by_maven and next(jdks(environment()), None) is None:
         return "no JDK"
     return YES if python_at_hand(PYTHON) else f"no Python {PYTHON}"
+
+
+_PACKAGE = "groundup.suites.repogenesis"
+TASKS = "tasks"
+REFERENCES = "references"
+
+
+def brings_all(folder: Path) -> bool:
+    """Whether the data in *folder* is a set, beside which there are no published tasks."""
+    return is_set(folder)
+
+
+def read_services(folder: Path) -> tuple[dict[str, ServiceProblem], str]:
+    """Return the tasks of the data in *folder*, those of a set with their references, and the data's version.
+
+    Raises `UsageError`.
+    """
+    found = read_dataset(folder / TASKS if is_set(folder) else folder)
+    problems = {one.task.id: one for one in found.problems}
+    if not is_set(folder):
+        return problems, found.version
+    references = {name: one.but(reference=folder / REFERENCES / name) for name, one in problems.items()}
+    return references, read_manifest(folder).label
+
+
+def checked_services(folder: Path) -> str:
+    """Return which release the data in *folder* is, with the files of a set as it says. Raises `UsageError`."""
+    if is_set(folder):
+        checked_set(folder, "service")
+    return read_services(folder)[1]
+
+
+def oracle_names() -> frozenset[str]:
+    """Return the tasks that have one."""
+    folder = files(_PACKAGE) / "oracles"
+    return frozenset(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
+def write_oracle(task: str, destination: Path) -> None:
+    """Write the service that solves *task* to the empty folder *destination*. Raises `TaskError`."""
+    if task not in oracle_names():
+        raise TaskError(f"{task} has no oracle; those that have one: {', '.join(sorted(oracle_names()))}")
+    with as_file(files(_PACKAGE) / "oracles" / task) as folder:
+        copy_tree(folder, destination)
+
+
+def write_reference(problem: ServiceProblem, destination: Path) -> None:
+    """Write the service that *problem* brings, else our own, to the empty *destination*. Raises `TaskError`."""
+    if problem.reference is not None:
+        copy_tree(problem.reference, destination)
+    else:
+        write_oracle(problem.task.id, destination)

@@ -14,7 +14,7 @@ from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results
-from groundup.suites.repogenesis import static
+from groundup.suites.repogenesis import coverage
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.published_report import (
     ApiCoverage,
@@ -94,7 +94,7 @@ def repository(
             PassAt1(),
             _EXCEPTION,
         )
-    elif verdict.grader.name == static.NAME:
+    elif verdict.grader.name == coverage.NAME:
         deployed, tests, exit_code = PublishedDeployment(success=False, message=NOT_RUN), PassAt1(), None
     else:
         deployed, tests = _deployment(verdict), _tests(verdict)

@@ -6,7 +6,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.settings import load
-from groundup.suites.nl2repobench.maker.attempts import Attempt, attempts, first_of_each, most_telling
+from groundup.suites.nl2repobench.maker.drafting import Attempt, attempts, first_of_each, most_telling
 from tests.grading.library.laboratory import write_tree
 
 

@@ -6,9 +6,8 @@ from unittest.mock import AsyncMock
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.pages import ProjectFile
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
-from groundup.suites.nl2repobench.maker.pinning import choose
+from groundup.suites.nl2repobench.maker.pinning import Specification, choose
 from groundup.suites.nl2repobench.maker.project import OriginalProject
-from groundup.suites.nl2repobench.maker.specification import Specification
 
 INDEX = {
     "one": [("1.0", "2020-05-01", ">=3.6")],

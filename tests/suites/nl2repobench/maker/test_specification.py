@@ -1,8 +1,8 @@
-"""Tests of groundup.suites.nl2repobench.maker.specification."""
+"""Tests of groundup.suites.nl2repobench.maker.pinning."""
 
 import pytest
 
-from groundup.suites.nl2repobench.maker.specification import read_specification
+from groundup.suites.nl2repobench.maker.pinning import read_specification
 
 COLUMNS = """
 ### Python Version

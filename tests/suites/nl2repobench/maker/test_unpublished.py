@@ -7,8 +7,8 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
-from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests, requires_python
 from groundup.suites.nl2repobench.maker.losses import refuse_silent_losses, require_share, uncollected_functions
+from groundup.suites.nl2repobench.maker.needs_of_tests import places_of_tests, requires_python
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
 

@@ -21,10 +21,9 @@ from groundup.suites.nl2repobench.maker.controls import prove
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.differences import with_reasons
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
-from groundup.suites.nl2repobench.maker.pinning import choose, newest_pin
+from groundup.suites.nl2repobench.maker.pinning import Specification, choose, newest_pin, read_specification
 from groundup.suites.nl2repobench.maker.project import OriginalProject, read_project
 from groundup.suites.nl2repobench.maker.repairs import outcomes_of, run_and_repair
-from groundup.suites.nl2repobench.maker.specification import Specification, read_specification
 from groundup.suites.nl2repobench.published import PublishedTask, original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, PublishedRun, Recipe, RecipeSource, RepositorySource
 

@@ -1,22 +1,124 @@
-"""A first draft of the recipe of a library for which nothing is published: source, environment and layout."""
+"""A first draft of the recipe of a library for which nothing is published: source, environment and layout.
+
+A release of these years is tried as a user would install it today. An older one is tried as its authors had it:
+with the interpreter of its time and the index as of soon after; what came since may have broken it.
+"""
 
 import asyncio
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from groundup.domain.errors import TaskError
+from groundup.environments.at_hand import FETCHED, python_at_hand
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
-from groundup.suites.nl2repobench.maker.attempts import Attempt, first_of_each
+from groundup.settings import Settings
 from groundup.suites.nl2repobench.maker.build import pretended, recorded
-from groundup.suites.nl2repobench.maker.candidates import SourceCandidate
+from groundup.suites.nl2repobench.maker.candidates import MINORS, SourceCandidate
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
-from groundup.suites.nl2repobench.maker.finding_tests import places_of_tests
 from groundup.suites.nl2repobench.maker.layout import read_layout
-from groundup.suites.nl2repobench.maker.needs_of_tests import needs_of_tests
-from groundup.suites.nl2repobench.maker.pinning import choose
+from groundup.suites.nl2repobench.maker.needs_of_tests import needs_of_tests, places_of_tests, requires_python
+from groundup.suites.nl2repobench.maker.pinning import Specification, choose
 from groundup.suites.nl2repobench.maker.project import OriginalProject
-from groundup.suites.nl2repobench.maker.specification import Specification
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource, RepositorySource, Why
+
+_MOST = 2
+_PREFERRED = ("3.12", "3.11", "3.13", "3.10", "3.9", "3.8", "3.7")
+"""What most releases of these years are tested with comes first."""
+_RELEASED = {
+    "3.7": "2018-06-27", "3.8": "2019-10-14", "3.9": "2020-10-05", "3.10": "2021-10-04", "3.11": "2022-10-24",
+    "3.12": "2023-10-02", "3.13": "2024-10-07",
+}  # fmt: skip
+_HALF_A_YEAR = timedelta(days=180)
+"""After an interpreter's release, until most libraries work with it."""
+_OLD = timedelta(days=3 * 365)
+_SOON_AFTER = timedelta(days=90)
+_EARLIEST = datetime(2021, 7, 1, tzinfo=UTC)
+"""Of an index: before, pytest was older than the runner can use."""
+_USABLE_PYTEST = ">=6.2"
+_PYTESTS = ("8.4.1", "8.3.5", "7.4.4", "7.0.1", "6.2.5")
+"""The first is taken where nothing speaks against it; the others stand for their series."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to try an original."""
+
+    python: str
+    day: str
+    """As of which the index is seen."""
+    old: bool = False
+
+    def added(self, needs: Iterable[str], ini: Iterable[str]) -> tuple[str, ...]:
+        """Return the requirement lines that the tests' own *needs* and the configuration ask for besides."""
+        lines = [Requirement(line) for line in needs]
+        more = [] if not any(line.startswith("asyncio_mode") for line in ini) else ["pytest-asyncio"]
+        named = {canonicalize_name(line.name) for line in lines}
+        own = next((line.specifier for line in lines if canonicalize_name(line.name) == "pytest"), None)
+        fitting = [version for version in _PYTESTS if own is None or own.contains(version)]
+        if self.old:
+            more.append(f"pytest{_USABLE_PYTEST}")
+        elif fitting and fitting[0] != _PYTESTS[0]:
+            more.append(f"pytest{own},{_USABLE_PYTEST}")
+        return tuple(line for line in more if line not in named)
+
+
+def attempts(root: Path, wanted: str | None, released: str, settings: Settings) -> list[Attempt]:
+    """Return how to try the original at *root*, best first. Raises `TaskError` where no interpreter fits.
+
+    *wanted*: the one that a person chose; *released*: when the original is from, where it is known.
+    """
+    now = datetime.now(UTC)
+    today = f"{now.date()}T00:00:00Z"
+    if wanted is not None:
+        return [Attempt(wanted, today)]
+    allowed = requires_python(root)
+    fitting = [minor for minor in _PREFERRED if minor in MINORS and allowed.contains(f"{minor}.99")]
+    if not fitting:
+        raise TaskError(f"the project wants Python {allowed}; groundup grades with {MINORS[0]} to {MINORS[-1]}")
+    here = [minor for minor in fitting if python_at_hand(minor, settings.cache_dir / FETCHED)] or fitting
+    moment = _moment(released)
+    if moment is None or now - moment < _OLD:
+        return [Attempt(minor, today) for minor in here[:_MOST]]
+    then = [one for one in here if _RELEASED[one] < str((moment - _HALF_A_YEAR).date())]
+    day = max(moment + _SOON_AFTER, _EARLIEST).date()
+    first = Attempt(max(then, key=MINORS.index), f"{day}T00:00:00Z", old=True) if then else None
+    return [*([first] if first else []), *(Attempt(minor, today) for minor in here[: _MOST - bool(first)])]
+
+
+def first_of_each(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the requirement *lines* without later ones of a name that was there before."""
+    kept: dict[str, str] = {}
+    for line in lines:
+        kept.setdefault(str(canonicalize_name(Requirement(line).name)), line)
+    return tuple(kept.values())
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+_PASS = re.compile(r"^(\d+) of \d+ tests pass")
+
+
+def most_telling(errors: Sequence[TaskError]) -> TaskError:
+    """Return the error of the attempt that came furthest."""
+
+    def passed(error: TaskError) -> int:
+        found = _PASS.match(str(error))
+        return int(found[1]) if found else -1
+
+    return max(errors, key=passed)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grading.library.report import RunnerReport
 from groundup.grammars import python_tree
-from groundup.suites.nl2repobench.maker.finding_tests import files_of_tests
+from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests
 
 LEAST_TESTS = 5
 _EMPTY_SET = "got empty parameter set"

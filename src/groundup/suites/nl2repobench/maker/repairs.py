@@ -22,8 +22,7 @@ from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.freezing import locked
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.maker.candidates import fetched, open_index, releases
-from groundup.suites.nl2repobench.maker.finding_tests import files_of_tests
-from groundup.suites.nl2repobench.maker.needs_of_tests import imported_by_tests, needs_of_tests
+from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, imported_by_tests, needs_of_tests
 from groundup.suites.nl2repobench.maker.pinning import instant, lock_without
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe

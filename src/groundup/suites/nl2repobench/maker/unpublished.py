@@ -19,7 +19,6 @@ from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.maker.attempts import attempts, most_telling
 from groundup.suites.nl2repobench.maker.candidates import (
     SourceCandidate,
     of_commits,
@@ -30,7 +29,7 @@ from groundup.suites.nl2repobench.maker.candidates import (
 )
 from groundup.suites.nl2repobench.maker.controls import prove
 from groundup.suites.nl2repobench.maker.differences import with_reasons
-from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary, draft_of
+from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary, attempts, draft_of, most_telling
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read
 from groundup.suites.nl2repobench.maker.losses import (
     causes_of,
