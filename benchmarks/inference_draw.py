@@ -82,6 +82,10 @@ def _plain_requirements(lines: list[str]) -> Iterator[str]:
             yield f"{line} ; {section[1:]}"
 
 
+def _without_links(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
+    return None if member.issym() or member.islnk() else tarfile.data_filter(member, target)
+
+
 def unpacked(archive: Path, target: Path) -> Path:
     """Unpack *archive* (a folder is copied) and return the folder inside that holds the project."""
     shutil.rmtree(target, ignore_errors=True)
@@ -93,7 +97,7 @@ def unpacked(archive: Path, target: Path) -> Path:
             packed.extractall(target)
     else:
         with tarfile.open(archive) as packed:
-            packed.extractall(target, filter="data")
+            packed.extractall(target, filter=_without_links)
     inside = [path for path in target.iterdir() if path.is_dir()]
     return inside[0] if len(inside) == 1 else target
 

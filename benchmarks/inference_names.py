@@ -1,7 +1,10 @@
 """Rebuild `sources/data/python_names.json` and `python_companions.json`: who provides an import, what comes along.
 
     python -m benchmarks.inference_names [--keep] [--wheels FOLDER] [--environment SITE_PACKAGES]...
-        [--sample python.json] [--rust-sample rust.json]
+        [--sample python.json] [--rust-sample rust.json] [--list NAMES --index DATABASE] [--report REPORT]
+
+`--list` has the most downloaded names with their ranks, by tabs; they become `python_popular.txt`. `--index` is
+what pigar (BSD-3-Clause) ships, `pigar/.db.sqlite3`: what distributions offer to import. The listed ones count.
 
 Merges, in rising order of authority: what wheels in a folder and the distributions of installed environments
 record, the import roots of sampled repositories of the development split, and the list written by hand. With
@@ -9,12 +12,16 @@ record, the import roots of sampled repositories of the development split, and t
 are those of `samples/python_wheels.txt`:
 
     pip download --no-deps --only-binary :all: -d FOLDER -r benchmarks/samples/python_wheels.txt
+    pip install --dry-run --no-deps --ignore-installed --only-binary :all: --report REPORT
+        -r benchmarks/samples/python_foundations.txt
 """
 
 import argparse
 import json
 import re
+import sqlite3
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
@@ -23,23 +30,18 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 
 from groundup.sources.files import read_tree
-from groundup.sources.names import NAMESPACES, companions, normalised, table
+from groundup.sources.names import NAMESPACES, companions, is_standard, normalised, table, words
 from groundup.sources.python_layout import lay_out
 
 DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
-SHARED = {
-    "google",
-    "azure",
-    "zope",
-    "backports",
-    "jaraco",
-    "sphinxcontrib",
-    "tests",
-    "test",
-    "docs",
-    "examples",
-    "bin",
-}
+SHARED = words(
+    """
+    google azure zope backports jaraco sphinxcontrib tests test docs doc examples bin src lib libs app apps
+    api base build cli client commands common config core data demo demos exceptions factories fixtures
+    helpers main model models node_modules plugins run samples schema schemas server settings solver stubs
+    swagger test_project test_utils tools types util utils version
+    """
+)
 
 
 def recorded(distribution: Distribution) -> set[str]:
@@ -119,6 +121,13 @@ def add_wheels(gathered: Gathered, folder: Path) -> None:
             gathered.names.setdefault(root, name)
 
 
+def add_report(gathered: Gathered, report: Path) -> None:
+    """Add what the distributions of pip's installation report require."""
+    for item in json.loads(report.read_text(encoding="utf-8"))["install"]:
+        name, required = item["metadata"]["name"], item["metadata"].get("requires_dist", [])
+        gathered.requires.setdefault(normalised(name), set()).update(_plain(required))
+
+
 def add_installed(gathered: Gathered, environment: Path) -> None:
     """Add what the distributions of one environment record."""
     for distribution in distributions(path=[str(environment)]):
@@ -126,6 +135,36 @@ def add_installed(gathered: Gathered, environment: Path) -> None:
         for root in recorded(distribution):
             gathered.names.setdefault(root, name)
         gathered.requires.setdefault(name, set()).update(_plain(distribution.requires or []))
+
+
+MOST_PROVIDERS = 6
+"""A module of more distributions than these is none that a name is for: `tests`, `docs`, a namespace."""
+
+
+def ranks(names: Path, column: int = 3) -> dict[str, int]:
+    """Return each listed distribution's rank among the most downloaded."""
+    rows = (line.split("\t") for line in names.read_text(encoding="utf-8").splitlines())
+    return {normalised(row[0]): int(row[column]) for row in rows if len(row) > column and row[column].isdigit()}
+
+
+def add_index(gathered: Gathered, database: Path, rank: Mapping[str, int]) -> None:
+    """Add modules whose most downloaded provider has another name: one that is like it, or offers little else."""
+    providers: dict[str, list[str]] = defaultdict(list)
+    offered: dict[str, set[str]] = defaultdict(set)
+    query = "select d.name, m.name from distributions d join top_level_module_names m on m.distribution_id = d.id"
+    for distribution, module in sqlite3.connect(database).execute(query):
+        name = normalised(distribution)
+        if name in rank and re.fullmatch(r"[A-Za-z]\w*", module) and not module.startswith("types_"):
+            providers[module].append(name)
+            offered[name].add(module)
+    crowded = {module for module, names in providers.items() if len(names) > MOST_PROVIDERS}
+    for module in providers.keys() - crowded - NAMESPACES - SHARED:
+        best, own = min(providers[module], key=lambda name: rank[name]), normalised(module)
+        namesake = own == best or (own in rank and rank[best] * 3 > rank[own])
+        pair = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (module, best)]
+        alike = pair[0] in pair[1] or pair[1] in pair[0] or {*own.split("-")} & {*best.split("-")}
+        if not is_standard(module) and not namesake and (alike or len(offered[best] - crowded) <= 2):
+            gathered.names.setdefault(module, best)
 
 
 def add_sample(gathered: Gathered, index: Path) -> None:
@@ -161,7 +200,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", action="store_true", help="what the data files say already stays")
     parser.add_argument("--wheels", type=Path, help="a folder of wheels")
+    parser.add_argument("--report", type=Path, help="what pip says of python_foundations.txt")
     parser.add_argument("--environment", type=Path, action="append", default=[])
+    parser.add_argument("--list", type=Path, help="the most downloaded names")
+    parser.add_argument("--index", type=Path, help="pigar's database")
     parser.add_argument("--sample", type=Path, help="python.json of inference_samples.py")
     parser.add_argument("--rust-sample", type=Path, help="rust.json of inference_samples.py")
     options = parser.parse_args()
@@ -170,10 +212,18 @@ def main() -> None:
         add_known(gathered)
     if options.wheels:
         add_wheels(gathered, options.wheels)
+    if options.report:
+        add_report(gathered, options.report)
     for environment in options.environment:
         add_installed(gathered, environment)
     if options.sample:
         add_sample(gathered, options.sample)
+    if options.list:
+        rank = ranks(options.list)
+        head = "# The most downloaded distributions, November 2026: an import of the same name is theirs.\n"
+        (DATA / "python_popular.txt").write_text(head + "\n".join(sorted(rank)) + "\n", encoding="utf-8")
+        if options.index:
+            add_index(gathered, options.index, rank)
     add_hand_written(gathered)
     odd = [name for name in gathered.names.values() if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)]
     if odd:

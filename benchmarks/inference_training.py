@@ -196,7 +196,7 @@ def main() -> None:
                 "script": "benchmarks/inference_training.py",
                 "repositories": len(repositories),
                 "candidates": int(sum(len(repository.names) for repository in repositories)),
-                "sample": digest_bytes((Path(__file__).parent / "samples" / "python.json").read_bytes()),
+                "sample": digest_bytes((Path(__file__).parent / "samples" / "python_fitted.json").read_bytes()),
                 "penalty": best[1],
                 "cross_validated_f1": round(best[0], 4),
             },

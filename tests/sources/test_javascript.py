@@ -120,6 +120,21 @@ def test_a_type_asked_for_where_it_stands_loads_nothing() -> None:
     assert names(found, InferredKind.OPTIONAL) == {"maybe"}
 
 
+def test_modules_that_are_types_alone_need_their_types() -> None:
+    """Nothing of `mdast` can be loaded: where declarations ask for it, its types are what users need."""
+    files = {"package.json": "{}", "index.d.ts": "export type Nodes = import('mdast').Nodes\n"}
+    assert names(inferred("javascript", files), InferredKind.RUNTIME) == {"@types/mdast"}
+
+
+def test_lists_that_are_resolved_are_imports() -> None:
+    """Presets resolve the plugins that they list; another list of words is none."""
+    files = {
+        "package.json": "{}",
+        "index.js": "x = [...['@babel/a', 'b'].map(require.resolve), ['c'].map(trim), ['d', e].map(require)]\n",
+    }
+    assert names(inferred("javascript", files), InferredKind.RUNTIME) == {"@babel/a", "b", "d"}
+
+
 def test_style_sheets_load_packages() -> None:
     """Sass and Less name a package by its scope, `~` or `pkg:`; a plain name is a file, a comment nothing."""
     sheet = (

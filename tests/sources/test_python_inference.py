@@ -317,3 +317,36 @@ def test_relatives_of_a_project_have_its_prefix() -> None:
     }
     found = inferred("python", shared)
     assert {item.name for item in found.dependencies} == {"apache-airflow"}
+
+
+def test_a_shared_root_is_read_part_by_part() -> None:
+    """Where distributions share a root, the most precise name that one has decides."""
+    assert python_provider("llama_index.core.schema").name == "llama-index-core"
+    assert python_provider("airflow.models.dag").name == "apache-airflow"
+    assert python_provider("airflow.providers.common.sql.hooks").name == "apache-airflow-providers-common-sql"
+    assert python_provider("google.cloud.location.locations_pb2").name == "googleapis-common-protos"
+    assert python_provider("azure.storage.filedatalake.aio").name == "azure-storage-file-datalake"
+    assert python_provider("google.cloud.secretmanager_v1.types").name == "google-cloud-secret-manager"
+
+
+def test_loading_a_shared_root_is_loading_the_projects_part_of_it() -> None:
+    """The packages above belong to all who share them: what the project's outermost package imports, it needs."""
+    path = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
+    files = {
+        "pyproject.toml": "[project]\nname = 'wide-part'\n",
+        "wide/__init__.py": path,
+        "wide/part/__init__.py": "import requests\n",
+        "wide/part/more.py": "import yaml\n",
+    }
+    found = {item.name: item for item in inferred("python", files).dependencies}
+    assert found["requests"].evidence[0].reached
+    assert not found["pyyaml"].evidence[0].reached
+
+
+def test_stubs_do_not_need_what_they_describe() -> None:
+    """A distribution of modules with a stub beside each describes another one: it does not bring that along."""
+    files = {"pyproject.toml": "[project]\nname = 'mypy-boto3-kit'\n"}
+    for name in ("__init__", "client", "paginator"):
+        text = "from botocore.client import BaseClient\nfrom typing_extensions import Self\n"
+        files |= {f"mypy_boto3_kit/{name}.py": text, f"mypy_boto3_kit/{name}.pyi": text}
+    assert names(inferred("python", files), InferredKind.RUNTIME) == {"typing-extensions"}

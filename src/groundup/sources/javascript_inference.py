@@ -28,6 +28,10 @@ _JAVASCRIPT = """
 (call_expression function: (import) arguments: (arguments . (string) @dynamic))
 (call_expression
   function: [(identifier) (member_expression)] arguments: (arguments . (string) @argument))
+(call_expression
+  function: (member_expression object: (array (string) @listed) property: (property_identifier) @map)
+  arguments: (arguments . [(identifier) (member_expression)] @each)
+  (#eq? @map "map") (#match? @each "^require([.]resolve)?$"))
 """
 _TYPESCRIPT = (
     _JAVASCRIPT
@@ -72,7 +76,7 @@ def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
     found: list[ImportedSpecifier] = []
     for name, node in captures(grammar, query, parse(grammar, source).root_node):
         function = _called_with(node) if name == "argument" else ""
-        if name == "argument" and not _REQUIRES.fullmatch(function):
+        if name in {"map", "each"} or (name == "argument" and not _REQUIRES.fullmatch(function)):
             continue
         text = text_of(node)[1:-1]
         if text and "\n" not in text:
@@ -181,12 +185,7 @@ _GENERATED = re.compile(
 _DECLARATIONS = re.compile(r"\.d\.[cm]?ts$")
 """Shipped type declarations: what they import, users of the package need."""
 _TYPES_ALONE = {
-    "estree": "@types/estree",
-    "json-schema": "@types/json-schema",
-    "unist": "@types/unist",
-    "mdast": "@types/mdast",
-    "hast": "@types/hast",
-    "geojson": "@types/geojson",
+    name: f"@types/{name}" for name in words("estree estree-jsx geojson hast json-schema mdast nlcst unist xast")
 }
 """Modules that exist as types only."""
 _HELPERS = "tslib"
@@ -339,7 +338,7 @@ def _judge(name: str, uses: list[PackageUse]) -> InferredDependency:
     uses = sorted(uses, key=_strength)
     return InferredDependency(
         name=name,
-        kind=_kind(uses),
+        kind=_kind(name, uses),
         imported=tuple(sorted({use.item.text for use in uses})[:20]),
         evidence=tuple(
             Evidence(
@@ -358,7 +357,7 @@ def _judge(name: str, uses: list[PackageUse]) -> InferredDependency:
 _SOFT = frozenset({Manner.GUARDED, Manner.FALLBACK})
 
 
-def _kind(uses: list[PackageUse]) -> InferredKind:
+def _kind(name: str, uses: list[PackageUse]) -> InferredKind:
     package = [use for use in uses if use.place is SourcePlace.PACKAGE]
     if not package:
         return InferredKind.BUILD if all(use.place is SourcePlace.BUILD for use in uses) else InferredKind.DEV
@@ -369,7 +368,8 @@ def _kind(uses: list[PackageUse]) -> InferredKind:
     ]
     if not real:
         return InferredKind.DEV
-    firm = [use for use in real if not use.item.manners & _SOFT and not _is_type_alone(use)]
+    types = name in _TYPES_ALONE.values()
+    firm = [use for use in real if not use.item.manners & _SOFT and (types or not _is_type_alone(use))]
     return InferredKind.RUNTIME if firm else InferredKind.OPTIONAL
 
 

@@ -31,7 +31,8 @@ _OLD_STANDARD = words(
 NAMESPACES = words(
     """
     google azure zope backports jaraco sphinxcontrib opentelemetry ruamel plone collective repoze paste Products
-    z3c zc oslo
+    z3c zc oslo airflow autogluon awslabs azureml databricks dissect llama_index livekit opencensus
+    snowflake soda winrt
     """
 )
 """Import roots that many distributions share; the part below decides."""
@@ -73,6 +74,18 @@ def popular() -> frozenset[str]:
 
 
 @cache
+def _popular_by_letters() -> dict[str, str]:
+    return {name.replace("-", ""): name for name in sorted(popular(), reverse=True)}
+
+
+def _called(dotted: str) -> str:
+    """Return the popular distribution that *dotted* spells, but for hyphens and an API version; or nothing."""
+    name = normalised(re.sub(r"_v\d\w*$", "", dotted))
+    name = re.sub("^airflow-providers-", "apache-airflow-providers-", name)
+    return name if name in popular() else _popular_by_letters().get(name.replace("-", ""), "")
+
+
+@cache
 def companions() -> dict[str, list[str]]:
     """Return well-known distributions with the distributions that they require themselves."""
     text = files("groundup.sources").joinpath("data/python_companions.json").read_text(encoding="utf-8")
@@ -81,22 +94,22 @@ def companions() -> dict[str, list[str]]:
 
 
 def python_provider(module: str, *, shared: bool = False) -> ModuleProvider:
-    """Return the distribution that provides *module*: the longest known prefix decides.
+    """Return the distribution that provides *module*: the longest known prefix decides, by a table or, in a shared
+    root, by being called so.
 
     *shared*: other distributions have the top of it, too. A compiled module with `_` before a known name is that
     one's; `known` is False and the name empty for others, which no distribution is called.
     """
     known = table("python_names")
     parts = module.split(".")
+    shares_root = shared or parts[0] in NAMESPACES
     for length in range(len(parts), 0, -1):
-        found = known.get(".".join(parts[:length]))
+        prefix = ".".join(parts[:length])
+        found = known.get(prefix) or (_called(prefix) if shares_root and length > 1 else "")
         if found:
             return ModuleProvider(found, known=True)
     if parts[0].startswith("_"):
         return ModuleProvider(known.get(parts[0].lstrip("_"), ""), known=parts[0].lstrip("_") in known)
-    shares_root = shared or parts[0] in NAMESPACES
-    for length in range(min(len(parts), 4), 1, -1) if shares_root else ():
-        if normalised(".".join(parts[:length])) in popular():
-            return ModuleProvider(normalised(".".join(parts[:length])), known=True)
-    name = normalised(".".join(parts[: 2 if shares_root else 1]))
-    return ModuleProvider(name, known=name in popular())
+    guess = ".".join(parts[: 2 if shares_root else 1])
+    called = _called(guess)
+    return ModuleProvider(called or normalised(guess), known=bool(called))

@@ -80,7 +80,13 @@ def infer_python(tree: SourceFiles) -> Inference:
     """Infer the dependencies of the Python part of *tree*."""
     fitted = weights()
     found = collect(tree, fitted.priors)
-    dependencies = [_judge(candidate, fitted, tree.whole) for candidate in found.candidates]
+    stubs = _describes_another(found.layout)
+    dependencies = [
+        _judge(
+            candidate, fitted, tree.whole, described=stubs and not candidate.name.startswith(("typing", "types-"))
+        )
+        for candidate in found.candidates
+    ]
     return Inference(
         language="python",
         dependencies=tuple(
@@ -92,6 +98,12 @@ def infer_python(tree: SourceFiles) -> Inference:
         files=found.files,
         cannot_know=_LIMITS,
     )
+
+
+def _describes_another(layout: PythonLayout) -> bool:
+    """Whether the package is stubs: most modules have one beside them. What they describe, their users install."""
+    modules = [path for path in layout.names if path.endswith(".py")]
+    return 2 * sum(f"{path}i" in layout.places for path in modules) > max(len(modules), 3)
 
 
 def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
@@ -235,13 +247,15 @@ def _use(path: str, item: Import, layout: PythonLayout, reached: Reached, whole:
     )
 
 
-def _judge(candidate: DistributionCandidate, fitted: Weights, whole: bool) -> InferredDependency:
+def _judge(
+    candidate: DistributionCandidate, fitted: Weights, whole: bool, *, described: bool
+) -> InferredDependency:
     score = sum(fitted.values.get(name, 0.0) * value for name, value in candidate.features.items())
     confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
     uses = sorted(candidate.uses, key=_strength)
     markers = {use.item.marker for use in uses if use.place is SourcePlace.PACKAGE}
     if whole:
-        kind = InferredKind.RUNTIME if confidence >= fitted.threshold else _lesser(uses)
+        kind = InferredKind.RUNTIME if confidence >= fitted.threshold and not described else _lesser(uses)
     else:
         kind = InferredKind.RUNTIME if any(is_eager(use.item) for use in uses) else InferredKind.OPTIONAL
     return InferredDependency(

@@ -52,11 +52,7 @@ def local_targets(item: Import, importer: str, is_package: bool, modules: Mappin
     found = [base, *(f"{base}.{name}" for name in item.names if name != "*")]
     chain: dict[str, None] = {}
     for name in found:
-        pieces = name.split(".")
-        for length in range(1, len(pieces) + 1):
-            candidate = ".".join(pieces[:length])
-            if candidate in modules:
-                chain[candidate] = None
+        chain.update(dict.fromkeys(one for one in [*_above(name), name] if one in modules))
     return list(chain)
 
 
@@ -116,11 +112,21 @@ def shares(
 
 
 def _roots(layout: PythonLayout) -> list[str]:
-    roots = [name for name in layout.roots if name in layout.modules]
-    if roots:
-        return roots
-    inside = [name for name in layout.modules if _is_package(name, layout)]  # a namespace: its outermost packages
-    return [name for name in inside if name.rpartition(".")[0] not in layout.modules]
+    """Return the import roots; of one that other distributions share, the outermost packages of its own."""
+    packages = [name for name in layout.modules if _is_package(name, layout)]
+    solid = {name for name in packages if name not in layout.namespaces}
+    roots = [name for name in layout.roots if name in layout.modules and name not in layout.namespaces]
+    for root in set(layout.roots).difference(roots):
+        inside = [name for name in packages if name.startswith(f"{root}.")]
+        own = solid.intersection(inside) or set(inside)
+        roots += sorted(name for name in own if not own.intersection(_above(name)))
+    return roots
+
+
+def _above(name: str) -> list[str]:
+    """Return the packages that *name* lies in, outermost first."""
+    pieces = name.split(".")
+    return [".".join(pieces[:length]) for length in range(1, len(pieces))]
 
 
 def _spread(known: Reached, level: Reach, starts: list[str], edges: Mapping[str, list[tuple[str, bool]]]) -> None:
@@ -143,11 +149,7 @@ def _spread(known: Reached, level: Reach, starts: list[str], edges: Mapping[str,
 def _with_parents(names: Iterable[str], layout: PythonLayout) -> list[str]:
     result: dict[str, None] = {}
     for name in names:
-        pieces = name.split(".")
-        for length in range(1, len(pieces) + 1):
-            candidate = ".".join(pieces[:length])
-            if candidate in layout.modules:
-                result[candidate] = None
+        result.update(dict.fromkeys(one for one in [*_above(name), name] if one in layout.modules))
     return list(result)
 
 
