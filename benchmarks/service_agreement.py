@@ -14,8 +14,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from groundup.curation.services.mutants import mutants_of
-from groundup.curation.services.proving import Prover, mutated
+from groundup.curation.services.proving import Prover, mutants_of, mutated
 from groundup.curation.services.references import DeploymentRoom
 from groundup.domain.records import Record
 from groundup.episodes.backends import opened_context

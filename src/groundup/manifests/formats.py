@@ -12,7 +12,7 @@ from groundup.manifests.javascript.pnpm_workspace import PnpmWorkspace
 from groundup.manifests.python.environment_yml import EnvironmentYml
 from groundup.manifests.python.poetry import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
-from groundup.manifests.python.requirements_txt import RequirementsTxt
+from groundup.manifests.python.requirement import RequirementsTxt
 from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import Language

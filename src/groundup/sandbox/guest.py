@@ -15,10 +15,9 @@ from groundup.inside.supervisor import TOO_LARGE
 from groundup.sandbox.composition import base_environment
 from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher.limits import SandboxGroups
-from groundup.sandbox.launcher_link import Event, LauncherLink
+from groundup.sandbox.launcher_link import Event, LauncherLink, SupervisorLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
 from groundup.sandbox.protocol import WORKSPACE, Closing, Command, CommandResult, Ending, SandboxSpec, Usage
-from groundup.sandbox.supervisor_link import SupervisorLink
 
 _START_S = 60.0
 _CONNECT_S = 10.0

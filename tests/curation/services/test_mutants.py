@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from groundup.curation.services.mutants import KINDS, mutants_of
+from groundup.curation.services.proving import KINDS, mutants_of
 from tests.curation.services.made import APP, REPOSITORY
 from tests.grading.library.laboratory import write_tree
 

@@ -7,8 +7,12 @@ from packaging.requirements import Requirement
 from groundup.manifests.python.environment_yml import EnvironmentYml
 from groundup.manifests.python.poetry import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
-from groundup.manifests.python.requirement import normalised, parse_requirement, render_requirement
-from groundup.manifests.python.requirements_txt import RequirementsTxt
+from groundup.manifests.python.requirement import (
+    RequirementsTxt,
+    normalised,
+    parse_requirement,
+    render_requirement,
+)
 from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import DependencyKind, ManifestError

@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pip_requirements_parser import RequirementsFile  # type: ignore[import-untyped]  # it ships no types
 
-from groundup.manifests.python.requirements_txt import RequirementsTxt, key_of_file
+from groundup.manifests.python.requirement import RequirementsTxt, key_of_file
 from groundup.manifests.records import DependencyKind, DependencySource
 from tests.manifests.span_laws import assert_laws
 

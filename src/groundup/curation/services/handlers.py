@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from groundup.curation.services.documents import written_documents
 from groundup.curation.services.operations import Kind, Operation, Parameter
-from groundup.curation.services.samples import named_kind
+from groundup.curation.services.scenarios import named_kind
 from groundup.curation.services.starting import python_files
 from groundup.sources.routes.extraction import read_routes
 from groundup.sources.routes.paths import ANY, Route

@@ -12,8 +12,7 @@ from pydantic import JsonValue
 
 from groundup.curation.services.exploring import Asking, ServiceAnswer, Working, asked
 from groundup.curation.services.operations import Operation
-from groundup.curation.services.samples import wrong
-from groundup.curation.services.scenarios import Scenario, ServiceCall, absent
+from groundup.curation.services.scenarios import Scenario, ServiceCall, absent, wrong
 from groundup.domain.records import Record
 
 STARTS = 3

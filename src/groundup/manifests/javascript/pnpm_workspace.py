@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Text
-from groundup.manifests.javascript.specifiers import selected
+from groundup.manifests.javascript.package_json import selected
 from groundup.manifests.lines import inserted_lines
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import SubmissionError, TaskError, reading_submission
 from groundup.domain.records import Record
-from groundup.manifests.javascript.specifiers import parse
+from groundup.manifests.javascript.package_json import parse_specifier
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.suites.dibench.answers import USUAL, Edited, Read, manifest_format, original, refuse_excess
@@ -111,7 +111,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def _is_elsewhere(text: str) -> bool:
-    found = parse("", text)
+    found = parse_specifier("", text)
     return bool(found.alias or found.name) or found.source is not DependencySource.REGISTRY
 
 
