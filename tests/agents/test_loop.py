@@ -1,6 +1,7 @@
 """The agent `loop`: what it calls, how it ends, and that an interrupted attempt goes on where it was."""
 
 import asyncio
+import base64
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,13 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.models.prices import estimated_tokens
-from groundup.models.protocol import BudgetSpentError, ContextOverflowError, ModelError, RefusedError
+from groundup.models.protocol import (
+    BudgetSpentError,
+    ContextOverflowError,
+    ModelError,
+    RefusedError,
+    RequestRejectedError,
+)
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, SandboxSpec
 from tests.agents.fakes import FakeModel, Memory, agent_context, runs, says
@@ -478,6 +485,44 @@ async def test_files_are_read_and_edited(tmp_path: Path) -> None:
     assert told[4:7] == ["nothing was done: 'new' is missing\n", "2\t2\n[1 more lines]\n", "a.py\n"]
     assert "nothing was done" in told[7]
     assert (tmp_path / "workspace/src/a.py").read_bytes() == b"one\n2\n2\r\n"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
+
+
+async def test_an_image_follows_the_results(tmp_path: Path) -> None:
+    """The model is shown it in a message after all results; what is too large, or none, is said in a sentence."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.png").write_bytes(PNG)
+    (tmp_path / "workspace" / "large.jpg").write_bytes(b"\xff\xd8\xff" + b"\0" * 4_000_000)
+    calls: list[tuple[str, dict[str, JsonValue]]] = [
+        ("read", {"path": "a.png"}),
+        ("read", {"path": "large.jpg"}),
+        ("bash", {"command": "true"}),
+    ]
+    model = FakeModel([says("", *calls), DONE, DONE])
+    await play(tmp_path, model, provider=FakeProvider(run_here), options={"tools": "read"})
+    first, large, _, shown = model.requests[1].messages[-4:]
+    assert (first.role, first.content) == ("tool", f"a.png is an image of {len(PNG)} bytes; it follows")
+    assert "cannot be shown" in large.content
+    assert (shown.role, shown.content, shown.images[0].media_type) == ("user", "a.png:", "image/png")
+    assert base64.b64decode(shown.images[0].data) == PNG
+    assert not any(message.images for message in model.requests[1].messages[:-1])
+
+
+async def test_a_model_without_images_gets_a_sentence(tmp_path: Path) -> None:
+    """Its endpoint refuses them once, which costs nothing; from then on none is sent."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.png").write_bytes(PNG)
+    look = says("", ("read", {"path": "a.png"}))
+    refused = RequestRejectedError("image input is not supported")
+    model = FakeModel([look, refused, look, DONE, DONE])
+    ended = await play(tmp_path, model, provider=FakeProvider(run_here), options={"tools": "read"})
+    assert ended.turns == 4
+    assert model.requests[1].messages[-1].images
+    assert not any(message.images for request in model.requests[2:] for message in request.messages)
+    assert "takes no images" in model.requests[2].messages[-1].content
+    assert "takes no images" in model.requests[3].messages[-1].content
 
 
 # --- settings

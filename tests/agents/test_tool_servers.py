@@ -1,6 +1,8 @@
 """Servers of tools inside a real sandbox: what they say is capped, what fails is told, what ended begins again."""
 
+import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from groundup.agents.loop import create
 from groundup.api.subjects import extras_from
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import AgentExtras
+from groundup.registries.server import GatewayServer, Request, Response
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from tests.agents.fakes import FakeModel, Memory, agent_context, runs, says
@@ -128,11 +131,85 @@ async def test_skills_are_named_and_can_be_read(tmp_path: Path, provider: Sandbo
         await furnished(made)
 
 
-def test_a_server_outside_is_refused(tmp_path: Path) -> None:
-    """A sandbox has no network: a server's address would be a way out."""
+class FarServer:
+    """A server of tools at an address, which wants its key, its session and its version back."""
+
+    def __init__(self) -> None:
+        self.keys: set[str | None] = set()
+        self.sessions = 0
+
+    async def handle(self, request: Request) -> Response:
+        """Answer, in a stream where a tool is called."""
+        self.keys.add(request.headers.get("authorization"))
+        said = json.loads(request.body)
+        method = said["method"]
+        if method == "initialize":
+            self.sessions += 1
+            result: dict[str, object] = {"protocolVersion": "2025-06-18", "capabilities": {}}
+            return self._said(said, {"result": result}, {"Mcp-Session-Id": f"s{self.sessions}"})
+        if (
+            request.headers.get("mcp-session-id") != f"s{self.sessions}"
+            or "mcp-protocol-version" not in request.headers
+        ):
+            return Response(400, b"no session")
+        if "id" not in said:
+            return Response(202, b"")
+        if method == "tools/list":
+            return self._said(said, {"result": {"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}})
+        if said["params"]["arguments"].get("fails"):
+            return Response(503, b"not now")
+
+        async def events() -> AsyncIterator[bytes]:
+            yield b'data: {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}\n\n'
+            answer = {"result": {"content": [{"type": "text", "text": "far away"}]}}
+            yield b"data: " + json.dumps({"jsonrpc": "2.0", "id": said["id"], **answer}).encode() + b"\n\n"
+            await asyncio.sleep(3600)
+
+        return Response(200, events(), "text/event-stream")
+
+    @staticmethod
+    def _said(asked: dict[str, object], answer: object, headers: dict[str, str] | None = None) -> Response:
+        assert isinstance(answer, dict)
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode()
+        return Response(200, body, "application/json", headers or {})
+
+
+@pytest.mark.end_to_end
+async def test_a_server_at_an_address_is_spoken_to_from_outside(
+    tmp_path: Path, provider: SandboxProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sandbox has no way there but this one; the key is not inside; what fails is told."""
+    monkeypatch.setenv("FAR_KEY", "the-key-itself")
+    far = FarServer()
+    async with GatewayServer(far.handle, methods=("POST",)) as server:
+        listening = socket.create_server(("127.0.0.1", 0))
+        await server.serve(listening)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        entry = {"url": url, "headers": {"Authorization": "Bearer ${FAR_KEY}"}, "type": "http"}
+        (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"far": entry}}))
+        extras = extras_from(tmp_path / "servers.json", None)
+        searched = (
+            f"env; cat ~/.groundup-tools; cat /proc/*/cmdline | tr '\\0' ' '; curl -sS -m 5 {url} 2>&1 | tail -1"
+        )
+        model = FakeModel(
+            [says("", ("far__look", {})), says("", ("far__look", {"fails": True})), runs(searched), DONE, DONE]
+        )
+        await create({}).attempt(context(tmp_path, provider, model, extras))
+    looked, failed, found = told(model)
+    assert [tool.name for tool in model.requests[0].tools] == ["bash", "submit", "far__look"]
+    assert looked == "far away"
+    assert "status 503" in failed
+    assert far.keys == {"Bearer the-key-itself"}
+    assert "the-key-itself" not in found + extras.model_dump_json()
+    assert "29111" in found
+
+
+def test_a_variable_that_is_not_set_is_named(tmp_path: Path) -> None:
+    """Before anything runs."""
     path = tmp_path / "servers.json"
-    path.write_text(json.dumps({"mcpServers": {"far": {"url": "https://example.org/mcp"}}}))
-    with pytest.raises(UsageError, match="far is outside of the sandbox"):
+    entry = {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${NO_SUCH_KEY}"}}
+    path.write_text(json.dumps({"mcpServers": {"far": entry}}))
+    with pytest.raises(UsageError, match="far wants the environment variable NO_SUCH_KEY"):
         extras_from(path, None)
 
 

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import pytest
 
-from groundup.domain.conversations import ChatRequest, Message, Tool, ToolCall
+from groundup.domain.conversations import ChatRequest, Image, Message, Tool, ToolCall
 from groundup.domain.usage import TokenUsage
 from groundup.models.asking import chat, messages
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
 from groundup.models.opening import open_model
+from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import KeyRejectedError, ModelError, RequestRejectedError
 from groundup.models.settings import ModelProvider, ModelSettings, ReasoningEffort, providers
 from groundup.registries.server import GatewayServer, Request, Response
@@ -298,3 +299,30 @@ def test_every_provider_is_complete() -> None:
         assert isinstance(provider, ModelProvider)
         assert provider.key.isupper()
         assert provider.base_url or name in {"azure", "compatible"}
+
+
+PIXEL = Image(media_type="image/png", data="aGk=")
+
+
+@pytest.mark.parametrize(
+    ("api", "shown"),
+    [
+        ("chat", {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}),
+        ("responses", {"type": "input_image", "image_url": "data:image/png;base64,aGk="}),
+        ("messages", {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}),
+        ("gemini", {"inlineData": {"mimeType": "image/png", "data": "aGk="}}),
+    ],
+)
+async def test_an_image_is_sent_in_each_form(api: str, shown: dict[str, Any]) -> None:
+    """After the text of its message; and it counts in the guess of the tokens."""
+    endpoint = Endpoint({"error": {"message": "this model does not support image input"}})
+    request = ChatRequest(messages=(Message(role="user", content="a.png:", images=(PIXEL,)),))
+    async with endpoint.served() as url:
+        settings = ModelSettings.model_validate({"base_url": url, "api": api, "patience_s": 0})
+        async with open_model("compatible/m", settings) as model:
+            with pytest.raises(RequestRejectedError):
+                await model.complete(request)
+    said = json.dumps(endpoint.document)
+    assert json.dumps(shown)[1:-1] in said
+    assert said.index("a.png:") < said.index("aGk=")
+    assert estimated_tokens(request) > 1600

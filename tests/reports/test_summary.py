@@ -8,6 +8,7 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity
+from groundup.reports.choosing import chosen_by_votes
 from groundup.reports.document import Figure
 from groundup.reports.formats import markdown
 from groundup.reports.summary import chosen_by_judges, report_of, report_run, side_by_side
@@ -252,13 +253,16 @@ def test_attempts_that_came_by_the_original_are_named() -> None:
     assert warnings[10].startswith("2 more attempts came by the original")
 
 
-def judged(task: str, index: int, judge: str, score: int, of: Matter = "repository") -> Judgement:
+def judged(
+    task: str, index: int, judge: str, score: int, of: Matter = "repository", *, vote: int = 0
+) -> Judgement:
     """Return what *judge* says of an attempt: the same by two criteria."""
     opinion = Opinion(score=score, reason="so")
     return Judgement(
         attempt=AttemptKey(task=task, index=index),
         of=of,
         judge=judge,
+        vote=vote,
         question="q",
         scores={"correctness": opinion, "coverage": opinion},
         at=datetime(2026, 1, 1, tzinfo=UTC),
@@ -280,3 +284,15 @@ def test_what_judges_would_hand_in_has_a_figure_of_its_own() -> None:
     assert parts(found["best of 2"]) == (2.5, 3)
     assert "hidden score" in found["best of 2"].meaning
     assert "chosen by judges" not in {figure.name for figure in report_run(config, lines).figures}
+
+
+def test_votes_are_counted_and_not_their_heights() -> None:
+    """Two narrow votes of three outweigh a wide one; votes that not all attempts had do not count."""
+    heights = {0: (1, 5, 5), 1: (9, 4, 4)}
+    given = [(index, vote, score) for index in heights for vote, score in enumerate(heights[index])]
+    said = [judged("a", index, "x", score, vote=vote) for index, vote, score in given]
+    said += [judged("b", index, "x", score, vote=index // 2) for index, score in ((0, 7), (1, 7))]
+    said += [judged("b", index, "x", score, vote=1) for index, score in ((0, 6), (1, 8))]
+    said += [judged("c", 0, "x", 9), judged("d", 0, "x", 9), judged("d", 1, "x", 2, vote=1)]
+    assert chosen_by_votes(said) == {"a": 0, "b": 1}
+    assert chosen_by_judges(said)["a"] == 1

@@ -33,6 +33,17 @@ class Conversation:
         """Append messages."""
         self.messages += messages
 
+    def has_images(self) -> bool:
+        """Whether the next request shows any."""
+        return any(message.images for message in self.request())
+
+    def without_images(self, instead: str) -> None:
+        """Leave all images out; their messages say *instead*."""
+        self.messages = [
+            message.but(images=(), content=f"{message.content}\n{instead}") if message.images else message
+            for message in self.messages
+        ]
+
     def condense(self) -> tuple[int, int] | None:
         """Shorten by the next step that changes something; return its mark and hardness, None without one."""
         while self._step < len(_STEPS):
@@ -114,7 +125,8 @@ def _shortened(message: Message, hardness: int) -> Message:
         calls = tuple(_short_call(call) for call in message.tool_calls)
         return message.rewritten(_cut(message.content), calls)
     if message.role in ("tool", "user"):
-        return message.but(content=_cut(message.content))
+        left_out = "\n[the image is left out]" if message.images else ""
+        return message.but(content=_cut(message.content) + left_out, images=())
     return message
 
 

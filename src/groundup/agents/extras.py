@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.agents.base import AgentContext
+from groundup.agents.remote_tools import stand_in
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AgentExtras, PinnedFolder, ToolServer
 from groundup.environments.requests import ProgramRequest
@@ -39,6 +40,9 @@ async def furnished(context: AgentContext) -> Furnishing:
     mounts: list[Mount] = []
     servers = []
     for server in context.extras.servers:
+        if server.url is not None:
+            servers.append(StartedBy(server.name, stand_in(server), {}))
+            continue
         place = f"{_SERVERS}/{server.name}"
         if server.folder is not None:
             await asyncio.to_thread(_refuse_changed, server.folder)

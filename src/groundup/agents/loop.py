@@ -19,9 +19,22 @@ from typing_extensions import override
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.condensing import Conversation
 from groundup.agents.extras import furnished, skills_of
+from groundup.agents.remote_tools import RemoteTools
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tool_servers import ToolServers, tool_servers
-from groundup.agents.tools import BASH, FURTHER_TOOLS, ByText, ByTools, Call, Calling, run_bash, run_file_tool
+from groundup.agents.tools import (
+    BASH,
+    FURTHER_TOOLS,
+    IS_IMAGE,
+    NO_IMAGES,
+    ByText,
+    ByTools,
+    Call,
+    Calling,
+    read_image,
+    run_bash,
+    run_file_tool,
+)
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.digests import digest_of
@@ -30,7 +43,7 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
 from groundup.models.prices import estimated_text_tokens, estimated_tokens
-from groundup.models.protocol import ContextOverflowError, RefusedError
+from groundup.models.protocol import ContextOverflowError, RefusedError, RequestRejectedError
 
 _RULES = """You are a software engineer who works alone, in a Linux sandbox, on one task.
 
@@ -68,6 +81,7 @@ _FULL = 0.75
 """How much of the window is used when the conversation is summed up."""
 _NOTES = 8000
 """Most characters of notes."""
+_MOST_IMAGES = 20
 _VAIN = 2
 """How many summaries in a row may come to nothing before old turns are cut instead."""
 
@@ -90,6 +104,7 @@ class LoopOptions(Record):
     tools: tuple[Literal["read", "edit", "todo"], ...] = Field(
         default=(), description="besides bash and submit; with commas between them"
     )
+    images: bool = Field(default=True, description="`read` shows images to a model that takes them")
     condensing: Literal["summary", "cut"] = Field(
         default="summary", description="a full window: the model sums old turns up, or they are cut"
     )
@@ -120,7 +135,7 @@ class Loop(Agent):
     """Asks its model turn by turn; the tools are bash, submit and those that its options name."""
 
     name = "loop"
-    version = "2"
+    version = "3"
     needs_model = True
     takes = ("mcp", "skills")
 
@@ -152,7 +167,11 @@ class Loop(Agent):
         """Play the episode; a limit on the time ends it wherever it is."""
         more = await furnished(context)
         wanted = SandboxExtras(python=self._options.python, mounts=more.mounts)
-        async with open_workspace(context, wanted) as place, tool_servers(place, more.servers) as servers:
+        async with (
+            RemoteTools(context.extras.servers) as remote,
+            open_workspace(context, wanted, remote.attach) as place,
+            tool_servers(place, more.servers) as servers,
+        ):
             timeout = asyncio.timeout(None)
             clock = Clock(timeout, context.limits.wall_clock_s, context.trajectory.recorded())
             rollout = Rollout(self._options, context, (place, servers), clock)
@@ -187,6 +206,12 @@ class Rollout:
         """Tokens of the conversation as the endpoint counted them last, and how many messages that were."""
         self._in_vain = 0
         """How many summaries in a row came to nothing."""
+        self._images = options.images
+        """Whether the model takes images, as far as is known."""
+        self._looked_at: list[Message] = []
+        """Images that the calls of this turn read."""
+        self._shown = 0
+        """How many images there were."""
 
     async def play(self) -> tuple[Outcome, str]:
         """Return how it ended, with a sentence."""
@@ -216,7 +241,8 @@ class Rollout:
                 if ends:
                     return Outcome.SUBMITTED, ""
                 answered.append((call, text))
-            self._talk.add(*self._calling.results(answered))
+            self._talk.add(*self._calling.results(answered), *self._looked_at)
+            self._looked_at = []
             if not self.replay.replaying:
                 await self._at.note_turn(self.replay.turn)
 
@@ -289,6 +315,11 @@ class Rollout:
             except ContextOverflowError:
                 if not self._condense():
                     raise
+            except RequestRejectedError:
+                if not self._talk.has_images():
+                    raise
+                self._images = False
+                self._talk.without_images(NO_IMAGES)
             else:
                 self._talk.settled()
                 self._counted = (
@@ -347,6 +378,8 @@ class Rollout:
             name: Literal["read", "edit"] = "read" if call.name == "read" else "edit"
             done = await run_file_tool(self._place, name, call.arguments, self._options.output_bytes)
             text, code = done.content, done.exit_code
+            if code == IS_IMAGE:
+                text = f"{text}; {await self._image(call.arguments)}"
         seconds = round(time.monotonic() - began, 3)
         text = self.replay.result(number, text, name=call.name, exit_code=code, seconds=seconds, ends=ends)
         return text, ends
@@ -360,6 +393,19 @@ class Rollout:
         seconds = min(seconds, self._options.longest_command_s)
         done = await run_bash(self._place, command, seconds, self._options.output_bytes)
         return done.content, done.exit_code
+
+    async def _image(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Show an image after this turn's results; return what is said of it."""
+        if not self._images:
+            return NO_IMAGES
+        if self._shown >= _MOST_IMAGES:
+            return f"[no more than {_MOST_IMAGES} images are shown]"
+        found = await read_image(self._place, arguments)
+        if isinstance(found, str):
+            return f"[not shown: {found}]"
+        self._shown += 1
+        self._looked_at.append(Message(role="user", content=f"{arguments.get('path')}:", images=(found,)))
+        return "it follows"
 
     def _note(self, arguments: Mapping[str, JsonValue]) -> str:
         notes = arguments.get("notes")

@@ -1,5 +1,6 @@
 """How a model calls tools, natively or by fenced blocks in its text, and the tools `bash`, `read` and `edit`."""
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 from pydantic import JsonValue
 
 from groundup.agents.workspace import PREFIX, AgentSandbox
-from groundup.domain.conversations import ChatReply, Message, Tool
+from groundup.domain.conversations import ChatReply, Image, Message, Tool
 from groundup.inside import source_of
 from groundup.sandbox.protocol import Command, CommandResult, Ending
 
@@ -186,7 +187,8 @@ BASH = Tool(
 FURTHER_TOOLS = {
     "read": Tool(
         name="read",
-        description="Read a text file; its lines come numbered. Of a folder, read the names in it.",
+        description="Read a text file; its lines come numbered. Of a folder, read the names in it. An image (png, "
+        "jpeg, gif, webp) is shown to you.",
         parameters={
             "type": "object",
             "properties": {
@@ -228,7 +230,10 @@ _FILE_SECONDS = 60.0
 
 
 async def run_file_tool(
-    place: AgentSandbox, name: Literal["read", "edit"], arguments: Mapping[str, JsonValue], output_bytes: int
+    place: AgentSandbox,
+    name: Literal["read", "edit", "image"],
+    arguments: Mapping[str, JsonValue],
+    output_bytes: int,
 ) -> ToolResult:
     """Do what a call of `read` or `edit` asks for, inside the sandbox; what is long is cut in its middle."""
     if place.is_spent:
@@ -245,3 +250,28 @@ async def run_file_tool(
     if result.ending is Ending.EXITED and not result.stderr:
         return ToolResult(result.stdout.decode(errors="replace"), result.exit_code, result.duration_s)
     return ToolResult(in_words(result, _FILE_SECONDS), result.exit_code, result.duration_s)
+
+
+IS_IMAGE = 3
+"""The exit code of `read` for an image."""
+NO_IMAGES = "[this model takes no images; look at it by commands]"
+_MAGIC: tuple[tuple[bytes, Literal["image/png", "image/jpeg", "image/gif", "image/webp"]], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+)
+_IMAGE_OUTPUT = 5 * 1024 * 1024
+
+
+async def read_image(place: AgentSandbox, arguments: Mapping[str, JsonValue]) -> Image | str:
+    """Return the image at a call's `path`, or why there is none to show."""
+    done = await run_file_tool(place, "image", arguments, _IMAGE_OUTPUT)
+    if done.exit_code != 0:
+        return done.content.strip()
+    try:
+        head = base64.b64decode(done.content, validate=True)[:12]
+    except ValueError:
+        return "the image could not be read"
+    kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+    return "it is no image any more" if kind is None else Image(media_type=kind, data=done.content)

@@ -171,7 +171,7 @@ class SubjectFlags(ModelFlags, total=False):
         AnyPath | None, FlagHelp("Folder of skills for the agent: each a folder with a SKILL.md.", EPISODE)
     ]
     select: Annotated[
-        Literal["score", "own-tests", "judges"] | None,
+        Literal["score", "own-tests", "judges", "votes"] | None,
         FlagHelp("With -k: report only the best attempt of each task, by this (score: an upper bound).", EPISODE),
     ]
 
@@ -459,6 +459,12 @@ class JudgeFlags(TypedDict, total=False):
         FlagHelp("What to judge: repository, readme, tests (default: all three).", "Options", metavar="MATTERS"),
     ]
     tasks: Annotated[Names, FlagHelp("Only these tasks; can be repeated.", "Options", metavar="NAMES")]
+    votes: Annotated[
+        int | None,
+        FlagHelp(
+            "Ask each judge so often of each repository, for --select votes (default: 1).", "Options", least=1
+        ),
+    ]
     output: Annotated[
         AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
     ]

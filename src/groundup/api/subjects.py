@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from groundup.agents.remote_tools import filled_headers
 from groundup.api.flags import AnyPath, Assignments, EpisodeFlags, ModelFlags, SubjectFlags, money
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
@@ -18,11 +20,20 @@ from groundup.trees.walking import read_regular
 
 class _Server(Record):
     model_config = ConfigDict(frozen=True, extra="forbid")
-    command: str
+    command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
     install: PinnedPackage | None = None
     folder: str | None = None
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
+    headers: dict[str, str] = {}
+    type: Literal["stdio", "http", "streamable-http"] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if bool(self.command) == (self.url is not None):
+            raise ValueError("has either a command, and runs inside the sandbox, or a url")
+        return self
 
 
 class _File(Record):
@@ -47,25 +58,22 @@ def _servers(path: Path) -> tuple[ToolServer, ...]:
     entries = document.get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(entries, dict):
         raise UsageError(f"--mcp {path} has no `mcpServers`, an object of servers by name")
-    for name, entry in entries.items():
-        if isinstance(entry, dict) and "url" in entry:
-            raise UsageError(
-                f"--mcp {path}: {name} is outside of the sandbox, which has no network; "
-                "name its `command`, and it runs inside"
-            )
     try:
         given = _File.model_validate(document)
-        return tuple(
+        servers = tuple(
             ToolServer(
                 name=name,
                 folder=_pinned(path.parent / one.folder, f"--mcp {path}: {name}") if one.folder else None,
-                **one.model_dump(exclude={"folder"}),
+                **one.model_dump(exclude={"folder", "type"}),
             )
             for name, one in sorted(given.servers.items())
         )
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"--mcp {path}: {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
+    for server in servers:
+        filled_headers(server)
+    return servers
 
 
 def _pinned(path: Path, who: str) -> PinnedFolder:

@@ -27,11 +27,24 @@ class ToolCall(Record):
     )
 
 
+class Image(Record):
+    """A picture that a model is shown."""
+
+    media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    data: str = Field(description="its bytes in base 64")
+
+    @property
+    def url(self) -> str:
+        """Return it as an address that holds all of it."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
 class Message(Record):
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
+    images: tuple[Image, ...] = Field(default=(), description="role `user`: shown after the text")
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = Field(default=None, description="role `tool`: which call it answers")
     reasoning: str | None = Field(

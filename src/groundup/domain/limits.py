@@ -54,6 +54,9 @@ class Selection(StrEnum):
     """The hidden score: no choice does better, and nobody can make it who hands in."""
     OWN_TESTS = "own-tests"
     """The tests that the attempt itself wrote: the share that passes, then their number."""
+    VOTES = "votes"
+    """The majority of models' votes, by `groundup judge --votes`: each time it is asked, a model votes for what it
+    scores highest."""
     JUDGES = "judges"
     """Models' opinions of it as a repository, by `groundup judge`."""
 

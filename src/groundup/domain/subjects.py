@@ -94,14 +94,16 @@ class PinnedFolder(Record):
 
 
 class ToolServer(Record):
-    """A server of the Model Context Protocol that runs inside the sandbox, spoken to by its stdin and stdout."""
+    """A server of the Model Context Protocol: inside the sandbox, by its stdin and stdout, or at an address."""
 
     name: Name
-    command: str
+    command: str = Field(default="", description="empty: it is at `url`")
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
     install: PinnedPackage | None = None
     folder: PinnedFolder | None = Field(default=None, description="`{folder}` in command and args stands for it")
+    url: str | None = Field(default=None, description="spoken to from outside of the sandbox, by Streamable HTTP")
+    headers: dict[str, str] = Field(default={}, description="sent to `url`; `${NAME}` is a variable's value")
 
 
 class AgentExtras(Record):

@@ -1,17 +1,25 @@
 """Runs inside the sandbox: reads and edits one file for the tools `read` and `edit`.
 
-Its input is a call's arguments as JSON, its output what the model is told; it ends with 1 where nothing was done.
+Its input is a call's arguments as JSON, its output what the model is told; it ends with 1 where nothing was done,
+and with 3 where what is to be read is an image, whose bytes `image` gives in base 64.
 Imports nothing of groundup, and works with any Python 3.7 or later that a task may have.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 _LINES = 2000
+_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+_IMAGE_BYTES = 3 * 1024 * 1024
+
+
+class IsImageError(Exception):
+    """A file that has no lines."""
 
 
 def read(path: Path, given: dict[str, Any]) -> str:
@@ -21,6 +29,10 @@ def read(path: Path, given: dict[str, Any]) -> str:
         raise ValueError("start and lines count from 1")
     if path.is_dir():
         return "".join(sorted(f"{entry.name}\n" for entry in path.iterdir()))
+    with path.open("rb") as file:
+        head = file.read(12)
+    if head.startswith(_IMAGES[:3]) or (head.startswith(_IMAGES[3]) and head.endswith(b"WEBP")):
+        raise IsImageError(f"{path} is an image of {path.stat().st_size} bytes")
     lines = _text(path).splitlines()
     shown = lines[start - 1 : start - 1 + count]
     left = len(lines) - (start - 1) - len(shown)
@@ -49,6 +61,14 @@ def edit(path: Path, given: dict[str, Any]) -> str:
     return f"replaced in {path}, {found} time{'s' * (found > 1)}\n"
 
 
+def image(path: Path, given: dict[str, Any]) -> str:
+    """Return the bytes of an image."""
+    size = path.stat().st_size
+    if size > _IMAGE_BYTES:
+        raise ValueError(f"{path} has {size} bytes, and an image of more than {_IMAGE_BYTES} cannot be shown")
+    return base64.b64encode(path.read_bytes()).decode()
+
+
 def _text(path: Path) -> str:
     with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
         return file.read()
@@ -63,7 +83,9 @@ def main() -> int:
     """Do what the first argument names with what stands on standard input."""
     given = json.load(sys.stdin)
     try:
-        said, code = {"read": read, "edit": edit}[sys.argv[1]](Path(given["path"]), given), 0
+        said, code = {"read": read, "edit": edit, "image": image}[sys.argv[1]](Path(given["path"]), given), 0
+    except IsImageError as found:
+        said, code = str(found), 3
     except KeyError as error:
         said, code = f"nothing was done: {error} is missing\n", 1
     except (OSError, ValueError, TypeError) as error:

@@ -44,6 +44,8 @@ class Owed(Record):
     question: JudgeQuestion
     judge: int
     """Which of the judges."""
+    vote: int = 0
+    """Which time it is asked."""
 
 
 class JudgingRequest(Record):
@@ -52,6 +54,8 @@ class JudgingRequest(Record):
     of: tuple[Matter, ...]
     tasks: tuple[str, ...] | None = None
     """None: all of the run's."""
+    votes: int = 1
+    """How often each judge is asked of each repository."""
 
 
 class JudgingItem(Record):
@@ -77,7 +81,7 @@ def owed_judgements(
         if task not in planned.tasks:
             raise UsageError(unknown("task of the run", task, planned.tasks))
     known = {
-        (judgement.attempt, judgement.of, judgement.judge, judgement.question)
+        (judgement.attempt, judgement.of, judgement.judge, judgement.question, judgement.vote)
         for judgement in read_judgements(folder)
         if judgement.scores
     }
@@ -93,10 +97,11 @@ def owed_judgements(
                 if not question.material.present:
                     absent.setdefault(of, []).append(key)
                     break  # for the other judges as well
-                if (key, of, judge.name, question.digest) in known:
-                    done += 1
-                else:
-                    owed.append(Owed(attempt=key, question=question, judge=number))
+                for vote in range(wanted.votes if of == "repository" else 1):
+                    if (key, of, judge.name, question.digest, vote) in known:
+                        done += 1
+                    else:
+                        owed.append(Owed(attempt=key, question=question, judge=number, vote=vote))
     return JudgingItem(owed=tuple(owed), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
 
 
@@ -156,7 +161,7 @@ async def _judged(one: Owed, judge: ChatModel) -> Judgement:
             raise
         except GroundupError as error:  # refused, or longer than its window after all: this one has no opinion
             return _judgement(one, judge, usage, cost).but(failed=str(error)[:400])
-        usage += reply.usage
+        usage += reply.usage + reply.lost
         cost = cost if reply.cost_usd is None else (cost or 0.0) + reply.cost_usd
         try:
             scores, influenced = parsed_answer(reply.message.content)
@@ -180,6 +185,7 @@ def _judgement(one: Owed, judge: ChatModel, usage: TokenUsage, cost: float | Non
         attempt=one.attempt,
         of=one.question.of,
         judge=judge.name,
+        vote=one.vote,
         question=one.question.digest,
         shown_files=one.question.material.shown,
         all_files=one.question.material.files,

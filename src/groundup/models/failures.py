@@ -63,6 +63,11 @@ _REFUSED = re.compile(
     r"|prohibited_content|flagged (as|by|for)|moderation",
     re.IGNORECASE,
 )
+_NO_IMAGES = re.compile(
+    r"(image|multimodal|vision)[^.]{0,60}\b(un|not )support|not a multimodal model|unknown variant `?image_url"
+    r"|(not|n't) (support|accept)[^.]{0,60}(image|multimodal|vision)|that support image",
+    re.IGNORECASE,
+)
 _NO_MONEY = re.compile(
     r"insufficient_quota|insufficient balance|exceeded your current quota|credit balance|billing|payment required",
     re.IGNORECASE,
@@ -142,6 +147,8 @@ def _said(signs: str) -> CallFailureKind | None:
     """Return the kind that the words mean, at any status."""
     if _REFUSED.search(signs):
         return CallFailureKind.REFUSAL
+    if _NO_IMAGES.search(signs):
+        return CallFailureKind.REQUEST
     return CallFailureKind.CONTEXT if _OVERFLOW.search(signs) else None
 
 

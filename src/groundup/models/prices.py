@@ -44,6 +44,8 @@ _MARGIN = 1.1
 _MESSAGE_TOKENS = 8
 """What chat templates put around a message, at most, as far as we know them."""
 _TEMPLATE_TOKENS = 32
+_IMAGE_TOKENS = 1600
+"""What Anthropic counts for its largest; others count less."""
 
 
 def estimated_text_tokens(text: str) -> int:
@@ -57,7 +59,7 @@ def estimated_tokens(request: ChatRequest) -> int:
     """Return how many tokens *request* has at most, by the same rules."""
     total = _TEMPLATE_TOKENS
     for message in request.messages:
-        total += _MESSAGE_TOKENS + estimated_text_tokens(message.content)
+        total += _MESSAGE_TOKENS + estimated_text_tokens(message.content) + _IMAGE_TOKENS * len(message.images)
         if message.original:
             total += estimated_text_tokens(json.dumps(message.original, ensure_ascii=False))
         for call in message.tool_calls:

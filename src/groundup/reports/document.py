@@ -56,11 +56,13 @@ _CHOSEN = {
     Selection.SCORE: "best by hidden score (bound)",
     Selection.OWN_TESTS: "chosen by own tests",
     Selection.JUDGES: "chosen by judges",
+    Selection.VOTES: "chosen by votes",
 }
 _CHOSEN_BY = {
     Selection.SCORE: "each task's best attempt, as only the hidden tests know it: no choice does better",
     Selection.OWN_TESTS: "each task's attempt of whose own tests the largest share passes, then the most",
     Selection.JUDGES: "each task's attempt that models scored highest (`groundup judge`)",
+    Selection.VOTES: "each task's attempt with most of the models' votes (`groundup judge --votes`)",
 }
 
 

@@ -69,7 +69,11 @@ def chosen_by_judges(judgements: Iterable[Judgement]) -> dict[str, int]:
 
     Each judge counts the same, by its last judgement. Tasks of which one attempt was judged leave no choice.
     """
-    latest = {(one.attempt, one.judge): one for one in judgements if one.of == "repository" and one.scores}
+    latest = {
+        (one.attempt, one.judge): one
+        for one in judgements
+        if one.of == "repository" and one.scores and not one.vote
+    }
     scores: dict[str, dict[int, list[float]]] = {}
     for (key, _), one in latest.items():
         mean = math.fsum(opinion.score for opinion in one.scores.values()) / len(one.scores)

@@ -10,8 +10,10 @@ from pydantic import JsonValue
 
 from groundup.agents.trajectories import as_atif
 from groundup.domain.errors import GroundupError, UsageError
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.limits import Selection
+from groundup.domain.subjects import SELECT, AttemptKey
 from groundup.domain.tasks import Task
+from groundup.reports.choosing import chosen_by_votes
 from groundup.reports.document import Report
 from groundup.reports.summary import chosen_by_judges, report_of
 from groundup.runs.training import ChosenEpisodes, scored, write_rows
@@ -36,8 +38,14 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     opened = [RunFolder(folder) for folder in folders]
     runs = [(folder.config(), folder.latest()) for folder in opened]
     made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
-    chosen = [chosen_by_judges(read_judgements(folder)) for folder in folders]
+    chosen = [_chosen(config, folder) for folder, (config, _) in zip(folders, runs, strict=True)]
     return report_of(runs, summaries, made, chosen)
+
+
+def _chosen(config: ConfigFile, folder: Path) -> Mapping[str, int]:
+    """Return which attempts models would hand in."""
+    by = config.configuration.subject.settings.get(SELECT)
+    return (chosen_by_votes if by == Selection.VOTES else chosen_by_judges)(read_judgements(folder))
 
 
 def suite_summaries(

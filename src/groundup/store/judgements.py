@@ -43,6 +43,7 @@ class Judgement(Record):
     of: Matter
     judge: str = Field(description="provider/model")
     question: str = Field(description="digest of what the judge was shown and asked")
+    vote: int = Field(default=0, ge=0, description="which time this judge is asked this; the first is its opinion")
     scores: dict[Criterion, Opinion] = Field(default={}, description="empty: see `failed`")
     influenced: bool = Field(default=False, description="the judge says the submission tried to sway it")
     failed: str | None = Field(default=None, max_length=400, description="why there are no scores")

@@ -25,6 +25,7 @@ from groundup.agents.cli.results import (
     with_paid,
 )
 from groundup.agents.extras import SKILLS, StartedBy, furnished
+from groundup.agents.remote_tools import RemoteTools
 from groundup.agents.resuming import Clock
 from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_of, open_workspace
 from groundup.domain.digests import digest_of
@@ -152,7 +153,10 @@ class CliAgent(Agent):
 
         mounts = program.mounts if program else ()
         copies = await asyncio.to_thread(brought_along, mounts, context.withheld)
-        async with open_workspace(context, furnishing, attach) as place:
+        async with (
+            RemoteTools(context.extras.servers) as remote,
+            open_workspace(context, furnishing, attach, remote.attach) as place,
+        ):
             sandbox = await place.sandbox()
             values = _values(context.task, place.tools, addresses[-1] if addresses else None)
             values |= {"bin": program.bin if program else "", **_described(more.servers)}

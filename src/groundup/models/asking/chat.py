@@ -71,6 +71,11 @@ def message_document(
             for call in message.tool_calls
         ]
         document["content"] = message.content or (None if null_content else "")
+    if message.images:
+        shown: list[JsonValue] = [
+            {"type": "image_url", "image_url": {"url": image.url}} for image in message.images
+        ]
+        document["content"] = [{"type": "text", "text": message.content}, *shown]
     if message.tool_call_id is not None:
         document["tool_call_id"] = message.tool_call_id
     if reasoning and message.reasoning:

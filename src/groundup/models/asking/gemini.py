@@ -101,6 +101,7 @@ def _parts(message: Message, names: Mapping[str | None, str]) -> list[JsonValue]
         said: Document = {"name": names.get(message.tool_call_id, ""), "response": {"output": message.content}}
         return [{"functionResponse": said}]
     parts: list[JsonValue] = [{"text": message.content}] if message.content.strip() else []
+    parts += [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
     parts += [
         {"functionCall": {"name": call.name, "args": json.loads(call.arguments)}, **call.original}
         for call in message.tool_calls

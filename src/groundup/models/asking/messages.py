@@ -99,6 +99,9 @@ def _blocks(message: Message) -> list[Document]:
         return [block for block in blocks if block.get("type") != "text" or str(block.get("text")).strip()]
     if message.content.strip():  # a text of blanks is rejected
         blocks.append({"type": "text", "text": message.content.rstrip()})
+    for image in message.images:
+        source: Document = {"type": "base64", "media_type": image.media_type, "data": image.data}
+        blocks.append({"type": "image", "source": source})
     blocks += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments)}
         for call in message.tool_calls

@@ -75,7 +75,8 @@ def _items(message: Message) -> list[JsonValue]:
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
     if message.role != "assistant":
-        return [{"role": message.role, "content": [{"type": "input_text", "text": message.content}]}]
+        shown: list[JsonValue] = [{"type": "input_image", "image_url": image.url} for image in message.images]
+        return [{"role": message.role, "content": [{"type": "input_text", "text": message.content}, *shown]}]
     kept = message.original.get(_KEPT)
     if isinstance(kept, list) and _says_the_same(kept, message):
         return [*kept]
