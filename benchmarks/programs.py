@@ -66,8 +66,11 @@ def main() -> int:
     print("| program | version | points | turns | seconds | outcome |\n|---|---|---|---|---|---|")
     for name in given.programs or preset_names():
         preset = shipped_preset(name.partition("@")[0])
-        version = name.partition("@")[2] or (newest(preset) if given.newest else preset.proved) or ""
+        last = preset.ended.version if preset.ended else ""
+        version = name.partition("@")[2] or ((last or newest(preset)) if given.newest else preset.proved) or ""
         row, whole = trial(preset, version, tree, asked)
+        if preset.ended and version == last:
+            row[-1] += f"; the last version: {preset.ended.why}"
         failed |= not whole
         print(f"| {' | '.join(row)} |", flush=True)
     return int(failed)

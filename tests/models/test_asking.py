@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from groundup.domain.conversations import ChatRequest, Image, Message, Tool, ToolCall
+from groundup.domain.conversations import ChatRequest, Message, Picture, Tool, ToolCall
 from groundup.domain.usage import TokenUsage
 from groundup.models.asking import chat, messages
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
@@ -301,7 +301,7 @@ def test_every_provider_is_complete() -> None:
         assert provider.base_url or name in {"azure", "compatible"}
 
 
-PIXEL = Image(media_type="image/png", data="aGk=")
+PIXEL = Picture(media_type="image/png", data="aGk=")
 
 
 @pytest.mark.parametrize(

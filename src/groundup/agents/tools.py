@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 from pydantic import JsonValue
 
 from groundup.agents.workspace import PREFIX, AgentSandbox
-from groundup.domain.conversations import ChatReply, Image, Message, Tool
+from groundup.domain.conversations import ChatReply, Message, Picture, Tool
 from groundup.inside import source_of
 from groundup.sandbox.protocol import Command, CommandResult, Ending
 
@@ -264,7 +264,7 @@ _MAGIC: tuple[tuple[bytes, Literal["image/png", "image/jpeg", "image/gif", "imag
 _IMAGE_OUTPUT = 5 * 1024 * 1024
 
 
-async def read_image(place: AgentSandbox, arguments: Mapping[str, JsonValue]) -> Image | str:
+async def read_image(place: AgentSandbox, arguments: Mapping[str, JsonValue]) -> Picture | str:
     """Return the image at a call's `path`, or why there is none to show."""
     done = await run_file_tool(place, "image", arguments, _IMAGE_OUTPUT)
     if done.exit_code != 0:
@@ -274,4 +274,4 @@ async def read_image(place: AgentSandbox, arguments: Mapping[str, JsonValue]) ->
     except ValueError:
         return "the image could not be read"
     kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
-    return "it is no image any more" if kind is None else Image(media_type=kind, data=done.content)
+    return "it is no image any more" if kind is None else Picture(media_type=kind, data=done.content)

@@ -27,7 +27,7 @@ class ToolCall(Record):
     )
 
 
-class Image(Record):
+class Picture(Record):
     """A picture that a model is shown."""
 
     media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
@@ -44,7 +44,7 @@ class Message(Record):
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
-    images: tuple[Image, ...] = Field(default=(), description="role `user`: shown after the text")
+    images: tuple[Picture, ...] = Field(default=(), description="role `user`: shown after the text")
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = Field(default=None, description="role `tool`: which call it answers")
     reasoning: str | None = Field(

@@ -99,3 +99,11 @@ def test_what_a_program_takes_follows_from_its_preset() -> None:
     assert shipped_preset("claude-code").takes == ("mcp", "skills")
     assert shipped_preset("codex").takes == ("mcp", "skills")
     assert shipped_preset("aider").takes == ()
+
+
+def test_the_monthly_check_takes_the_last_version_of_an_ended_program() -> None:
+    """A program that is given up is no failure each month; the table says why it stays where it is."""
+    ended = shipped_preset("kimi-cli").ended
+    assert ended is not None
+    assert ended.version == shipped_preset("kimi-cli").proved
+    assert "no longer maintained" in ended.why

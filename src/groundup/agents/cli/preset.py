@@ -58,6 +58,13 @@ class PresetTrial(Record):
     what: str
 
 
+class EndedProgram(Record):
+    """A program that its makers have given up."""
+
+    version: str = Field(description="the last one that works")
+    why: str
+
+
 class Preset(Record):
     """A program, ready to be run. Placeholders in braces are filled in, see `placeholders`."""
 
@@ -83,6 +90,7 @@ class Preset(Record):
     skills: InHome | None = Field(default=None, description="the folder below its HOME where it finds skills")
     success: tuple[int, ...] = Field(default=(0,), description="exit codes with which it says that it is done")
     min_memory_mb: int | None = Field(default=None, ge=64, description="without which it does not work")
+    ended: EndedProgram | None = Field(default=None, description="None: there are further versions of it")
     trials: tuple[PresetTrial, ...] = Field(default=(), description="empty: untested")
     notes: str = ""
 
