@@ -40,6 +40,7 @@ SHELLS: dict[str, tuple[str, dict[str, object]]] = {
     "kimi-cli": ("Shell", {"command": "{}"}),
     "mini-swe-agent": ("bash", {"command": "{}"}),
     "mistral-vibe": ("bash", {"command": "{}"}),
+    "ms-agent": ("code_executor---shell_executor", {"command": "{}"}),
     "openhands": ("terminal", {"command": "{}", "security_risk": "LOW"}),
     "opencode": ("bash", {"command": "{}", "description": "write the library"}),
     "pi": ("bash", {"command": "{}"}),
