@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -21,7 +21,9 @@ from groundup.domain.verdicts import Score
 from groundup.environments.requests import EnvironmentBuilder, PythonRequest
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
-from groundup.trees.fingerprints import Fingerprint
+
+if TYPE_CHECKING:
+    from groundup.trees.fingerprints import Fingerprint
 
 
 async def note_nothing(turn: int) -> None:
@@ -72,7 +74,7 @@ class AgentContext:
     """Is called when a turn has done all that it does; records what that did to the workspace."""
     withheld: tuple[str, ...] = ()
     """Packages that hand out what the task asks for; the registries inside refuse them."""
-    original: Fingerprint | None = None
+    original: "Fingerprint | None" = None
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     environment: PythonRequest | None = None
     """What the task's published image has installed; None: pip and pytest are all there is."""

@@ -14,7 +14,6 @@ from groundup.environments.failures import Asker, BuildFailure, as_error, classi
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
-from groundup.registries.client import cutoff_instant
 from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import (
     WORKSPACE,
@@ -192,6 +191,8 @@ async def build_sandbox(
         system="host",
         label=f"build {ask.what}",
     )
+    from groundup.registries.client import cutoff_instant
+
     cutoff = cutoff_instant(ask.exclude_newer) if ask.exclude_newer else None
     async with (
         PyPIGateway(registry, refused=ask.refused, cutoff=cutoff) as gateway,

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from groundup.domain.errors import (
     DiskFullError,
@@ -27,9 +27,11 @@ from groundup.domain.errors import (
 from groundup.domain.records import Record
 from groundup.environments.requests import Layer
 from groundup.registries.cache import SharedWork
-from groundup.registries.ledger import Trouble
 from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import CommandResult, Ending, Sandbox
+
+if TYPE_CHECKING:
+    from groundup.registries.ledger import Trouble
 
 BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 """How many builds of a kind work; further ones wait for a turn."""
@@ -150,7 +152,7 @@ _SAID = (
 
 
 def classify(
-    result: CommandResult, troubles: Iterable[Trouble], *, waiting_s: float, host_free_bytes: int
+    result: CommandResult, troubles: "Iterable[Trouble]", *, waiting_s: float, host_free_bytes: int
 ) -> BuildFailure:
     """Say why a build command failed. *waiting_s*: how long a registry already owed an answer when it ended."""
     if host_free_bytes < 64 * 1024 * 1024:
@@ -237,7 +239,7 @@ async def repeated(build: Callable[[], Awaitable[T]], work: WorkTime | None = No
         raise error.otherwise from error
 
 
-def out_of_time(error: OutOfTimeError, troubles: Iterable[Trouble], waiting_s: float) -> GroundupError:
+def out_of_time(error: OutOfTimeError, troubles: "Iterable[Trouble]", waiting_s: float) -> GroundupError:
     """Return who is to blame for a build that took too long: itself, unless a registry kept it waiting."""
     trouble = next((trouble for trouble in troubles if trouble.kind == "network"), None)
     if trouble is None and waiting_s <= _SILENCE_S:

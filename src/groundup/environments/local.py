@@ -14,19 +14,19 @@ from groundup.environments.layers import layer_store
 from groundup.environments.python_builder import PythonBuilder
 from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.sources import git_layer, source_key, source_layer
-from groundup.environments.toolchains import Toolchain, find_toolchain
 from groundup.languages import ToolchainName
-from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
-from groundup.registries.settings import RegistrySettings
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
-from groundup.trees.fingerprints import Fingerprint
 
 if TYPE_CHECKING:
     from groundup.environments.java_builder import JavaBuilder
     from groundup.environments.program_layers import Programs
+    from groundup.environments.toolchains import Toolchain
+    from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
     from groundup.registries.pypi.gateway import PyPIGateway
+    from groundup.registries.settings import RegistrySettings
+    from groundup.trees.fingerprints import Fingerprint
 
 
 def create(settings: Settings, provider: SandboxProvider) -> "LocalBuilder":
@@ -44,21 +44,28 @@ class LocalBuilder(PythonBuilder):
         self,
         settings: Settings,
         provider: SandboxProvider,
-        index: RegistrySettings | None = None,
+        index: "RegistrySettings | None" = None,
         limits: Limits | None = None,
     ) -> None:
         """Make a builder. *index* replaces the package index that the user's own clients are configured for."""
-        lending = RegistryLending(
-            environment(),
-            settings.cache_dir / "registry" if settings.registry_cache else None,
-            {"pypi": index} if index else {},
-            {"maven": _maven_settings},
-        )
-        store = layer_store(settings)
-        super().__init__(settings, provider, store, lending, limits)
+        super().__init__(settings, provider, layer_store(settings), limits)
         self._settings = settings
         self._toolchains: dict[ToolchainName, Toolchain] = {}
         self._sources = Builds()
+        self._index = index
+
+    @cached_property
+    @override
+    def _lending(self) -> "RegistryLending":
+        """The user's registries, made for who builds or lends: most runs find everything at hand."""
+        from groundup.registries.lending import RegistryLending
+
+        return RegistryLending(
+            environment(),
+            self._settings.cache_dir / "registry" if self._settings.registry_cache else None,
+            {"pypi": self._index} if self._index else {},
+            {"maven": _maven_settings},
+        )
 
     @cached_property
     @override
@@ -89,10 +96,11 @@ class LocalBuilder(PythonBuilder):
         self,
         *,
         refused: Iterable[str] = (),
-        original: Fingerprint | None = None,
+        original: "Fingerprint | None" = None,
         exclude_newer: str | None = None,
     ) -> "AsyncIterator[PyPIGateway]":
         """Yield a way to the package index for one sandbox, with these rules."""
+        from groundup.registries.lending import LendingRules
         from groundup.registries.pypi.gateway import PyPIGateway
 
         names = {"pypi": tuple(refused)}
@@ -103,13 +111,15 @@ class LocalBuilder(PythonBuilder):
             yield gateway
 
     @override
-    def registries(self, wanted: LendingRules) -> AbstractAsyncContextManager[RegistrySet]:
+    def registries(self, wanted: "LendingRules") -> "AbstractAsyncContextManager[RegistrySet]":
         """Yield registries of several kinds for one sandbox, with these rules."""
         return self._lending.lend(wanted)
 
     @override
-    async def toolchain(self, name: ToolchainName) -> Toolchain:
+    async def toolchain(self, name: ToolchainName) -> "Toolchain":
         """Return a toolchain of the host to mount."""
+        from groundup.environments.toolchains import find_toolchain
+
         if name not in self._toolchains:
             staging = self._settings.cache_dir / "toolchains"
             self._toolchains[name] = await find_toolchain(name, environment(), staging)
@@ -145,7 +155,7 @@ class LocalBuilder(PythonBuilder):
         return {"uv": uv_version(), **found}
 
 
-async def _maven_settings(environment: Mapping[str, str]) -> RegistrySettings:
+async def _maven_settings(environment: Mapping[str, str]) -> "RegistrySettings":
     from groundup.environments.java_builder import installed_maven_settings
 
     return await installed_maven_settings(environment)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -21,13 +22,14 @@ from groundup.domain.errors import NetworkError, TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.registries.client import cutoff_instant
-from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
+
+if TYPE_CHECKING:
+    from groundup.registries.settings import Index, RegistrySettings
 
 _TIMEOUT_S = 600.0
 _UNREACHABLE = re.compile(
@@ -60,7 +62,10 @@ async def lock_requirements(
         return ()
     argv = ["pip", "compile", "-", "--python-version", python, "--generate-hashes", "--no-header", "--no-annotate"]
     argv += ["--no-emit-index-url", "--no-emit-find-links", "--no-sources", "--quiet"]
-    argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()] if exclude_newer else []
+    if exclude_newer:
+        from groundup.registries.client import cutoff_instant
+
+        argv += ["--exclude-newer", cutoff_instant(exclude_newer).isoformat()]
     argv += [] if run_setup_code else ["--no-build"]
     argv += ["--no-deps"] if complete else []
     # An override whose marker never holds takes a name out of the resolution, whatever needs it.
@@ -117,7 +122,7 @@ def locked_lines(text: str) -> tuple[str, ...]:
     return tuple(sorted(pins))
 
 
-def _client_environment(configuration: RegistrySettings) -> dict[str, str]:
+def _client_environment(configuration: "RegistrySettings") -> dict[str, str]:
     """Return the user's environment with the indexes as uv reads them, so that pip's configuration counts too."""
     # An active environment, or the default index by its old name, would count beside what is set here.
     kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}
@@ -133,7 +138,7 @@ def _client_environment(configuration: RegistrySettings) -> dict[str, str]:
     return kept
 
 
-def _address(index: Index) -> str:
+def _address(index: "Index") -> str:
     if not index.credentials:
         return index.url
     from urllib.parse import quote
@@ -157,7 +162,7 @@ _FORMAT = 1
 Clock = Callable[[], datetime]
 
 
-def resolution_key(request: ResolvedRequest, interpreter: Interpreter, configuration: RegistrySettings) -> str:
+def resolution_key(request: ResolvedRequest, interpreter: Interpreter, configuration: "RegistrySettings") -> str:
     """Return the digest of everything that decides the answer but the day; not who asks, nor for how long."""
     asked = request.model_dump(include={"requirements", "exclude_newer"})
     asked["refused"] = sorted(request.refused)

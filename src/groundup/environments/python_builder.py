@@ -4,9 +4,11 @@ import asyncio
 import json
 import re
 import shutil
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -30,12 +32,14 @@ from groundup.environments.requests import (
 )
 from groundup.inside import source_of
 from groundup.registries.cache import Places, SharedWork
-from groundup.registries.lending import RegistryLending
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import share_tree
+
+if TYPE_CHECKING:
+    from groundup.registries.lending import RegistryLending
 
 KIND = "python"
 _FORMAT = 1
@@ -175,7 +179,6 @@ class PythonBuilder(EnvironmentBuilder):
         settings: Settings,
         provider: SandboxProvider,
         store: LayerStore,
-        lending: RegistryLending,
         limits: Limits | None = None,
     ) -> None:
         self._places = Places(BUILDS_AT_ONCE)
@@ -186,7 +189,6 @@ class PythonBuilder(EnvironmentBuilder):
         self._started: dict[Path, dict[str, str]] = {}
         self._provider = provider
         self._store = store
-        self._lending = lending
         self._limits = limits or LIMITS
         self._cache_dir = settings.cache_dir
         self._missing: dict[str, MachineError] = {}
@@ -196,6 +198,11 @@ class PythonBuilder(EnvironmentBuilder):
         kept_s = settings.resolutions_s if settings.registry_cache else 0.0
         self._resolutions = Resolutions(settings.cache_dir / "resolutions", kept_s)
         self._resolving: SharedWork[Resolution] = SharedWork()
+
+    @property
+    @abstractmethod
+    def _lending(self) -> "RegistryLending":
+        """The user's registries."""
 
     @override
     async def python(

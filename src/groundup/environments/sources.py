@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
-from groundup.environments.git import GitRepository, addresses_of
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
 from groundup.registries.ledger import UnknownPackageError
@@ -33,6 +32,8 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
 
     Raises `TaskError` when the commit is not there or holds another tree than the recipe says, and `NetworkError`.
     """
+    from groundup.environments.git import GitRepository, addresses_of  # few originals are commits
+
     what = f"the source {request.repository} at {request.commit[:10]}"
 
     async def build(room: Path) -> Built:

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import Field, JsonValue
 
-from groundup.agents.base import Trajectory
 from groundup.domain.digests import LATER, digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import EpisodeLimits, Feedback
@@ -17,6 +16,9 @@ from groundup.domain.subjects import AgentExtras, AttemptKey, Outcome, Subject, 
 from groundup.domain.verdicts import Verdict
 from groundup.suites.base import Graded
 from groundup.trees.removal import remove_tree
+
+if TYPE_CHECKING:
+    from groundup.agents.base import Trajectory
 
 
 class EpisodeSpec(Record):
@@ -100,7 +102,7 @@ class AttemptStore(Protocol):
         """Give an empty folder to fill; on success it becomes `round(number)`, otherwise it is removed."""
         ...
 
-    def trajectory(self) -> AbstractContextManager[Trajectory]:
+    def trajectory(self) -> "AbstractContextManager[Trajectory]":
         """Open the record of what is done, to append to it."""
         ...
 
@@ -149,7 +151,7 @@ class MemorySink:
         yield self.round(number)
 
     @contextmanager
-    def trajectory(self) -> Iterator[Trajectory]:
+    def trajectory(self) -> "Iterator[Trajectory]":
         """Give the steps of this try."""
         yield _Steps(self.steps)
 

@@ -3,17 +3,19 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
 
 from groundup import catalog
-from groundup.agents.base import Agent
 from groundup.episodes.attempt import Grading, Room, SubmissionMaker
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.models.protocol import ChatModel
 from groundup.settings import Settings
 from groundup.store.records import FleetFile
+
+if TYPE_CHECKING:
+    from groundup.agents.base import Agent
 
 _ENGINE = "dask"
 
@@ -57,7 +59,7 @@ class Fleet(Protocol):
         self,
         grading: Grading,
         sink: AttemptStore,
-        agent: Agent,
+        agent: "Agent",
         chosen: tuple[str, dict[str, JsonValue]],
         model: ChatModel | None,
         room: Room,

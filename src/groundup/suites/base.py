@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -35,7 +35,9 @@ from groundup.suites.places import (
     with_data_set,
 )
 from groundup.suites.sets import MANIFEST, SUITES, is_set, read_manifest
-from groundup.trees.fingerprints import Fingerprint
+
+if TYPE_CHECKING:
+    from groundup.trees.fingerprints import Fingerprint
 
 HERE, YES = at_hand.HERE, at_hand.YES
 """The column of `task_rows` that says whether this machine can grade a task, and its value where it can."""
@@ -363,7 +365,7 @@ class Suite(Extension):
         """
         return ()
 
-    def fingerprint(self, task: Task) -> Fingerprint | None:
+    def fingerprint(self, task: Task) -> "Fingerprint | None":
         """Return by what copies of *task*'s original are known wherever they lie; None: there is no such thing."""
         return None
 

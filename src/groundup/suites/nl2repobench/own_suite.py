@@ -10,6 +10,7 @@ The hidden tests are files of the original, which the recipe names.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from typing_extensions import override
@@ -27,8 +28,10 @@ from groundup.suites.nl2repobench.recipe_file import RecipeFolder
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
 from groundup.suites.places import data_folder
 from groundup.suites.sets import SetManifest, is_set, read_manifest
-from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.walking import read_regular
+
+if TYPE_CHECKING:
+    from groundup.trees.fingerprints import Fingerprint
 
 RECIPES = "recipes"
 SPECIFICATIONS = "specifications"
@@ -64,8 +67,10 @@ def data_of(folder: Path, manifest: SetManifest, recipes: Mapping[str, Recipe]) 
     return PublishedData(tasks=tuple(tasks), version=manifest.label)
 
 
-def kept_fingerprint(folder: Path, task: Task) -> Fingerprint | None:
+def kept_fingerprint(folder: Path, task: Task) -> "Fingerprint | None":
     """Return by which copies of *task*'s original are known; None: there is no such file. Raises `TaskError`."""
+    from groundup.trees.fingerprints import Fingerprint
+
     place = folder / RECIPES / f"{task.id}{FINGERPRINT_SUFFIX}"
     if not place.is_file():
         return None
@@ -111,7 +116,7 @@ class OwnLibraries(suite.Nl2RepoBench):
         return {grader.name: grader for grader in (strict, NL2RepoFullGrader(self._recipes, _no_fresh_inputs))}
 
     @override
-    def fingerprint(self, task: Task) -> Fingerprint | None:
+    def fingerprint(self, task: Task) -> "Fingerprint | None":
         """Return what lies beside the task's recipe in the set."""
         return kept_fingerprint(self.folder, task)
 

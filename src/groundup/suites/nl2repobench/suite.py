@@ -41,7 +41,6 @@ from groundup.suites.nl2repobench.published import (
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.recipe_file import shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_fingerprint
-from groundup.trees.fingerprints import Fingerprint
 
 _BANDS = ("easy", "medium", "hard")
 _UNKNOWN = "unknown"
@@ -107,6 +106,7 @@ def _figures(tasks: Mapping[str, list[float]]) -> dict[str, Score]:
 
 if TYPE_CHECKING:
     from groundup.suites.nl2repobench.graders import Installs
+    from groundup.trees.fingerprints import Fingerprint
 
 NAME = "nl2repobench"
 _LIMITS = Limits(cpus=1, memory_mb=2048)
@@ -229,7 +229,7 @@ class Nl2RepoBench(Suite):
         return withheld_names(task.id, self._recipes.get(task.id))
 
     @override
-    def fingerprint(self, task: Task) -> Fingerprint | None:
+    def fingerprint(self, task: Task) -> "Fingerprint | None":
         """Return what lies beside the task's recipe."""
         return shipped_fingerprint(task.id)
 
