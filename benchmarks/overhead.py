@@ -11,7 +11,8 @@ One run measures pairs, which alternate so that other load meets both alike:
 - one warm evaluation of all tasks beside their bare tests, divided by the processors; 0 rounds: only this;
 - what a person waits for: `groundup --help` and `groundup tasks`;
 - with `--profile` first: nothing of this, but where the processor time of a run of one attempt at jsonlines goes,
-  of eight with `--jobs 2`, and of all oracles (with `--all`), by `benchmarks.phases`.
+  of eight with `--jobs 2`, of all oracles (with `--all`), and of an episode as a server plays it, by
+  `benchmarks.phases`.
 
 Wall-clock medians say little on a busy machine, so CPU seconds of whole process trees stand beside them.
 """
@@ -264,7 +265,7 @@ def print_profile(*, every: bool) -> None:
     runs = {"one": ["--tasks", "jsonlines"], "eight": ["--tasks", "jsonlines", "--attempts", "8", "--jobs", "2"]}
     if every:
         runs["all"] = ["--jobs", "2"]
-    found = {name: profiled(options) for name, options in runs.items()}
+    found = {name: profiled(options) for name, options in runs.items()} | {"served": profiled(None)}
     places = sorted(
         {place for spent in found.values() for place in spent}, key=lambda place: -found["one"].get(place, 0)
     )
@@ -276,13 +277,19 @@ def print_profile(*, every: bool) -> None:
     print(f"{'python -c pass':<40}{middle(bare, lambda one: one.cpu_s):>9.3f}")
 
 
-def profiled(options: Sequence[str]) -> dict[str, float]:
-    """Return the processor seconds of a run of oracles by phase: of the second one, when everything is at hand."""
+def profiled(options: Sequence[str] | None) -> dict[str, float]:
+    """Return the processor seconds of a run of oracles by phase: of the second one, when everything is at hand.
+
+    None: of an episode that is served, in which the original is handed in.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "phases.json"
-        run = ["run", "nl2repobench", "-a", "oracle", "--no-cache", "--json", "-o", folder, *options]
+        phases = [sys.executable, "-m", "benchmarks.phases", str(out)]
+        run = ["run", "nl2repobench", "-a", "oracle", "--no-cache", "--json", "-o", folder]
         for number in range(2):
-            measured([sys.executable, "-m", "benchmarks.phases", str(out), *run, "--run-id", str(number)])
+            measured([*phases, *run, *(options or ["--tasks", "jsonlines"]), "--run-id", str(number)])
+        if options is None:
+            measured([*phases, "served", f"{folder}/1/attempts/jsonlines/0/submission"])
         spent: dict[str, float] = json.loads(out.read_text())["spent"]
         return spent
 

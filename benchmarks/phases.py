@@ -1,5 +1,8 @@
 """Where the processor time of one command goes: `python -m benchmarks.phases OUT.json run nl2repobench ...`.
 
+`served FOLDER` in place of a command: an episode of jsonlines with the files of FOLDER, as a server plays it:
+opened, one `bash`, handed in, graded.
+
 Runs the command in this process and writes to OUT seconds of processor time by phase. Functions of `PLACES` are
 wrapped as their modules are imported; what one takes counts for its phase without what it calls of other phases. A
 coroutine counts while it runs, not while it waits, so that attempts at once do not mix. What guests take comes
@@ -64,7 +67,7 @@ PLACES = {
         "RunWriter.ended": "records",
         "RunWriter.close": "records",
     },
-    "groundup.runs.reporting": {"write_report": "report"},
+    "groundup.runs.exporting": {"write_report": "report"},
     "groundup.api.reports": {"read_report": "report"},
     "groundup.cli.run": {"print_result": "report"},
     "groundup.runs.execution": {"started": "records"},
@@ -270,6 +273,19 @@ def of_children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def served(submission: Path) -> int:
+    """Play an episode of jsonlines in which *submission* is handed in."""
+    import groundup
+
+    with groundup.open_episode("nl2repobench", "jsonlines") as episode:
+        for path in submission.rglob("*"):
+            if path.is_file():
+                episode.write_file(str(path.relative_to(submission)), path.read_bytes())
+        episode.run("true")
+        episode.submit()
+        return int(episode.grade().outcome != "submitted")
+
+
 def main() -> int:
     """Run a command and write down what its phases took."""
     out, *given = sys.argv[1:]
@@ -277,7 +293,7 @@ def main() -> int:
     watch_imports()
     from groundup.cli.main import main as command
 
-    code = command(given)
+    code = served(Path(given[1])) if given[0] == "served" else command(given)
     guests = (BOX, OTHER_COMMANDS, GUEST_START, COLLECTED, TESTED, LEFT)
     inside = sum(ACCOUNT.spent[name] for name in guests)
     ACCOUNT.spent[LAUNCHER] = of_children_s() - inside

@@ -1,6 +1,7 @@
 """Copies of what a task asks for are found by name, and hidden."""
 
 import inspect
+import shutil
 import textwrap
 import zipfile
 from pathlib import Path
@@ -63,6 +64,21 @@ async def test_only_what_is_installed_or_vendored_rules_a_tool_out(tmp_path: Pat
     assert not await brings_copies(root, ["emoji"])
     shown = (Mount(source=root, target="/opt/agent/env"),)
     assert brought_along(shown, ["six"]) == (f"/opt/agent/env/{inside}/pip/_vendor/six.py",)
+
+
+async def test_what_a_layer_brings_is_looked_up_once(tmp_path: Path) -> None:
+    """A layer never changes, so another process takes the answer beside it; other names are looked up."""
+    layer = tmp_path / "layer"
+    root = tree(layer / "tree", "lib/python3.12/site-packages/pip/_vendor/six.py")
+    (layer / "layer.json").write_text("{}")
+    assert await brings_copies(root, ["six"])
+    assert not await brings_copies(root, ["emoji"])
+    kept = sorted(path.read_bytes() for path in layer.glob("copies-*"))
+    assert kept == [b"no", b"yes"]
+    shutil.rmtree(root / "lib")
+    again = layer / ".." / "layer" / "tree"  # as another process, which has not asked for this path yet
+    assert await brings_copies(again, ["six"])
+    assert not await brings_copies(again, ["six", "emoji"])
 
 
 def test_archives_of_what_is_shown_are_hidden(tmp_path: Path) -> None:

@@ -7,16 +7,21 @@ docs/security.md tells what is found where.
 """
 
 import asyncio
+import contextlib
 import os
 import re
 import threading
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
+from groundup.domain.digests import digest_bytes, digest_of, short
+from groundup.domain.errors import InfrastructureError
 from groundup.sandbox.composition import masked_folders
 from groundup.sandbox.protocol import Mount
+from groundup.store.files import write_atomically
+from groundup.trees import fingerprints
 from groundup.trees.fingerprints import Contents, Fingerprint, contents_of_folder
 
 _SYSTEM = Path("/usr")
@@ -44,11 +49,33 @@ _known: dict[tuple[Path, frozenset[str], str | None], bool] = {}
 
 
 async def brings_copies(root: Path, names: Collection[str], original: Fingerprint | None = None) -> bool:
-    """Whether one of *names*, or *original* by another name, is in the environment *root*, or vendored there."""
+    """Whether one of *names*, or *original* by another name, is in the environment *root*, or vendored there.
+
+    Reading a whole environment takes seconds, and a layer never changes: the answer is kept beside its tree.
+    """
     key = root, frozenset(names), original.digest if original else None
     if key not in _known:
-        _known[key] = await asyncio.to_thread(_brings_copies, root, names, original)
+        _known[key] = await asyncio.to_thread(_kept_answer, root, names, original)
     return _known[key]
+
+
+def _kept_answer(root: Path, names: Collection[str], original: Fingerprint | None) -> bool:
+    if root.name != "tree" or not (root.parent / "layer.json").is_file():
+        return _brings_copies(root, names, original)
+    asked = [sorted(names), original.digest if original else None, _rules_digest()]
+    answer = root.parent / f"copies-{short(digest_of(asked))}"
+    with contextlib.suppress(OSError):
+        return answer.read_bytes() == b"yes"
+    found = _brings_copies(root, names, original)
+    with contextlib.suppress(OSError, InfrastructureError):
+        write_atomically(answer, b"yes" if found else b"no", durable=False)
+    return found
+
+
+@cache
+def _rules_digest() -> str:
+    """Return what changes when copies are looked for in another way."""
+    return digest_bytes(b"".join(Path(str(one)).read_bytes() for one in (__file__, fingerprints.__file__)))
 
 
 def _brings_copies(root: Path, names: Collection[str], original: Fingerprint | None) -> bool:
