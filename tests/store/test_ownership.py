@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.store.ownership import NOTES, copy_made, is_made, note_made, refuse_others, was_made, write_made
+from groundup.store.ownership import (
+    NOTES,
+    copy_folder_made,
+    copy_made,
+    is_made,
+    note_made,
+    refuse_others,
+    was_made,
+    write_made,
+)
 from groundup.trees.digest import tree_digest
 
 
@@ -33,6 +42,22 @@ def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="changed since"):
         copy_made(Path(__file__), path)
     assert path.read_text() == "ours, and my notes"
+
+
+def test_folders_are_replaced_as_files_are(tmp_path: Path) -> None:
+    """Also where an interruption left half of one; a folder that somebody changed stays."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    (tmp_path / ".target.partial").mkdir()
+    for text in ("old", "new"):
+        (source / "file").write_text(text)
+        copy_folder_made(source, target)
+        assert (target / "file").read_text() == text
+    (target / "notes").write_text("mine")
+    (source / "file").write_text("newer")
+    with pytest.raises(UsageError, match="changed since"):
+        copy_folder_made(source, target)
+    assert (target / "notes").read_text() == "mine"
 
 
 def test_the_same_content_is_nobody_s_loss_and_not_ours(tmp_path: Path) -> None:

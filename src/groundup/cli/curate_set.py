@@ -48,6 +48,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "curate yield": (
         ("How many passed each step, and why did the others not?", "groundup curate yield my-set"),
+        ("The survivors of each step as a picture", "groundup curate yield my-set --plot yield.svg"),
         ("For programs", "groundup curate yield my-set --json"),
     ),
     "curate why": (("Why is it not in the set?", "groundup curate why my-set natsort"),),
@@ -216,6 +217,13 @@ def make(
     else:
         _print(made)
         _print_yield(yield_of(output))
+    return _said(made, output)
+
+
+def _said(made: "SetYield", output: Path) -> int:
+    """Say what was made, and return the exit code."""
+    from groundup.cli.console import say
+
     if made.left:
         say(f"groundup: the time is up; {made.left} entries are left, and the same command goes on with them")
     accepted = sum(one.standing == "accepted" for one in made.entries)
@@ -306,12 +314,22 @@ def _lines(path: Path) -> list[str]:
 _Set = Annotated[Path, typer.Argument(metavar="SET", help="The folder of a set.")]
 
 
-def show_yield(folder: _Set, json: Json = False) -> int:
-    """Show how many repositories survived each step, by language and cause, and why the others did not."""
-    from groundup.cli.console import print_document, print_table
-    from groundup.curation.yields import yield_of
+def show_yield(
+    folder: _Set,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the survivors of each step to this file, as SVG.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show how many repositories survived each step, why the others did not, and what an entry costs."""
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.curation.yields import plot_of, yield_of
+    from groundup.store.ownership import write_made
 
     found = yield_of(folder)
+    if plot is not None:
+        write_made(plot, plot_of(found).svg.encode())
+        say(f"groundup: wrote {plot}")
     if json:
         print_document(found)
         return 0
@@ -332,6 +350,7 @@ def _print_yield(found: "SetReport") -> None:
     rows = [("asked for", *(str(row.asked) for row in found.rows))]
     rows += [(step, *(str(row.survived[step]) for row in found.rows)) for step in found.steps]
     rows.append(("to be tried again", *(str(row.failed) for row in found.rows)))
+    typer.echo(f"\n{found.costs}")
     print_table(f"\nyield of {found.label}", ("survived", *(row.language for row in found.rows)), rows)
     if found.causes:
         causes = [(one.step, one.cause, one.language, str(one.count)) for one in found.causes]

@@ -13,9 +13,9 @@ from groundup.curation.choosing import JobWish, chosen_job
 from groundup.curation.filters import RepositoryFacts, facts_of, refuse
 from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instances import InstanceRequest, Made, masked_instance, masked_kinds
-from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_of
+from groundup.curation.repositories import RepositoryOrigin, check_out_listed, foreign_of
 from groundup.curation.set_entries import EntryWalk, SetPlace, SetWish, identity
-from groundup.domain.errors import InfrastructureError, TaskError, UsageError
+from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES as RECORDS
 from groundup.store.files import write_atomically
@@ -57,10 +57,7 @@ async def make_instance(walk: EntryWalk, place: SetPlace, making: Path) -> Insta
     await asyncio.to_thread(remove_tree, making)
     with scratch_folder("curate") as work:
         original = work / "original"
-        try:
-            origin = await check_out(wish.what, wish.commit, original, work, mirror)
-        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
-            raise InfrastructureError(str(error)) from error
+        origin = await check_out_listed(wish.what, wish.commit, original, work, mirror)
         walk.at("filtered")
         facts = await asyncio.to_thread(facts_of, original, origin.commit_date, wish.stars, wish.language)
         walk.facts = facts

@@ -3,9 +3,8 @@
 import shutil
 from pathlib import Path
 
-from groundup.curation.repositories import RepositoryOrigin, check_out
+from groundup.curation.repositories import RepositoryOrigin, check_out_listed
 from groundup.curation.set_entries import SetWish, identity
-from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.environments.git import GitRepository
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.maker.candidates import open_index, parse_source
@@ -22,10 +21,7 @@ async def original_of(
     if wish.kind == "package":
         return UnpublishedLibrary(wish.name, f"sdist:{wish.what}"), None
     if wish.kind == "git":
-        try:
-            origin = await check_out(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
-        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
-            raise InfrastructureError(str(error)) from error
+        origin = await check_out_listed(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
         return UnpublishedLibrary(wish.name, f"git:{wish.what}@{origin.commit}"), origin
     ours = GitRepository(work / "snapshot.git")
     await ours.create()

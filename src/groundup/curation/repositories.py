@@ -8,7 +8,7 @@ from typing import NamedTuple
 from groundup.curation.choosing import hindrance
 from groundup.curation.foreign import ForeignWorkflow, foreign_workflows
 from groundup.curation.locating import Located, located, read_workflows
-from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.environments.git import AbsentFileError, GitRepository, address_of
 from groundup.settings import Settings
 from groundup.trees.scratch import scratch_folder
@@ -53,6 +53,16 @@ async def check_out(
         raise TaskError(f"{repository} has no commit {wanted}; name another one")
     lacking = await _export(ours, found, destination, work)
     return RepositoryOrigin(_full_name(repository, is_local=is_local), found, await ours.date(found), lacking)
+
+
+async def check_out_listed(
+    repository: str, commit: str | None, destination: Path, work: Path, mirror: str | None
+) -> RepositoryOrigin:
+    """Do as `check_out` for a list's entry: what cannot be reached tonight reads like what is no repository."""
+    try:
+        return await check_out(repository, commit, destination, work, mirror)
+    except UsageError as error:
+        raise InfrastructureError(str(error)) from error
 
 
 async def _export(ours: GitRepository, commit: str, destination: Path, work: Path) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from groundup.curation.filters import facts_of, refuse
-from groundup.curation.repositories import RepositoryOrigin, check_out
+from groundup.curation.repositories import RepositoryOrigin, check_out_listed
 from groundup.curation.services.making import MadeService, OriginalService, make_service
 from groundup.curation.services.proving import ProofRules
 from groundup.curation.set_entries import (
@@ -25,15 +25,13 @@ from groundup.curation.set_entries import (
     noted_refetch,
     parse_repository,
 )
-from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
-from groundup.store.ownership import digest_of_entry, note_made, refuse_others
+from groundup.store.ownership import copy_folder_made, digest_of_entry
 from groundup.suites.repogenesis.data import README, REFERENCES, TASKS
 from groundup.suites.repogenesis.tasks import TASK_FILE, parse_task
 from groundup.suites.sets import SetRefetch, SetTask
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree, disk_errors
@@ -106,10 +104,7 @@ class ServiceSets:
 async def _original(wish: SetWish, work: Path, settings: Settings) -> RepositoryOrigin:
     """Write the original of an entry to `tree` in *work*; a folder as it lies there, without what it ignores."""
     if wish.kind == "git":
-        try:
-            return await check_out(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
-        except UsageError as error:  # what cannot be reached tonight reads like what is no repository
-            raise InfrastructureError(str(error)) from error
+        return await check_out_listed(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
     ours = GitRepository(work / "snapshot.git")
     await ours.create()
     commit = await ours.snapshot(Path(wish.what), work / "snapshot.bundle")
@@ -131,24 +126,13 @@ def _refetch(wish: SetWish, origin: RepositoryOrigin, made: MadeService) -> SetR
 
 def _put(task: Path, reference: Path, name: str, refetch: SetRefetch | None, folder: Path) -> None:
     """Put a task into the set, its reference first. What an interruption left of it is replaced."""
-    _put_folder(reference, folder / REFERENCES / name)
+    with disk_errors(folder):
+        for place in (REFERENCES, TASKS):
+            (folder / place).mkdir(exist_ok=True)
+    copy_folder_made(reference, folder / REFERENCES / name)
     if refetch is not None:
         note_refetch(folder / REFERENCES / name, refetch)
-    _put_folder(task, folder / TASKS / name)
-
-
-def _put_folder(source: Path, target: Path) -> None:
-    with disk_errors(target):
-        target.parent.mkdir(exist_ok=True)
-    partial = target.with_name(f".{target.name}.partial")
-    remove_tree(partial)
-    copy_tree(source, partial)
-    refuse_others(target)
-    digest = digest_of_entry(partial)
-    assert digest is not None
-    note_made(target, digest)
-    remove_tree(target)
-    partial.rename(target)
+    copy_folder_made(task, folder / TASKS / name)
 
 
 def _taken_over(same: EarlierTask, walk: EntryWalk, place: SetPlace) -> MadeTask:

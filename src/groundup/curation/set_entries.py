@@ -76,6 +76,8 @@ class SetEntry(Record):
     tests: int = 0
     left_out: int = 0
     seconds: float = Field(ge=0)
+    processor_s: float = Field(default=0, description="of this process and its children; a share, with --jobs")
+    layers_mb: float = Field(default=0, description="of environments that were built for it, in the cache")
 
 
 def read_entries(folder: Path) -> list[SetEntry]:

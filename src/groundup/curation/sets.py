@@ -17,6 +17,7 @@ from typing import Protocol
 
 from pydantic import Field
 
+from groundup.curation.costs import CostMeter
 from groundup.curation.filters import FilterRules
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
@@ -138,11 +139,15 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: Se
         _write_manifest(place, tasks, kind)
         with Journal(folder / ENTRIES) as journal:
             places = asyncio.Semaphore(request.jobs)
+            meter = CostMeter(settings.cache_dir)
 
             async def settle(one: SetWish) -> None:
                 async with places:
                     walk = EntryWalk(one, folder, tell)
+                    await asyncio.to_thread(meter.begin, one.text)
                     found = await _settled(walk, place, request.minutes, settled, kind)
+                    cost = await asyncio.to_thread(meter.end, one.text)
+                    found = found.but(processor_s=cost.processor_s, layers_mb=cost.layers_mb)
                 journal.append(found.model_dump_json().encode())
                 settled[one.text] = found
                 await asyncio.to_thread(kind.finished, found, folder)

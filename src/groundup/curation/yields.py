@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from groundup.curation.costs import size_of
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
 from groundup.curation.service_sets import ServiceSets
@@ -13,6 +14,7 @@ from groundup.curation.set_entries import EVIDENCE, SetEntry, read_entries
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
+from groundup.reports.plots import Plot, counts
 from groundup.suites.sets import SetKindName, read_manifest
 
 NO_LANGUAGE = "unknown"
@@ -45,6 +47,18 @@ class SetReport(Record):
     causes: tuple[YieldCause, ...] = Field(description="the most frequent first")
     entries: tuple[SetEntry, ...]
     seconds: float = Field(description="of all entries together, as a clock on the wall counts them")
+    processor_s: float = Field(description="of all entries together")
+    layers_mb: float = Field(description="of environments that were built, in the cache")
+    set_mb: float = Field(description="of the set's own folder")
+
+    @property
+    def costs(self) -> str:
+        """What an entry takes, in a sentence."""
+        number, tasks = len(self.entries) or 1, sum(one.standing == "accepted" for one in self.entries)
+        each = f"{self.processor_s / number:.0f} s of processor time, {self.layers_mb / number:.1f} MB of layers"
+        task = f"; a task {self.processor_s / tasks:.0f} s" if tasks else ""
+        clock = f"{self.seconds / number:.0f} s on the clock{task}; the set has {self.set_mb} MB"
+        return f"an entry took {each} and {clock}"
 
 
 def yield_of(folder: Path) -> SetReport:
@@ -67,7 +81,18 @@ def yield_of(folder: Path) -> SetReport:
         ),
         entries=tuple(entries),
         seconds=round(sum(one.seconds for one in entries), 1),
+        processor_s=round(sum(one.processor_s for one in entries), 1),
+        layers_mb=round(sum(one.layers_mb for one in entries), 1),
+        set_mb=round(size_of([folder]) / 1e6, 1),
     )
+
+
+def plot_of(found: SetReport) -> Plot:
+    """Return how many entries survived each step, by language, as a picture."""
+    languages = [row for row in found.rows if row.language != "all"]
+    groups = {"asked for": {row.language: row.asked for row in languages}}
+    groups |= {step: {row.language: row.survived[step] for row in languages} for step in found.steps}
+    return counts("yield", f"yield of {found.label}", groups)
 
 
 def steps_of(kind: SetKindName) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ read. Lengths are in pixels; shares run from 0 to 1.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from groundup.domain.names import printable
@@ -142,6 +142,24 @@ def _bands(headline: str, figure: str, runs: Sequence[RunReport]) -> Plot:
         y += 10
     name = ("" if figure == "F1" else f"{figure.lower()}-") + headline.lower().replace(" ", "-")
     return _picture(name, f"{figure}: {headline[0].lower()}{headline[1:]}", y, parts)
+
+
+def counts(name: str, title: str, groups: Mapping[str, Mapping[str, int]]) -> Plot:
+    """Return whole numbers as bars: of each group one for each series, in the same order everywhere."""
+    series = list(dict.fromkeys(one for found in groups.values() for one in found))
+    most = max([1, *(number for found in groups.values() for number in found.values())])
+    parts, right, y = [], WIDTH - 70, 12.0 + 20 * len(series)
+    for at, one in enumerate(series):
+        parts += [_rect(_LABELS, 4 + 20 * at, 12, 12, f"s{at % 8}"), _text(_LABELS + 18, 15 + 20 * at, one)]
+    for group, found in groups.items():
+        parts.append(_label(_LABELS - 10, y + 7 * len(series) + 4, group))
+        for at, one in enumerate(series):
+            width = found.get(one, 0) / most * (right - _LABELS)
+            parts.append(_rect(_LABELS, y, width, 12, f"s{at % 8}", f"{one}, {group}: {found.get(one, 0)}"))
+            parts.append(_text(_LABELS + width + 6, y + 11, str(found.get(one, 0)), "soft"))
+            y += 14
+        y += 10
+    return _picture(name, title, y, parts)
 
 
 def as_png(plot: Plot) -> bytes | None:

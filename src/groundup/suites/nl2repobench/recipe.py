@@ -36,6 +36,7 @@ class Why(StrEnum):
     ISOLATION = "isolation"
     FILE_LEFT_OUT = "file left out"
     WITHOUT_LIBRARY = "passes without the library"
+    DATA = "data not in the source"
     COUNT_WRONG = "published count wrong"
     VERSIONS = "other versions"
     """The published image had another interpreter, library or commit; which one is not known."""

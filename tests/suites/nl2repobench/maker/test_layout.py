@@ -11,6 +11,7 @@ from groundup.suites.nl2repobench.maker.project import OriginalProject
 from tests.grading.library.laboratory import write_tree
 
 COMMANDS = ("pip install -e .", "pytest --continue-on-collection-errors tests")
+PYTHON = '[tool.setuptools.packages.find]\nwhere = ["python"]\n'
 DEMO = OriginalProject(name="demo", version="1.0")
 
 
@@ -29,6 +30,9 @@ def layout(
         ({"demo.py": "", "setup.py": "", "conftest.py": ""}, (".",), ("demo",)),
         ({"src/demo.py": "", "src/_demo_test_helper.py": ""}, ("src",), ("demo",)),
         ({"src/shared/inner/demo/__init__.py": "", "src/shared/x.txt": ""}, ("src",), ("shared.inner.demo",)),
+        ({"python/demo/__init__.py": "", "pyproject.toml": PYTHON}, ("python",), ("demo",)),
+        ({"source/demo/__init__.py": "", "setup.py": "package_dir={'': 'source'}"}, ("source",), ("demo",)),
+        ({"lib3/demo.py": "", "setup.cfg": "[options.packages.find]\nwhere = lib3\n"}, ("lib3",), ("demo",)),
         (
             {"demo/c/one/__init__.py": "", "demo/c/two/a.py": ""},
             (".",),
@@ -53,6 +57,21 @@ def test_tests_inside_the_package_are_found(tmp_path: Path) -> None:
 
     assert found.arguments == ("demo/tests",)
     assert found.protected == ("demo/tests",)
+
+
+def test_tests_among_the_modules_are_found(tmp_path: Path) -> None:
+    """Folders and files of tests at any depth of the packages, each once."""
+    files = (
+        "demo/__init__.py",
+        "demo/a_test.py",
+        "demo/inner/b.py",
+        "demo/inner/tests/test_b.py",
+        "demo/c/test_c.py",
+    )
+    found = layout(tmp_path, dict.fromkeys(files, ""))
+
+    assert sorted(found.arguments) == ["demo/a_test.py", "demo/c/test_c.py", "demo/inner/tests"]
+    assert sorted(found.protected) == sorted(found.arguments)
 
 
 def test_a_module_of_tests_inside_the_package_is_found(tmp_path: Path) -> None:

@@ -7,18 +7,19 @@ from typing import cast
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
+from groundup.sandbox.protocol import Ending
 from groundup.suites.nl2repobench.maker.repairs import repaired
 from groundup.suites.nl2repobench.recipe import Recipe
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
 
 
-def _ran(**outcomes: str) -> Execution:
+def _ran(ending: Ending = Ending.EXITED, **outcomes: str) -> Execution:
     """Return a run of one test, which ended with a message."""
     ((outcome, message),) = outcomes.items()
     result = Result.model_validate({"outcome": outcome, "message": message})
     report = RunnerReport(results={NumberedTest("tests/test_a.py::test_all"): result}, exit_code=1)
-    return cast(Execution, SimpleNamespace(report=report))
+    return cast(Execution, SimpleNamespace(report=report, result=SimpleNamespace(ending=ending)))
 
 
 def _mended(recipe: Recipe, execution: Execution, root: Path) -> Recipe:
@@ -96,3 +97,34 @@ def test_a_module_of_a_shared_namespace_is_somebody_elses(tmp_path: Path) -> Non
     mended = _mended(recipe, _ran(failed="No module named 'google.auth'"), tmp_path)
 
     assert mended.environment.wants == ("pytest", "google-auth")
+
+
+def test_settings_of_django_are_found_where_tests_lack_them(tmp_path: Path) -> None:
+    """By what a project's own command names, else by their names; pytest is told, and their folder is kept."""
+    files = {
+        "demo/__init__.py": "",
+        "example/project/settings.py": "INSTALLED_APPS = []\n",
+        "example/manage.py": 'os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")\n',
+    }
+    write_tree(tmp_path / "named", files)
+    write_tree(tmp_path / "usual", {"demo/__init__.py": "", "tests/settings.py": "INSTALLED_APPS = []\n"})
+    lacks = _ran(error="ImproperlyConfigured: Requested setting DATABASES, but settings are not configured.")
+
+    named = _mended(RECIPE, lacks, tmp_path / "named")
+    usual = _mended(RECIPE, lacks, tmp_path / "usual")
+
+    assert named.tests.ini[-2:] == ("DJANGO_SETTINGS_MODULE = project.settings", "django_find_project = false")
+    assert named.tests.import_roots[-1] == "example"
+    assert "example/project" in named.tests.protected
+    assert named.environment.wants == ("pytest", "pytest-django")
+    assert usual.tests.environment == {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    assert usual.tests.protected == RECIPE.tests.protected
+    assert repaired(named, lacks, tmp_path / "named") == []
+
+
+def test_where_one_test_hangs_each_gets_little_time(tmp_path: Path) -> None:
+    """So that the others are heard of."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+
+    assert _mended(RECIPE, _ran(Ending.TIMEOUT, passed=""), tmp_path).tests.one_test_s == 20
+    assert _mended(RECIPE, _ran(passed=""), tmp_path).tests.one_test_s is None

@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
-from groundup.suites.nl2repobench.maker.losses import refuse_silent_losses, require_share, uncollected_functions
+from groundup.suites.nl2repobench.maker.losses import lacking_data, require_share, uncollected_functions
 from groundup.suites.nl2repobench.maker.needs_of_tests import places_of_tests, requires_python
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
@@ -21,7 +21,7 @@ def _report(outcome: str, message: str) -> RunnerReport:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "message", "refused"),
+    ("outcome", "message", "said"),
     [
         ("skipped", "Skipped: got empty parameter set for (case), test_all", "empty set of parameters"),
         (
@@ -34,16 +34,16 @@ def _report(outcome: str, message: str) -> RunnerReport:
         ("skipped", "Skipped: only on Windows", None),
     ],
 )
-def test_a_source_without_its_test_data_is_refused(
-    tmp_path: Path, outcome: str, message: str, refused: str | None
+def test_tests_whose_data_the_source_lacks_are_named(
+    tmp_path: Path, outcome: str, message: str, said: str | None
 ) -> None:
     """An empty set of parameters and an absent file beside the tests say that more tests are run elsewhere."""
     write_tree(tmp_path, {"tests/there.txt": ""})
-    if refused is None:
-        refuse_silent_losses(_report(outcome, message), HIDDEN, tmp_path)
-        return
-    with pytest.raises(TaskError, match=refused):
-        refuse_silent_losses(_report(outcome, message), HIDDEN, tmp_path)
+
+    found = lacking_data(_report(outcome, message), HIDDEN, tmp_path)
+
+    assert list(found) == ["tests/test_a.py::test_all"] * (said is not None)
+    assert all(said is not None and said in sentence for sentence in found.values())
 
 
 def test_files_that_pytest_took_nothing_from_are_counted(tmp_path: Path) -> None:

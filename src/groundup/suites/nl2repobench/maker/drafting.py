@@ -42,6 +42,8 @@ _SOON_AFTER = timedelta(days=90)
 _EARLIEST = datetime(2021, 7, 1, tzinfo=UTC)
 """Of an index: before, pytest was older than the runner can use."""
 _USABLE_PYTEST = ">=6.2"
+_PLUGINS_OF_KEYS = (("asyncio_mode", "pytest-asyncio"), ("DJANGO_SETTINGS_MODULE", "pytest-django"))
+"""Whose options stand in pytest's configuration."""
 _PYTESTS = ("8.4.1", "8.3.5", "7.4.4", "7.0.1", "6.2.5")
 """The first is taken where nothing speaks against it; the others stand for their series."""
 
@@ -58,7 +60,7 @@ class Attempt:
     def added(self, needs: Iterable[str], ini: Iterable[str]) -> tuple[str, ...]:
         """Return the requirement lines that the tests' own *needs* and the configuration ask for besides."""
         lines = [Requirement(line) for line in needs]
-        more = [] if not any(line.startswith("asyncio_mode") for line in ini) else ["pytest-asyncio"]
+        more = [name for key, name in _PLUGINS_OF_KEYS if any(line.startswith(key) for line in ini)]
         named = {canonicalize_name(line.name) for line in lines}
         own = next((line.specifier for line in lines if canonicalize_name(line.name) == "pytest"), None)
         fitting = [version for version in _PYTESTS if own is None or own.contains(version)]

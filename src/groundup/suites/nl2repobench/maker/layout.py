@@ -20,7 +20,8 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sources.names import words
-from groundup.suites.nl2repobench.maker.project import OriginalProject
+from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests
+from groundup.suites.nl2repobench.maker.project import OriginalProject, source_folders
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
@@ -141,7 +142,7 @@ def read_layout(
 
 def find_packages(root: Path, project: OriginalProject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the import roots and the top-level import names of the original at *root*. Raises `TaskError`."""
-    for place in ("src", "lib", "."):
+    for place in dict.fromkeys([*(one for one in source_folders(root) if one != "."), "src", "lib", "."]):
         folder = root / place
         if place != "." and not folder.is_dir():
             continue
@@ -221,7 +222,21 @@ def _arguments(
     single = tuple(sorted(path.name for path in root.glob("test*.py")))
     if single:
         return single, [f"the published test files are absent; the original has {', '.join(single)}"]
+    spread = tuple(_spread(root, _places(roots, packages)))
+    if spread:
+        return spread, [f"the tests stand among the modules, {len(spread)} files and folders of them"]
     raise TaskError("the source holds no tests that pytest could be given; name a source that does")
+
+
+def _spread(root: Path, places: Iterable[str]) -> Iterator[str]:
+    """Yield the folders and files of tests anywhere in the packages at *places*."""
+    for place in places:
+        folders = [path for path in sorted((root / place).rglob("*")) if path.name in ("tests", "test")]
+        outer = [path for path in folders if path.is_dir() and not set(path.parents) & set(folders)]
+        outer = [path for path in outer if any(files_of_tests(path))]
+        files = files_of_tests(root / place) if (root / place).is_dir() else ()
+        for path in (*outer, *(path for path in files if not set(path.parents) & set(outer))):
+            yield path.relative_to(root).as_posix()
 
 
 def _places(roots: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import contextlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,11 @@ from groundup.grammars import python_tree
 from groundup.registries.pypi.pages import spelled_version
 
 _VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*(?:\w+\s*=\s*)?["']([^"']+)["']""", re.MULTILINE)
+_SOURCE_FOLDER = re.compile(
+    r"""^where\s*=\s*([\w./-]+)\s*$|^\s*=\s*([\w./-]+)\s*$|package_dir\s*=\s*\{\s*["']["']\s*:\s*["']([\w./-]+)"""
+    r"""|find_packages\(\s*(?:where\s*=\s*)?["']([\w./-]+)""",
+    re.MULTILINE,
+)
 _LARGEST = 2 * 1024 * 1024
 _HEADERS = ("Summary", "Home-page", "Author", "Author-email", "Maintainer", "Maintainer-email", "Project-URL")
 _TEST_EXTRAS = frozenset({"test", "tests", "testing"})
@@ -193,6 +199,29 @@ def _setup_py(root: Path) -> Mapping[str, Any]:
         "entry_points": points if isinstance(points, dict) else None,
         "modules": tuple(dict.fromkeys(name.partition(".")[0] for name in modules)),
     }
+
+
+def source_folders(root: Path) -> tuple[str, ...]:
+    """Return the folders below *root* from which the project's build takes its packages, by what declares them."""
+    document: dict[str, Any] = {}
+    with contextlib.suppress(tomllib.TOMLDecodeError):
+        document = tomllib.loads(_text(root / "pyproject.toml") or "").get("tool", {})
+    setuptools, wheel = document.get("setuptools", {}), document
+    for key in ("hatch", "build", "targets", "wheel"):
+        wheel = wheel.get(key, {}) if isinstance(wheel, dict) else {}
+    packages = setuptools.get("packages", {})
+    found: list[Any] = [setuptools.get("package-dir", {}).get("")]
+    found += packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
+    found += [
+        document.get("maturin", {}).get("python-source"),
+        document.get("pdm", {}).get("build", {}).get("package-dir"),
+    ]
+    found += [one.get("from") for one in document.get("poetry", {}).get("packages", []) if isinstance(one, dict)]
+    found += [str(Path(str(one)).parent) for one in wheel.get("packages", [])]
+    for name in ("setup.cfg", "setup.py"):
+        found += ["".join(groups) for groups in _SOURCE_FOLDER.findall(_text(root / name) or "")]
+    usual = [str(one).strip("/").removeprefix("./") for one in found if one]
+    return tuple(one for one in dict.fromkeys(usual) if one and ".." not in one and (root / one).is_dir())
 
 
 def _version_in_code(root: Path) -> str | None:

@@ -22,6 +22,7 @@ from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.freezing import locked
 from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.maker.candidates import fetched, open_index, releases
+from groundup.suites.nl2repobench.maker.django import with_django_settings
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, imported_by_tests, needs_of_tests
 from groundup.suites.nl2repobench.maker.pinning import instant, lock_without
 from groundup.suites.nl2repobench.published import original_tree
@@ -50,6 +51,8 @@ _REPORTING_ONLY = words(
 """Plugins that change what is reported or the order of tests, not what a test does."""
 _VERSION_FILE = re.compile(r"""(?:version[-_]file|write_to)\s*=\s*["']([^"']+\.py)["']""")
 
+_ONE_TEST_S = 20.0
+"""For a test of an original in which one hangs."""
 Repaired = tuple[Recipe, str]
 
 
@@ -59,8 +62,11 @@ def repaired(recipe: Recipe, execution: Execution, original: Path) -> list[Repai
     printed = _output(execution)
     printed += _absent_modules(recipe, execution, original)
     steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...]
-    steps = (_modules, _optional, _fixtures, _marks, _writable)
+    steps = (_modules, _optional, _fixtures, with_django_settings, _marks, _writable)
     current = recipe
+    if execution.result.ending.is_out_of_time and recipe.tests.one_test_s is None:
+        current = recipe.but(tests=recipe.tests.but(one_test_s=_ONE_TEST_S))
+        done.append((current, f"a test hangs: each fails after {_ONE_TEST_S:.0f} s"))
     for step in steps:
         for changed, note in step(current, printed, original):
             current = changed

@@ -34,15 +34,15 @@ from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read
 from groundup.suites.nl2repobench.maker.losses import (
     causes_of,
     compiled_parts,
+    lacking_data,
     listed_causes,
-    refuse_silent_losses,
     require_share,
     uncollected_functions,
 )
 from groundup.suites.nl2repobench.maker.project import read_project
 from groundup.suites.nl2repobench.maker.repairs import locked_with, run_and_repair
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource
+from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource, Why
 
 LEFT_OUT = 0.2
 """The share of an original's tests that may not be expected, by default: skipped, failing, not collected."""
@@ -136,17 +136,23 @@ async def newest_release(name: str, registry: PyPIClient) -> str:
 async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say: Say) -> Recipe:
     recipe, environment, execution = await run_and_repair(draft, context, say, may_repair=True)
     original = await original_tree(recipe, context)
-    refuse_silent_losses(execution.report, recipe.tests, original)
+    lacking = lacking_data(execution.report, recipe.tests, original)
     uncollected = await asyncio.to_thread(uncollected_functions, execution.report, recipe.tests, original)
     results = execution.report.results
     passed = sum(result.outcome == "passed" for result in results.values())
     causes = causes_of(execution.report, uncollected)
     if not passed and (made_of := compiled_parts(original)):
         causes += f"; it is compiled ({made_of}), which this way does not do: its recipe wants a person"
+    elif lacking:
+        said = f"{len(lacking)} of them for data: {next(iter(lacking.values()))}"
+        causes += f"; {said}; name the library's Git repository instead"
+        say(said)
     elif uncollected and isinstance(recipe.source, RecipeSource):
         causes += "; a source distribution often lacks files of its tests, so try the Git repository"
     require_share(passed, len(results) + len(uncollected), causes, rules.left_out)
     recipe = await protect_what_tests_read(recipe, original, execution, environment, context, say)
+    reasons_of_data = dict.fromkeys(lacking, Why.DATA)
+    recipe = recipe.but(reasons={**recipe.reasons, **reasons_of_data})
     recipe = await prove(with_reasons(recipe, execution, say), context, say)
     reasons = Counter(one.why.value for one in recipe.excluded)
     reasons["not collected"] += len(uncollected)
