@@ -14,7 +14,7 @@ class EntryCost(NamedTuple):
 
     processor_s: float
     layers_mb: float
-    """Of environments that were built meanwhile, which stay in the cache."""
+    """Of environments that came to the cache meanwhile, by this program or another one."""
 
 
 class CostMeter:

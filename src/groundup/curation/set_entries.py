@@ -77,7 +77,7 @@ class SetEntry(Record):
     left_out: int = 0
     seconds: float = Field(ge=0)
     processor_s: float = Field(default=0, description="of this process and its children; a share, with --jobs")
-    layers_mb: float = Field(default=0, description="of environments that were built for it, in the cache")
+    layers_mb: float = Field(default=0, description="of environments that came to the cache meanwhile")
 
 
 def read_entries(folder: Path) -> list[SetEntry]:

@@ -48,7 +48,7 @@ class SetReport(Record):
     entries: tuple[SetEntry, ...]
     seconds: float = Field(description="of all entries together, as a clock on the wall counts them")
     processor_s: float = Field(description="of all entries together")
-    layers_mb: float = Field(description="of environments that were built, in the cache")
+    layers_mb: float = Field(description="of environments that came to the cache meanwhile")
     set_mb: float = Field(description="of the set's own folder")
 
     @property

@@ -79,3 +79,19 @@ def test_what_prepares_a_service_comes_first() -> None:
 
     assert [str(call.operation) for call in explorer.working["GET /all"].before] == ["GET /createdb"]
     assert explorer.working["GET /createdb"].before == ()
+
+
+def test_a_login_works_after_a_registration() -> None:
+    """Alone it would be refused, so what makes somebody known comes before it."""
+    known: list[str] = []
+
+    def answered(asked: str, _: str) -> Answer:
+        if asked == "POST /register":
+            known.append("")
+            return 201, {}
+        return (200, {"token": "t"}) if known and asked == "POST /login" else (400, {"error": "who?"})
+
+    explorer = Explorer(Service(answered), [LOGIN, REGISTER])
+    asyncio.run(explorer.explore())
+
+    assert [str(call.operation) for call in explorer.working["POST /login"].before] == ["POST /register"]

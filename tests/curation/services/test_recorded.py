@@ -2,10 +2,12 @@
 
 import ast
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from groundup.curation.services import test_files
 from groundup.curation.services.exploring import ServiceAnswer, Working
+from groundup.curation.services.making import winnowed
 from groundup.curation.services.operations import Operation, Parameter
 from groundup.curation.services.recording import Recorded, is_of_now, kept, planned
 from groundup.curation.services.scenarios import Scenario, ServiceCall
@@ -58,6 +60,26 @@ def test_what_differs_between_starts_is_no_test() -> None:
     second = {**first, "other": (answer(201),)}
 
     assert [one.scenario.name for one in kept(scenarios, [first, first, second])] == ["steady"]
+
+
+async def test_what_leans_on_another_test_is_left_out_until_the_rest_passes() -> None:
+    """A test that only another one made pass fails in the next round."""
+    call = ServiceCall(operation=SHOW)
+    names = [f"t{number}" for number in range(6)]
+    every = [
+        Recorded(scenario=Scenario(name=name, told=name, calls=(call,), draw=name), answers=((answer(200),) * 3,))
+        for name in names
+    ]
+    rounds: list[int] = []
+
+    async def passed(some: Sequence[Recorded]) -> frozenset[str]:
+        rounds.append(len(some))
+        return frozenset(f"tests/test_service.py::{one.test}" for one in some[: max(len(some) - 1, 2)])
+
+    left = await winnowed(every, passed, lambda _: None)
+
+    assert [one.scenario.name for one in left] == ["t0", "t1"]
+    assert rounds == [6, 5, 4, 3, 2]
 
 
 def test_values_that_nobody_can_know_are_not_asked_for() -> None:

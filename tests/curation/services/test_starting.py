@@ -90,3 +90,28 @@ def test_a_start_script_is_taken_as_it_is(tmp_path: Path) -> None:
     write_tree(tmp_path, {"start.sh": "exec python app.py\n", "app.py": PROGRAM})
 
     assert (starts_of(tmp_path)[0].found, starts_of(tmp_path)[0].commands) == ("start.sh", ())
+
+
+def test_tables_are_made_where_no_source_makes_them(tmp_path: Path) -> None:
+    """By Flask-SQLAlchemy in the application's context, or by the migrations that are there."""
+    text = f"{PROGRAM}db = SQLAlchemy(app)\n"
+    write_tree(tmp_path / "plain", {"app.py": text})
+    write_tree(tmp_path / "migrated", {"app.py": text, "migrations/env.py": ""})
+    write_tree(tmp_path / "itself", {"app.py": f"{text}db.create_all()\n"})
+
+    plain, migrated, itself = (commands(tmp_path / one)[0] for one in ("plain", "migrated", "itself"))
+
+    assert "d.create_all()" in plain[0]
+    assert plain[-1].startswith("python -m flask --app app:app run")
+    assert migrated[0] == "python -m flask --app app:app db upgrade"
+    assert len(itself) == 1
+
+
+def test_requirements_stand_in_a_pipfile_or_in_imports(tmp_path: Path) -> None:
+    """Where nothing declares them, what the sources import of well-known packages is needed."""
+    write_tree(tmp_path / "piped", {"Pipfile": '[packages]\nflask = "*"\npyjwt = {version = "==2.6.0"}\n'})
+    source = "import os\nimport helper\nfrom flask_cors import CORS\nfrom flask import Flask\nimport yaml\n"
+    write_tree(tmp_path / "bare", {"app.py": source, "helper.py": ""})
+
+    assert requirements_of(tmp_path / "piped") == ("flask", "pyjwt==2.6.0")
+    assert requirements_of(tmp_path / "bare") == ("flask", "flask-cors", "pyyaml")

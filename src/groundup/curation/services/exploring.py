@@ -38,6 +38,7 @@ _BROKEN = 500
 _NUMBERS = ("=1", "=2", "=sample")
 _DEEP = 3
 _MOST_ACCOUNTS = 4
+_MOST_GUARDED = 8
 Fits = Callable[[str, JsonValue], bool]
 
 
@@ -165,7 +166,8 @@ class Explorer:
     async def _ask_all(self) -> None:
         await self._find_login()
         for operation in sorted(self._operations, key=_turn):
-            await self._try(operation)
+            if str(operation) not in self.working:
+                await self._try(operation)
 
     async def _find_login(self) -> None:
         """Look for the calls that make somebody known, and for how they are named afterwards."""
@@ -183,7 +185,7 @@ class Explorer:
                     if found is not None:
                         self._logins = tuple(_LoginWay(found, kind) for kind in HEADERS)
                         return
-        guarded = [one for one in self._operations if one.secured and one.method == "GET" and not one.in_path]
+        guarded = await self._guarded() if registering or self._accounts else []
         ways = [_LoginWay((), "basic", account) for account in self._accounts[:_MOST_ACCOUNTS]]
         ways += [_LoginWay((ServiceCall(operation=one),), "basic") for one in registering[:2]]
         for way in ways:
@@ -192,6 +194,17 @@ class Explorer:
                 if answers and answers[-1].works:
                     self._logins = (way,)
                     return
+
+    async def _guarded(self) -> list[Operation]:
+        """Return plain questions that nobody may ask without a login."""
+        plain = [one for one in self._operations if one.method == "GET" and not one.in_path]
+        plain.sort(key=lambda one: not one.secured)
+        found = []
+        for one in plain[:_MOST_GUARDED]:
+            answers = await self._run((*self._first, ServiceCall(operation=one)))
+            if answers and answers[-1].status in _UNAUTHORIZED:
+                found.append(one)
+        return found
 
     async def _token(self, calls: tuple[ServiceCall, ...], *, by_basic: bool) -> tuple[ServiceCall, ...] | None:
         """Return *calls* with the token of the last answer kept; None where there is none."""
@@ -203,7 +216,11 @@ class Explorer:
         if not answers or not answers[-1].works:
             return None
         path = _found(answers[-1].read, lambda key, value: "token" in key.lower() and isinstance(value, str))
-        return None if path is None else (*before, last.but(keeps={"token": path}))
+        if path is None:
+            return None
+        self.working[str(last.operation)] = Working((*self._first, *before), last, answers[-1])
+        self.statuses[str(last.operation)] = answers[-1].status
+        return (*before, last.but(keeps={"token": path}))
 
     async def _try(self, operation: Operation) -> None:
         for places, before in self._places(operation):

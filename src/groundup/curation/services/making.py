@@ -1,7 +1,7 @@
 """From an original to a task of a service: start it, explore it, record it, write it down, and prove it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from groundup.curation.services.accounts import written_accounts
@@ -12,6 +12,7 @@ from groundup.curation.services.proving import STUBS, Proof, ProofRules, Prover,
 from groundup.curation.services.recording import STARTS, Recorded, kept, planned, play
 from groundup.curation.services.references import (
     DeploymentRoom,
+    Say,
     StartedOriginal,
     find_reference,
     limits_of,
@@ -29,7 +30,7 @@ from groundup.suites.repogenesis.tasks import TASK_FILE
 from groundup.trees.walking import read_regular
 
 _AIDS = ("/openapi", "/swagger", "/docs", "/redoc", "/apispec", "/static", "/flasgger", "/metrics", "/favicon")
-_ROUNDS = 3
+_ROUNDS = 8
 
 
 class MadeService(Record):
@@ -78,19 +79,21 @@ async def make_service(
     walk.say(f"{len(recorded)} scenarios are answered alike in {STARTS} fresh starts")
     walk.at("proven")
     writer = _TaskWriter(original, reference, working, work / "task" / original.id)
-    left, stated = list(recorded), await asyncio.to_thread(writer.specify, recorded)
-    for number in range(_ROUNDS):
-        weak = await _weak(writer, left, stated, reference, room, settings)
-        if not weak:
-            break
-        walk.say(
-            f"left out in round {number + 1}: {', '.join(f'{name} ({why})' for name, why in sorted(weak.items()))}"
-        )
-        left = [one for one in left if f"test_{one.scenario.name}" not in weak]
+    stated = await asyncio.to_thread(writer.specify, recorded)
+
+    async def prover_of(some: Sequence[Recorded]) -> Prover:
+        return Prover(read_task_folder(await asyncio.to_thread(writer.write, some, stated)), settings, room)
+
+    async def passed(some: Sequence[Recorded]) -> frozenset[str]:
+        return await (await prover_of(some)).passed(reference.tree) if some else frozenset()
+
+    free = await _free(await prover_of(recorded)) if recorded else {}
+    for name, why in sorted(free.items()):
+        walk.say(f"left out: {name} ({why})")
+    left = await winnowed([one for one in recorded if one.test not in free], passed, walk.say)
     if len(left) < rules.least:
         raise TaskError(f"{len(left)} tests are left, and a task needs {rules.least}")
-    prover = Prover(read_task_folder(await asyncio.to_thread(writer.write, left, stated)), settings, room)
-    proof = await prover.prove(reference.tree, original.tree, rules, walk.say)
+    proof = await (await prover_of(left)).prove(reference.tree, original.tree, rules, walk.say)
     (walk.evidence / "proof.json").write_text(proof.model_dump_json(indent=1) + "\n")
     walk.say(
         f"original {', '.join(map(str, proof.original))} of {proof.tests}, nop {proof.nop}, stubs {proof.stubs}, "
@@ -142,26 +145,28 @@ def _must_answer(answered_s: float | None) -> None:
         raise TaskError("it started once, and does not answer now")
 
 
-async def _weak(
-    writer: "_TaskWriter",
-    left: Sequence[Recorded],
-    stated: str,
-    reference: StartedOriginal,
-    room: DeploymentRoom,
-    settings: Settings,
-) -> dict[str, str]:
-    """Return the tests that are worth nothing, with the reason of each."""
-    if not left:
-        return {}
-    problem = read_task_folder(await asyncio.to_thread(writer.write, left, stated))
-    prover = Prover(problem, settings, room)
-    every = {f"test_{one.scenario.name}" for one in left}
-    passed = {name.rpartition("::")[2] for name in await prover.passed(reference.tree)}
-    weak = dict.fromkeys(every - passed, "the original does not pass it")
+async def _free(prover: Prover) -> dict[str, str]:
+    """Return the tests that a server passes which answers all alike, with the reason."""
+    found: dict[str, str] = {}
     for status in STUBS:
         for name in await prover.stub(status):
-            weak.setdefault(name.rpartition("::")[2], f"a server passes it that answers {status} to all")
-    return weak
+            found.setdefault(name.rpartition("::")[2], f"a server passes it that answers {status} to all")
+    return found
+
+
+async def winnowed(
+    recorded: Sequence[Recorded], passed: Callable[[Sequence[Recorded]], Awaitable[frozenset[str]]], say: Say
+) -> list[Recorded]:
+    """Return the scenarios whose tests the original passes beside one another; each may have leant on another."""
+    left = list(recorded)
+    for _ in range(_ROUNDS):
+        names = {name.rpartition("::")[2] for name in await passed(left)}
+        lost = [one.test for one in left if one.test not in names]
+        if not lost:
+            break
+        say(f"left out: {', '.join(lost)} (the original does not pass it)")
+        left = [one for one in left if one.test in names]
+    return left
 
 
 class _TaskWriter:

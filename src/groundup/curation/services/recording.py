@@ -94,6 +94,11 @@ class Recorded(Record):
     answers: tuple[tuple[ServiceAnswer, ...], ...]
 
     @property
+    def test(self) -> str:
+        """The name of its test."""
+        return f"test_{self.scenario.name}"
+
+    @property
     def statuses(self) -> tuple[int, ...]:
         """Of its steps."""
         return tuple(answers[0].status for answers in self.answers)

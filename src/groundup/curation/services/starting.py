@@ -5,8 +5,10 @@ Nothing is executed here; which of them answers is found out by trying. Each bec
 """
 
 import ast
+import contextlib
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +16,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.grading.services.install import project_requirements, read_declared, start_script
 from groundup.sources.files import SKIPPED_FOLDERS
+from groundup.sources.names import is_standard, python_provider
 from groundup.trees.walking import read_regular
 
 _APPLICATIONS = {"Flask": "flask", "Quart": "quart", "FastAPI": "asgi", "Starlette": "asgi", "Litestar": "asgi"}
@@ -67,8 +70,7 @@ def starts_of(root: Path) -> tuple[ServiceStart, ...]:
         *_of_docker(root, port),
         *_of_compose(root, port),
         *_of_django(root, port),
-        *_of_programs(texts, port),
-        *_of_applications(texts, port),
+        *_prepared(root, texts, (*_of_programs(texts, port), *_of_applications(texts, port))),
         *_of_readme(root, port),
     ]
     kept: dict[tuple[str, ...], ServiceStart] = {}
@@ -200,6 +202,25 @@ def _of_programs(texts: dict[str, str], port: int) -> Iterator[ServiceStart]:
             )
 
 
+def _prepared(root: Path, texts: dict[str, str], starts: Sequence[ServiceStart]) -> Iterator[ServiceStart]:
+    """Yield *starts*, before them what makes the tables of Flask-SQLAlchemy where no source does so itself."""
+    made = any("create_all(" in text for text in texts.values())
+    apps = [(file, name) for file, text in sorted(texts.items()) for name, _ in _application_names(text)]
+    for file, name in () if made else apps:
+        module = ".".join(PurePosixPath(file).with_suffix("").parts).removesuffix(".__init__")
+        database = re.search(r"^(\w+)\s*=\s*SQLAlchemy\(", texts[file], re.MULTILINE)
+        before = ""
+        if (root / "migrations" / "env.py").is_file():
+            before = f"python -m flask --app {module}:{name} db upgrade"
+        elif database is not None:
+            code = f"from {module} import {name} as a, {database[1]} as d; a.app_context().push(); d.create_all()"
+            before = f'python -c "{code}"'
+        if before:
+            yield from (one.but(commands=(before, *one.commands)) for one in starts)
+            break
+    yield from starts
+
+
 def _of_applications(texts: dict[str, str], port: int) -> Iterator[ServiceStart]:
     """Yield commands of the frameworks for applications that stand in modules, and for what makes one."""
     for file, text in sorted(texts.items(), key=lambda item: (item[0].count("/"), item[0])):
@@ -284,6 +305,9 @@ def requirements_of(root: Path) -> tuple[str, ...] | None:
         declared = read_declared(root, name)
         if declared is not None and declared.problem is None:
             return declared.requirements
+    pipfile = _of_pipfile(root)
+    if pipfile:
+        return pipfile
     for folder in (PurePosixPath("."), PurePosixPath("src"), PurePosixPath("backend")):
         try:
             found = project_requirements(root.resolve(), folder, ())
@@ -291,7 +315,35 @@ def requirements_of(root: Path) -> tuple[str, ...] | None:
             continue
         if found:
             return tuple(found)
-    return None
+    return _imported(root) or None
+
+
+def _of_pipfile(root: Path) -> tuple[str, ...]:
+    try:
+        packages = tomllib.loads(_text(root / "Pipfile")).get("packages", {})
+    except tomllib.TOMLDecodeError:
+        return ()
+    versions = {name: one.get("version", "*") if isinstance(one, dict) else one for name, one in packages.items()}
+    return tuple(
+        f"{name}{'' if said == '*' else said}" for name, said in versions.items() if isinstance(said, str)
+    )
+
+
+def _imported(root: Path) -> tuple[str, ...]:
+    """Return the distributions that the sources import, of those that are well known."""
+    texts = dict(python_files(root))
+    own = {part for file in texts for part in (*PurePosixPath(file).parts[:-1], PurePosixPath(file).stem)}
+    found: set[str] = set()
+    for text in texts.values():
+        with contextlib.suppress(SyntaxError, ValueError):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Import):
+                    found.update(one.name for one in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    found.add(node.module)
+    foreign = {name for name in found if name.partition(".")[0] not in own and not is_standard(name)}
+    providers = {python_provider(name) for name in foreign}
+    return tuple(sorted(str(one.name) for one in providers if one.known))
 
 
 def pythons_of(root: Path, usual: str) -> Sequence[str]:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from groundup.suites.nl2repobench.maker.project import read_project
+import pytest
+
+from groundup.suites.nl2repobench.maker.project import read_project, without_extra
 from tests.grading.library.laboratory import write_tree
 
 PYPROJECT = """
@@ -80,3 +82,16 @@ def test_broken_files_tell_nothing(tmp_path: Path) -> None:
     found = read_project(write_tree(tmp_path, files))
 
     assert (found.name, found.version, found.requires, found.entry_points) == (None, None, (), {})
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ('pywin32; os_name == "nt" and extra == "test"', 'pywin32; os_name == "nt"'),
+        ('tomli>1; extra == "test" and python_version < "3.11"', 'tomli>1; python_version < "3.11"'),
+        ("pytest (>=6) ; extra == 'test'", "pytest (>=6)"),
+    ],
+)
+def test_what_a_marker_says_besides_the_extra_stays(line: str, left: str) -> None:
+    """A package for Windows alone is not asked for on another system."""
+    assert without_extra(line) == left

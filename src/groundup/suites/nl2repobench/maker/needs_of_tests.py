@@ -22,6 +22,7 @@ from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.python.requirement import group_kind, render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.sources.names import is_standard, python_provider
+from groundup.suites.nl2repobench.maker.project import without_extra
 from groundup.trees.walking import read_regular
 
 _TEST_FOLDERS = ("tests", "test", "testing", "t")
@@ -112,7 +113,7 @@ _CI_FOLDERS = (".github/workflows", ".github/actions", ".circleci")
 _INSTALL = re.compile(r"\bpip3?(?:\.exe)?[\"']?\s+install\s+([^\n&|;]+)")
 _SECTION = re.compile(r"^\[(testenv[^\]]*)\]\s*$(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _DEPS = re.compile(r"^deps\s*=\s*(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
-_OF_EXTRA = re.compile(r"^Requires-Dist:\s*([^;\n]+);.*?extra\s*==\s*['\"]([\w.-]+)", re.MULTILINE)
+_OF_EXTRA = re.compile(r"^Requires-Dist:\s*([^;\n]+;.*?extra\s*==\s*['\"]([\w.-]+)['\"].*)$", re.MULTILINE)
 _FACTOR = re.compile(r"^[!\w.,{}-]+:\s+(?=\S)")
 
 
@@ -206,7 +207,7 @@ def _of_metadata(root: Path) -> Iterator[_Line]:
     path = root / "PKG-INFO"
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     for line, extra in _OF_EXTRA.findall(text):
-        yield _Line(line, _is_for_tests(extra))
+        yield _Line(without_extra(line), _is_for_tests(extra))
 
 
 def _of_tox(root: Path) -> Iterator[_Line]:

@@ -75,11 +75,20 @@ def _built_metadata(root: Path) -> Mapping[str, Any]:
         "version": headers["Version"],
         "licence": headers["License-Expression"] or _short(headers["License"]),
         "requires": [line for line in every if "extra ==" not in line],
-        "test_requires": [line.partition(";")[0] for line in every if _of_test_extra(line)],
+        "test_requires": [without_extra(line) for line in every if _of_test_extra(line)],
         "entry_points": _ini_points(points) if points else None,
         "headers": {name: found for name in _HEADERS if (found := _one_line(headers.get_all(name, [])))},
         "modules": tuple(top.split()) if top else None,
     }
+
+
+def without_extra(line: str) -> str:
+    """Return a requirement without the extra that it belongs to; what else its marker says stays."""
+    head, _, marker = line.partition(";")
+    left = re.sub(
+        r"""\s*\band\s+extra\s*==\s*['"][\w.-]+['"]|extra\s*==\s*['"][\w.-]+['"](?:\s*and\b)?""", "", marker
+    )
+    return f"{head.strip()}; {left.strip()}" if left.strip() else head.strip()
 
 
 def _of_test_extra(line: str) -> bool:

@@ -306,15 +306,19 @@ async def _locked_with_more(recipe: Recipe, before: Sequence[str], say: Callable
     environment = recipe.environment
     kept = tuple(line for line in environment.wants if line not in more)
     for line in more:
-        tried = recipe.but(environment=environment.but(wants=(*kept, line), lock={}))
-        try:
-            await _locked(tried, lambda _: None)
-        except TaskError as error:
-            note = f"{line} {_LEFT_OUT}"
-            say(f"{note}: {' '.join(str(error).split())[:200]}")
-            recipe = recipe.but(notes=noted(recipe.notes, [note]))
+        for form in dict.fromkeys((line, Requirement(line).name)):
+            tried = recipe.but(environment=environment.but(wants=(*kept, form), lock={}))
+            try:
+                await _locked(tried, lambda _: None)
+            except TaskError as error:
+                said = " ".join(str(error).split())[:200]
+            else:
+                kept = (*kept, form)
+                break
         else:
-            kept = (*kept, line)
+            note = f"{line} {_LEFT_OUT}"
+            say(f"{note}: {said}")
+            recipe = recipe.but(notes=noted(recipe.notes, [note]))
     return await _locked(recipe.but(environment=environment.but(wants=kept, lock={})), say)
 
 
@@ -348,7 +352,7 @@ async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
 
 
 async def locked_with(recipe: Recipe, needs: Sequence[str], say: Callable[[str], None]) -> Recipe:
-    """Return the draft *recipe* locked; what its tests need, *needs*, gives way where it cannot be installed.
+    """Return the draft *recipe* locked; of what its tests need, *needs*, what cannot be installed gives way.
 
     Raises `TaskError` where nothing can be installed without them either.
     """
@@ -356,21 +360,18 @@ async def locked_with(recipe: Recipe, needs: Sequence[str], say: Callable[[str],
     wants = recipe.environment.wants
     free = [line for line in wants if canonicalize_name(Requirement(line).name) not in optional]
     bare = [Requirement(line).name if line not in free else line for line in wants]
-    for lines, note in (
-        (wants, ""),
-        (bare, "what the tests need cannot be installed in the versions that the project names: taken in others"),
-        (free, "what the tests need cannot be installed: left out until a test asks for it"),
-    ):
-        changed = recipe.but(environment=recipe.environment.but(wants=tuple(lines)))
-        if note:
-            say(note)
-            changed = changed.but(notes=noted(recipe.notes, [note]))
-        try:
-            return await _locked(changed, say)
-        except TaskError:
-            if len(lines) == len(free):
-                raise
-    raise AssertionError("the last one returns or raises")
+    try:
+        return await _locked(recipe, say)
+    except TaskError:
+        if len(free) == len(wants):
+            raise
+    note = "what the tests need cannot be installed in the versions that the project names: taken in others"
+    say(note)
+    changed = recipe.but(environment=recipe.environment.but(wants=tuple(bare)))
+    try:
+        return await _locked(changed.but(notes=noted(recipe.notes, [note])), say)
+    except TaskError:
+        return await _locked_with_more(recipe, free, say)  # one by one
 
 
 async def _from_source(recipe: Recipe, name: str, error: TaskError) -> Recipe:
