@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from groundup.sources.python_imports import Import
@@ -123,10 +124,10 @@ def _roots(layout: PythonLayout) -> list[str]:
     return roots
 
 
-def _above(name: str) -> list[str]:
+@lru_cache(maxsize=65_536)
+def _above(name: str) -> tuple[str, ...]:
     """Return the packages that *name* lies in, outermost first."""
-    pieces = name.split(".")
-    return [".".join(pieces[:length]) for length in range(1, len(pieces))]
+    return tuple(name[:position] for position, letter in enumerate(name) if letter == ".")
 
 
 def _spread(known: Reached, level: Reach, starts: list[str], edges: Mapping[str, list[tuple[str, bool]]]) -> None:
