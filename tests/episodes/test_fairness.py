@@ -151,6 +151,16 @@ async def test_points_lost_on_a_busy_machine_go_to_no_cache(starved: float, kept
     assert (await fairly_graded(Gradings((graded(2), starved)).grade)).verdict.cacheable
 
 
+async def test_what_time_cannot_give_is_graded_once_and_kept() -> None:
+    """Who waits longer has no more packages; a limit of time still counts."""
+    for starved in (0.4, 0.9):
+        gradings = Gradings((graded(0).but(is_certain=True), starved))
+        said = await fairly_graded(gradings.grade)
+        assert (gradings.places, said.verdict.cacheable) == (["grading"], True)
+    late = Gradings((graded(0, by_time=True).but(is_certain=True), 0.4), (graded(2), 0.0))
+    assert (await fairly_graded(late.grade)).verdict.score == graded(2).verdict.score
+
+
 async def test_a_test_named_for_time_that_fails_alike_on_a_busy_machine_is_graded() -> None:
     """Half as long again is no reason to believe no one: two gradings that agree are believed."""
     late = graded(1, name="test_wait_for_timeout")

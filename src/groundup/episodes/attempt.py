@@ -86,7 +86,8 @@ async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple
         return graded, share
     verdict = graded.verdict.but(
         facts={**graded.verdict.facts, "starved": share},
-        cacheable=graded.verdict.cacheable and not (share >= _BUSY and _is_loss(graded.verdict)),
+        cacheable=graded.verdict.cacheable
+        and (share < _BUSY or graded.is_certain or not _is_loss(graded.verdict)),
     )
     return graded.but(verdict=verdict), share
 
@@ -94,6 +95,8 @@ async def _noted(grade: Callable[[str], Awaitable[Graded]], place: str) -> tuple
 def _is_doubtful(graded: Graded, starved: float) -> bool:
     if graded.verdict.by_time:
         return graded.verdict.status is Status.GRADED and starved >= _NOTICED
+    if graded.is_certain:
+        return False
     return _is_loss(graded.verdict) and starved >= (_BUSY if _mentions_time(graded) else _HEAVY)
 
 

@@ -58,6 +58,9 @@ class Graded(Record):
     repeat_alone: bool = Field(
         default=False, description="whether a neighbour on the machine may have cost all points that are missing"
     )
+    is_certain: bool = Field(
+        default=False, description="whether more time cannot give what is missing, however busy the machine was"
+    )
 
 
 class Grader(Extension):

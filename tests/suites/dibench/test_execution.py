@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
+from groundup.domain.tasks import Task
+from groundup.environments.requests import PythonRequest
 from groundup.settings import Settings
+from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import read_validity
 from groundup.suites.pulling import take_folder
+from tests.grading.ci import bench
 from tests.suites.dibench.conftest import Ended, Groundup
 from tests.suites.dibench.executed import JAVASCRIPT, PYTHON, TINY, write_tiny
 from tests.suites.dibench.made import write_tree
@@ -101,6 +106,49 @@ def test_a_verdict_holds_its_evidence(executing: Groundup, tmp_path: Path) -> No
     table = ended.document["runs"][0]["summaries"][0]
     assert table["headline"] == "Executability"
     assert table["scores"]["all"]["executability"]["denominator"] == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "cutoff", "cached"), [("nop", "2025-01-01", 1), ("oracle", "2025-01-01", 1), ("nop", "none", 0)]
+)
+def test_a_job_that_would_end_so_again_is_not_run_again(
+    executing: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, cutoff: str, cached: int
+) -> None:
+    """Passed or failed: where registries give what they had on a day of the past. Without such a day it runs."""
+    monkeypatch.setenv("GROUNDUP_CI_EXCLUDE_NEWER", cutoff)
+    shapes = {"ecosystem": "pypi", "name": "shapes", "exists": False, "versions": []}
+    with (tmp_path / "names.jsonl").open("a") as file:
+        file.write(json.dumps({**shapes, "fetched_at": "2026-01-01T00:00:00Z"}) + "\n")
+    arguments = ("run", "dibench", "-a", agent, "--grader", "execution", "--tasks", "tiny-python", "--json")
+    first, second = executing(*arguments), executing(*arguments)
+    assert [ended.document["runs"][0]["attempts"][0]["cached"] for ended in (first, second)] == [False, cached]
+    assert verdict(first, tmp_path)["score"] == verdict(second, tmp_path)["score"]
+
+
+async def test_what_a_job_gets_on_this_machine_is_known_before_it_runs(tmp_path: Path) -> None:
+    """Another interpreter may make it end otherwise, so that a verdict holds for these versions only."""
+    (problem,) = read_dataset(write_tiny(tmp_path / "tiny", {"tiny-python": PYTHON})).problems
+    grader = ExecutionGrader({problem.id: problem}, "2025-01-01", timeout_s=60)
+    async with bench.context(tmp_path) as tools:
+        task = Task(id=problem.id, suite="dibench", instruction=None, data_version="own")
+        found = await grader.layers(task, tools)
+        asked = await tools.builder.python(PythonRequest(python="3.11", with_pip=True))
+    assert found == {"python 3.11": f"{asked.python_version} {asked.layer.digest}"}
+
+
+def test_what_the_machine_decided_is_graded_again(
+    executing: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is not here may be installed tomorrow."""
+    monkeypatch.setenv("GROUNDUP_CI_EXCLUDE_NEWER", "2025-01-01")
+    lacking = PYTHON._replace(workflow=PYTHON.workflow.replace("run: python install.py", "run: svn --version"))
+    shutil.rmtree(tmp_path / "cache/data/dibench")
+    data = write_tiny(tmp_path / "lacking", {"tiny-python": lacking})
+    take_folder("dibench", data, Settings(cache_dir=tmp_path / "cache"), unpack=True)
+    for _ in range(2):
+        ended = executing("run", "dibench", "-a", "oracle", "--grader", "execution", "--json")
+        assert verdict(ended, tmp_path)["facts"]["failure"] == "program that the machine has not"
+        assert not ended.document["runs"][0]["attempts"][0]["cached"]
 
 
 @pytest.mark.needs("npm")

@@ -38,6 +38,12 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
+OF_TIME = frozenset({
+    FailureKind.TIMEOUT, FailureKind.TESTS, FailureKind.LIMIT, FailureKind.NOT_RUN, FailureKind.OTHER,
+})  # fmt: skip
+"""Failures that a job has where time is short; a missing package is missing however long one waits."""
+
+
 class JobFailure(Record):
     """A kind and its evidence."""
 

@@ -24,7 +24,7 @@ from groundup.grading.ci.records import (
     UnsupportedJobError,
 )
 from groundup.grading.ci.relay import Relay
-from groundup.grading.ci.step_sandboxes import StepSandboxes, StepTools, prepare
+from groundup.grading.ci.step_sandboxes import StepSandboxes, StepTools, prepare, versions
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import CommandResult
 from groundup.workflows.checks import PASSED_OVER
@@ -220,6 +220,14 @@ async def run_job(request: JobRequest, context: GradingContext, languages: Itera
         return _result(planned, prepared, relay, ended, sandboxes.peak_memory_mb, timings)
 
 
+async def versions_for(
+    request: JobRequest, context: GradingContext, languages: Iterable[Tool] = ()
+) -> Mapping[str, str]:
+    """Return the versions of what `run_job` would lend the job; raises what it raises before anything is run."""
+    planned = await asyncio.to_thread(PlannedJob, request, languages)
+    return await versions(planned.tools, planned.tree, context.builder)
+
+
 _SAID = re.compile(rb"^groundup: (.{1,80}): (no lock file is here|" + PASSED_OVER.encode() + rb")$", re.MULTILINE)
 """What the stand-ins of installers say (`stubs/bin`), and checks that failed."""
 
@@ -259,5 +267,6 @@ def _result(
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},
         registry_troubles=troubles,
         hidden=prepared.hidden(),
+        undated=any(prepared.undated()),
         peak_memory_mb=peak_memory_mb,
     )

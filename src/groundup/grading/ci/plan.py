@@ -1,7 +1,7 @@
 """A CI job with what it takes to run it here: its steps, interpreters, toolchains and registries. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.domain.records import Record
@@ -11,7 +11,7 @@ from groundup.languages import SETUPS, SetupKind
 from groundup.workflows.checks import lenient_scripts
 from groundup.workflows.jobs import JobReader, PlacedStep, setup_of
 from groundup.workflows.matrix import Leg, pinned
-from groundup.workflows.tree import FolderTree
+from groundup.workflows.tree import FolderTree, RepositoryTree
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
 
 _VERSION = r"""["']?(\$\{\{[^}]*\}\}|[\w./*-]+)"""
@@ -142,6 +142,19 @@ def python_asked_by_file(path: str, read: Callable[[str], bytes | None]) -> str:
     else:
         match = re.search(r"^\s*([^\s#]+)", text, re.MULTILINE)
     return match[1] if match else ""
+
+
+def asked_pythons(tools: Tools, tree: RepositoryTree) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each version as the job asks for it, with the minors that fit. Raises `UnsupportedJobError`."""
+    if "python" not in tools.kinds:
+        return
+    asked = [(one, one) for one in tools.asked.get("python", ())]
+    asked += [(f"file:{path}", python_asked_by_file(path, tree.read)) for path in tools.python_files]
+    for name, text in asked or [("", DEFAULT_PYTHON)]:
+        minors = python_minors(text)
+        if isinstance(minors, Obstacle):
+            raise UnsupportedJobError((minors,))
+        yield name, minors
 
 
 def substitute(kind: str, asked: Sequence[str], have: str) -> str | None:

@@ -95,6 +95,7 @@ class JobResult(Record):
     hidden: dict[str, str] = Field(
         default={}, description="packages with the day of the first release that the cut-off hides"
     )
+    undated: bool = Field(default=False, description="whether a registry could not say what there was then")
     peak_memory_mb: float | None = None
 
 

@@ -21,7 +21,7 @@ from groundup.environments.requests import (
 )
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.ci.actions import write_programs
-from groundup.grading.ci.plan import DEFAULT_PYTHON, MINORS, Tools, python_asked_by_file, python_minors, substitute
+from groundup.grading.ci.plan import MINORS, Tools, asked_pythons, substitute
 from groundup.grading.ci.records import (
     ARTIFACTS,
     SUPPLIES,
@@ -63,13 +63,9 @@ async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBui
 
     Raises `InfrastructureError` when there is none at all.
     """
-    found = await _first_found(minors, builder)
-    substitute = None
-    if found is None:
-        found = await _first_found(_nearest(minors[0]), builder)
-        if found is None:
-            raise InfrastructureError(f"no Python from {MINORS[-1]} to {MINORS[0]} was found; install one")
-        substitute = f"Python {found.python_version} for {asked}"
+    found = await _installed(minors, builder)
+    fits = ".".join(found.python_version.split(".")[:2]) in minors
+    substitute = None if fits else f"Python {found.python_version} for {asked}"
     folder = f"{_TOOL_CACHE}/{found.python_version}/x64"
     copy = scratch / f"python-{found.python_version}"
     variables = {name: value.replace(PYTHON_TARGET, folder) for name, value in found.environment.items()}
@@ -86,6 +82,13 @@ async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBui
         environment=variables,
         substitute=substitute,
     )
+
+
+async def _installed(minors: Sequence[str], builder: EnvironmentBuilder) -> PythonEnvironment:
+    found = await _first_found(minors, builder) or await _first_found(_nearest(minors[0]), builder)
+    if found is None:
+        raise InfrastructureError(f"no Python from {MINORS[-1]} to {MINORS[0]} was found; install one")
+    return found
 
 
 def _has_own_packages(found: PythonEnvironment) -> bool:
@@ -256,18 +259,20 @@ async def prepare(
     )
 
 
+async def versions(tools: Tools, tree: RepositoryTree, builder: EnvironmentBuilder) -> dict[str, str]:
+    """Return the version of each interpreter and program that `prepare` would lend."""
+    found: dict[str, str] = {}
+    for name, minors in asked_pythons(tools, tree):
+        python = await _installed(minors, builder)
+        found[f"python {name}".strip()] = f"{python.python_version} {python.layer.digest}"
+    for chain in await _toolchains(tools, builder):
+        found |= chain.versions
+    return found
+
+
 async def _pythons(tools: Tools, tree: RepositoryTree, context: GradingContext) -> tuple[StepPython, ...]:
-    if "python" not in tools.kinds:
-        return ()
-    asked = [(one, one) for one in tools.asked.get("python", ())]
-    asked += [(f"file:{path}", python_asked_by_file(path, tree.read)) for path in tools.python_files]
-    found: list[StepPython] = []
-    for name, text in asked or [("", DEFAULT_PYTHON)]:
-        minors = python_minors(text)
-        if isinstance(minors, Obstacle):
-            raise UnsupportedJobError((minors,))
-        found.append(await step_python(name, minors, context.builder, context.scratch))
-    return tuple(found)
+    asked = asked_pythons(tools, tree)
+    return tuple([await step_python(name, minors, context.builder, context.scratch) for name, minors in asked])
 
 
 async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolchain, ...]:

@@ -7,6 +7,7 @@ it was not executed, which is reported with the reason and counts neither way. S
 import asyncio
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from typing_extensions import override
@@ -15,10 +16,10 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, failure_of, with_hidden
-from groundup.grading.ci.records import JOB_LIMITS, JobRequest, JobResult, UnsupportedJobError
+from groundup.grading.ci.failure_kinds import OF_TIME, FailureKind, JobFailure, failure_of, with_hidden
+from groundup.grading.ci.records import JOB_LIMITS, JobOutcome, JobRequest, JobResult, UnsupportedJobError
 from groundup.grading.context import GradingContext
-from groundup.languages import LANGUAGES
+from groundup.languages import LANGUAGES, SetupKind
 from groundup.registries.names import Names
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, submitted
@@ -26,6 +27,7 @@ from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.missed import TextScore, nothing_declared, text_score
+from groundup.suites.dibench.registry_check import Existence
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
@@ -41,6 +43,10 @@ _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.PROGRAM: Stage.ENVIRONMENT,
     FailureKind.TOOLCHAIN: Stage.ENVIRONMENT,
 }
+_OF_THE_MACHINE = frozenset({
+    FailureKind.TIMEOUT, FailureKind.LIMIT, FailureKind.NETWORK, FailureKind.PROGRAM, FailureKind.TOOLCHAIN,
+})  # fmt: skip
+"""Failures that another day, or a program more, may turn into something else."""
 _BESIDE = ("precision", "recall", "exact F1", "fake rate")
 EXECUTED = "executed"
 CUTOFF = "packages until"
@@ -97,6 +103,17 @@ class ExecutionGrader(Grader):
         return None if self._exclude_newer == "none" else self._exclude_newer
 
     @override
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
+        """Return the versions of what the job gets on this machine; none where it cannot run."""
+        from groundup.grading.ci.job import versions_for
+
+        problem = self._problems[task.id]
+        try:
+            return await versions_for(self._request(problem, problem.folder(), context), context, _tools(problem))
+        except (WorkflowError, UnsupportedJobError, InfrastructureError):
+            return {}  # grading tells why
+
+    @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Run the job over the masked repository with the submission's declarations."""
         started = time.monotonic()
@@ -131,12 +148,16 @@ class ExecutionGrader(Grader):
     async def _run(self, problem: InstanceProblem, tree: Path, context: GradingContext) -> JobResult:
         from groundup.grading.ci.job import run_job
 
+        place = GradingContext(provider=context.provider, builder=context.builder, scratch=context.scratch / "ci")
+        return await run_job(self._request(problem, tree, context), place, _tools(problem))
+
+    def _request(self, problem: InstanceProblem, tree: Path, context: GradingContext) -> JobRequest:
         instance = problem.instance
         command = job_command(instance)
         if command.job is None:
             raise WorkflowError(f"{problem.id}: act_command names no job")
         timeout_s = context.timeout_s or self._timeout_s
-        request = JobRequest(
+        return JobRequest(
             tree=tree,
             repository=(instance.metadata.full_name or problem.id).rpartition("/")[2],
             workflow=command.workflow,
@@ -145,8 +166,6 @@ class ExecutionGrader(Grader):
             exclude_newer=self.cutoff(instance),
             limits=JOB_LIMITS.for_command(timeout_s, spare_s=0),
         )
-        place = GradingContext(provider=context.provider, builder=context.builder, scratch=context.scratch / "ci")
-        return await run_job(request, place, (LANGUAGES[instance.language].toolchain or "python",))
 
     def _executed(
         self,
@@ -167,7 +186,12 @@ class ExecutionGrader(Grader):
         timings = {**result.timings_s, "all": round(seconds, 3)}
         points = Score(numerator=float(failure is None), denominator=1)
         graded = self._verdict(task, score, points, facts, reasons, timings)
-        return graded.but(logs={**result.logs, "ci.json": result.model_dump_json().encode()})
+        kept = _lasts(result, failure, facts.get(CUTOFF)) and _is_looked_up(score)
+        graded = graded.but(verdict=graded.verdict.but(cacheable=kept))
+        is_certain = failure is not None and failure.kind not in OF_TIME
+        return graded.but(
+            is_certain=is_certain, logs={**result.logs, "ci.json": result.model_dump_json().encode()}
+        )
 
     def _not_executed(self, task: Task, score: TextScore, why: str) -> Graded:
         reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {why}"[:400])
@@ -198,9 +222,27 @@ class ExecutionGrader(Grader):
                 name=self.name, version=self.version, data_version=task.data_version, environment="rebuilt"
             ),
             by_time=any(reason.stage is Stage.TIMEOUT for reason in reasons),
-            cacheable=False,  # registries change, and tests of strangers need not do the same twice
+            cacheable=False,
         )
         return Graded(verdict=verdict)
+
+
+def _tools(problem: InstanceProblem) -> tuple[SetupKind, ...]:
+    return (LANGUAGES[problem.instance.language].toolchain or "python",)
+
+
+def _lasts(result: JobResult, failure: JobFailure | None, cutoff: object) -> bool:
+    """Whether the job would end so on another day, too: registries gave what they had on a day of the past."""
+    if cutoff is None or str(cutoff) >= f"{datetime.now(UTC):%Y-%m-%d}" or result.undated:
+        return False
+    if result.outcome is JobOutcome.NOT_RUN or result.registry_troubles:
+        return False
+    return failure is None or failure.kind not in _OF_THE_MACHINE
+
+
+def _is_looked_up(score: TextScore) -> bool:
+    """Whether no name was out of reach: somebody may be there to ask the next time."""
+    return score.existence is None or not score.existence[Existence.UNVERIFIABLE]
 
 
 def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.grading.ci.failure_kinds import HIDES, FailureKind
+from groundup.grading.ci.failure_kinds import HIDES, OF_TIME, FailureKind
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_time
 from groundup.sandbox.deadlines import Starvation, starvation_noted
@@ -29,10 +29,6 @@ from groundup.trees.writer import disk_errors
 FILE = "dibench-validity.jsonl"
 Which = Literal["oracle", "nop"]
 Standing = Literal["valid", "invalid", "not executed", "infrastructure"]
-_OF_TIME = frozenset({
-    FailureKind.TIMEOUT, FailureKind.TESTS, FailureKind.LIMIT, FailureKind.NOT_RUN, FailureKind.OTHER,
-})  # fmt: skip
-"""Failures that an original has where time is short; a missing package is missing however long one waits."""
 _BUSY = 0.15
 """From which part of the time on a machine that kept it from a job may have decided that the job was late."""
 _HEAVY = 2 / 3
@@ -250,7 +246,7 @@ def _is_doubtful(last: TryRecord) -> bool:
     timed_out = last.failure == FailureKind.TIMEOUT
     if last.cut_short or timed_out:
         return last.cut_short or last.starved >= _BUSY
-    if last.subject != "oracle" or last.failure not in _OF_TIME:
+    if last.subject != "oracle" or last.failure not in OF_TIME:
         return False
     return last.starved >= (_BUSY if _mentions_time(last) else _HEAVY)
 
