@@ -45,6 +45,8 @@ def test_three_models_get_the_tables_that_their_mistakes_deserve(groundup: Groun
     assert mistaken(read_dataset(data).problems) == {"tiny-python"}
     views = list(paper_views(report(*runs, layout="paper", settings=settings)))
     rows = view(views, "DI-Bench, regular")
+    told = {row[2] for one in views if "model" in one.columns for row in one.rows}
+    assert told == {f"scripted/{name}.json" for name in MODELS}, "the names, after ablations too, and no paths"
     assert {run for run, _ in rows} == set(MODELS), "ablations have tables of their own"
     assert rows["forgetful", "python"][1:4] == ("100.0", "50.0", "66.7")
     assert rows["careless", "python"][1:4] == ("100.0", "100.0", "100.0")

@@ -1,5 +1,7 @@
 """Whose submissions a run has, by its configuration."""
 
+import pytest
+
 from groundup.domain.subjects import Subject
 from groundup.store.records import RunConfiguration
 
@@ -20,6 +22,20 @@ def test_who_made_submissions_stays_known() -> None:
     )
     assert changed.settings == {"ablation": "without-fakes", "ablated run": "first"}
     assert (changed.agent, changed.model) == ("loop", "m1")
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("scripted//home/me/forgetful.json", "scripted/forgetful.json"),
+        ("scripted/script.toml", "scripted/script.toml"),
+        ("openrouter/meta/llama", "openrouter/meta/llama"),
+        (None, None),
+    ],
+)
+def test_a_script_is_named_without_its_folders(model: str | None, name: str | None) -> None:
+    """A path tells readers of a table nothing, and whose machine it was; other models keep all of their names."""
+    assert Subject(agent="loop", model=model).model_name == name
 
 
 def test_regrades_of_earlier_versions_are_read() -> None:

@@ -1,6 +1,7 @@
 """Who makes submissions and with what, and what a run calls one try."""
 
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import Field
@@ -16,6 +17,12 @@ class Subject(Record):
     agent: str
     model: str | None = None
     settings: dict[str, str | int | float | bool | None] = {}
+
+    @property
+    def model_name(self) -> str | None:
+        """The model as people read it: of a script on a machine the file's name, without its folders."""
+        provider, _, name = (self.model or "").partition("/")
+        return f"{provider}/{PurePath(name).name}" if provider == "scripted" else self.model
 
 
 ABLATION, ABLATED_RUN, REGRADED = "ablation", "ablated run", "regraded"

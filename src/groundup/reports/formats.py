@@ -219,7 +219,7 @@ def _attempt_row(run: RunReport, row: AttemptRow, further: Iterable[str]) -> dic
         "suite": run.suite,
         "suite_version": run.suite_version,
         "agent": run.subject.agent,
-        "model": run.subject.model,
+        "model": run.subject.model_name,
         "task": row.task,
         "attempt": row.index,
         "standing": row.standing,

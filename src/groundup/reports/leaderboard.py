@@ -179,7 +179,7 @@ def _row(entry: Entry, rank: Rank | None) -> str:
         _interval(rank),
         run.run_id,
         run.subject.agent,
-        run.subject.model or "-",
+        run.subject.model_name or "-",
         percent(mean) + between(mean_interval(list(_scores(entry).values()))),
         "-" if cost is None else f"${cost:.2f}",
     )
@@ -213,7 +213,7 @@ def _disclosed(entry: Entry) -> str:
     settings = ", ".join(f"{name}={value}" for name, value in run.subject.settings.items())
     known = effort is not None and effort.cost_usd is not None
     blocks = {
-        "model": run.subject.model or "none is named",
+        "model": run.subject.model_name or "none is named",
         "agent": run.subject.agent + (f" ({settings})" if settings else ""),
         "limits": entry.limits,
         "contamination": entry.contamination,

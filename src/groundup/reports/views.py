@@ -104,7 +104,7 @@ def _ablation_view(ablation: str, pairs: Sequence[tuple[RunReport, RunReport]]) 
             label = group if len(main) == 1 else f"{one.headline.partition(':')[0]}, {group}"
             values = (f"{before.value * 100:.1f}", f"{after.value * 100:.1f}")
             points = f"{(after.value - before.value) * 100:+.1f}"
-            who = (base.run_id, base.subject.agent, base.subject.model or "-", _extent(run))
+            who = (base.run_id, base.subject.agent, base.subject.model_name or "-", _extent(run))
             rows.append((*who, label, *values, points))
             if name == next(iter(old)) and before.denominator != after.denominator:
                 counts = f"of {amount(before.denominator)} before, of {amount(after.denominator)} after"
@@ -128,7 +128,7 @@ def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
     figures = list(dict.fromkeys(name for _, one in tables for name in _names(one)))
     notes = dict.fromkeys(note for _, one in tables for note in one.notes)
     cells = [
-        ((run.run_id, _agent(run), run.subject.model or "-", _extent(run)), one.scores.get(group), group)
+        ((run.run_id, _agent(run), run.subject.model_name or "-", _extent(run)), one.scores.get(group), group)
         for run, one in tables
         for group in groups
     ]
@@ -276,7 +276,7 @@ def origin(run: RunReport) -> tuple[str, ...]:
     """Say what made a run's submissions, and what graded them."""
     settings = [f"{name}={value}" for name, value in run.subject.settings.items()]
     options = f" ({', '.join(settings)})" if settings else ""
-    subject = run.subject.agent + options + (f" with {run.subject.model}" if run.subject.model else "")
+    subject = run.subject.agent + options + (f" with {run.subject.model_name}" if run.subject.model else "")
     graders = "; ".join(grader_words(grader) for grader in run.graders) or "no verdict yet"
     return (f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}", f"graded by {graders}")
 

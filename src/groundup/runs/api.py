@@ -168,7 +168,7 @@ def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None)
 def _named_after(made: RunPlan) -> str:
     subject = made.configuration.subject
     agent = made.source.agent.name if isinstance(made.source, GeneratedSource) else subject.agent
-    parts = [made.suite.name, agent, *([subject.model] if subject.model else [])]
+    parts = [made.suite.name, agent, *([subject.model_name] if subject.model_name else [])]
     name = re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts)).strip("-.")[:80]
     return f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 

@@ -113,7 +113,7 @@ def _row(key: AttemptKey, steps: Sequence[Step], config: ConfigFile, line: Verdi
         "suite": config.suite_name,
         "grader": config.grader,
         "agent": config.configuration.subject.agent,
-        "model": config.configuration.subject.model or "",
+        "model": config.configuration.subject.model_name or "",
         "outcome": line.outcome.value if line else "",
         "turns": len(replies),
         "input_tokens": paid.usage.input_tokens,
