@@ -53,6 +53,9 @@ def needs(
         ({"steps": [{"uses": "./absent"}]}, "action"),
         ({"steps": [{"run": "Get-Item", "shell": "pwsh"}]}, "shell"),
         ({"steps": [{"run": "cd ci\ndocker compose up -d"}]}, "container"),
+        ({"steps": [{"run": "$CONDA/bin/conda env update --file environment.yml"}]}, "conda"),
+        ({"steps": [{"run": "mamba install -y numpy"}]}, "conda"),
+        ({"steps": [{"uses": "s-weigand/setup-conda@v1"}]}, "action"),
         ({"steps": [{**CHECKOUT, "with": {"repository": "other/one"}}]}, "checkout"),
         ({"steps": [{**CHECKOUT, "with": {"path": "below"}}]}, "checkout"),
     ],
@@ -60,6 +63,13 @@ def needs(
 def test_obstacles_are_named(job: Mapping[str, object], kind: str) -> None:
     """Whatever cannot be had here is reported by its kind, before anything runs."""
     assert [one.kind for one in needs(job).obstacles] == [kind]
+
+
+def test_what_sets_conda_up_is_told_in_a_sentence() -> None:
+    """An action or a command: packages of conda cannot be had, and no program would help."""
+    for step in ({"uses": "conda-incubator/setup-miniconda@v3"}, {"run": "conda install --yes numpy"}):
+        (found,) = needs({"steps": [step]}).obstacles
+        assert found.what.endswith("there is no way to conda's channels")
 
 
 def test_an_unknown_action_is_reported_by_name() -> None:

@@ -111,6 +111,7 @@ STAND_INS: Mapping[str, str] = {
     "r7kamura/rust-problem-matchers": "nothing",
     "microsoft/setup-msbuild": "nothing",
 }
+_NO_CONDA = "there is no way to conda's channels"
 UNSUPPORTED: Mapping[str, str] = {
     "actions/setup-java": "Java is not prepared for CI jobs",
     "actions/setup-go": "Go is not prepared for CI jobs",
@@ -119,9 +120,12 @@ UNSUPPORTED: Mapping[str, str] = {
     "ruby/setup-ruby": "Ruby is not prepared for CI jobs",
     "oven-sh/setup-bun": "Bun is not prepared for CI jobs",
     "denoland/setup-deno": "Deno is not prepared for CI jobs",
-    "conda-incubator/setup-miniconda": "there is no way to conda's channels",
-    "mamba-org/setup-micromamba": "there is no way to conda's channels",
-    "prefix-dev/setup-pixi": "there is no way to conda's channels",
+    "conda-incubator/setup-miniconda": _NO_CONDA,
+    "goanpeca/setup-miniconda": _NO_CONDA,
+    "mamba-org/provision-with-micromamba": _NO_CONDA,
+    "mamba-org/setup-micromamba": _NO_CONDA,
+    "prefix-dev/setup-pixi": _NO_CONDA,
+    "s-weigand/setup-conda": _NO_CONDA,
     "awalsh128/cache-apt-pkgs-action": "system packages cannot be installed",
     "browser-actions/setup-chrome": "browsers cannot be fetched",
     "browser-actions/setup-firefox": "browsers cannot be fetched",
@@ -349,9 +353,10 @@ class _Looking:
             program = (step.shell or default or "bash").split()[0]
             if program not in _SHELLS and "${{" not in program:
                 self._tell("shell", f"{program} (step {step.title!r})")
-            called = None if step.continue_on_error else _engine_called(placed.contexts.shown(step.run))
+            called = None if step.continue_on_error else _lacking_called(placed.contexts.shown(step.run))
             if called is not None:
-                self._tell("container", f"{called} (step {step.title!r}): there is no Docker")
+                kind, why = _LACKING[program_of(called[0])]
+                self._tell(kind, f"{' '.join(called[:2])} (step {step.title!r}): {why}")
             fetched = None if step.continue_on_error else _archive_fetched(placed.contexts.shown(step.run))
             if fetched is not None:
                 self._tell("network", f"{fetched} (step {step.title!r}) is unpacked, and jobs have no network")
@@ -390,15 +395,19 @@ class _Looking:
         self.obstacles.append(Obstacle(kind=kind, what=what[:200]))
 
 
-_ENGINES = frozenset({"docker", "docker-compose", "podman"})
+_LACKING: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("docker", "docker-compose", "podman"), ("container", "there is no Docker")),
+    **dict.fromkeys(("conda", "mamba", "micromamba", "pixi"), ("conda", _NO_CONDA)),
+}
+"""Programs that no job has here, whatever it installs: the kind of obstacle, and why."""
 _MAY_FAIL = re.compile(r"\|\|\s*(?:true|:|echo|exit 0)|command -v|which |\bif\b|set \+e")
 
 
-def _engine_called(script: str) -> str | None:
-    """Return the command of an engine of containers that a script cannot do without; None: there is none."""
+def _lacking_called(script: str) -> Sequence[str] | None:
+    """Return the first command of a program in `_LACKING` that a script cannot do without."""
     if _MAY_FAIL.search(script):
         return None
-    return next((" ".join(words[:2]) for words in simple_commands(script) if words[0] in _ENGINES), None)
+    return next((words for words in simple_commands(script) if program_of(words[0]) in _LACKING), None)
 
 
 _UNPACKED = re.compile(
