@@ -49,6 +49,34 @@ jobs:
     assert job.passed_over == (f".github/workflows/ci.yml: test (python: 3.12, bus: true): {DOCKER}",)
 
 
+def test_a_runner_up_is_taken_where_the_best_job_failed(tmp_path: Path) -> None:
+    """Another job comes before another leg of the one that ran; a poor one never comes."""
+    workflow = """
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    strategy: {matrix: {python: ["3.12", "3.11"]}}
+    steps: [{run: pytest}]
+  unit:
+    runs-on: ubuntu-latest
+    steps: [{run: pytest tests}]
+  nightly:
+    if: github.event_name == 'schedule'
+    runs-on: windows-latest
+    steps: [{run: pytest tests/one.py}]
+"""
+    root = repository(tmp_path, workflow)
+    failed: dict[str, str] = {}
+    for title in ("test (python: 3.12)", "unit", "test (python: 3.11)"):
+        job = chosen_job(JobWish(), "r", root, failed=failed)
+        assert job.title == f"{WORKFLOW}: {title}"
+        assert job.passed_over == tuple(f"{one}: {why}" for one, why in failed.items())
+        failed[job.title] = f"{title} failed"
+    with pytest.raises(TaskError, match="unit failed"):
+        chosen_job(JobWish(), "r", root, failed=failed)
+
+
 def test_obstacles_are_told_before_an_instance_is_made(tmp_path: Path) -> None:
     """Where no test job can be run here the refusal says why; a job that is named is taken all the same."""
     root = repository(tmp_path, TWO_JOBS.replace("  quick:", "  docs:\n    container: x"))

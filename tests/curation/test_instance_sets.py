@@ -124,6 +124,31 @@ def _is_a_suite(folder: Path, settings: Settings) -> None:
         assert verdict.score.value == expected
 
 
+@pytest.mark.end_to_end
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("quick", ["python -m unittest discover -s tests", "python -m unittest discover -s none"])
+def test_a_runner_up_is_executed_where_the_best_job_fails_here(
+    tmp_path: Path, settings: Settings, quick: str
+) -> None:
+    """It wants a program that is not here: the other job decides; where that fails, the first reason stands."""
+    best = PYTHON.workflow.replace("run: python install.py", "run: svn --version && python install.py")
+    other = PYTHON.workflow.partition("jobs:\n")[2].replace("  test:", "  quick:")
+    other = other.replace("python -m unittest discover -s tests", quick)
+    files = {**WHOLE, ".github/workflows/ci.yml": best + other}
+    entry = str(committed(tmp_path / "somebody" / "two-jobs", files))
+    told: list[str] = []
+    wanted = SetRequest([entry], tmp_path / "my-set", kind=KIND, times=1)
+    (one,) = asyncio.run(make_set(wanted, settings, lambda _, line: told.append(line))).entries
+    assert told[0] == ".github/workflows/ci.yml: test"
+    assert "svn: command not found" in told[1]
+    assert told[2] == ".github/workflows/ci.yml: quick"
+    if quick.endswith("none"):
+        assert (one.standing, one.cause) == ("rejected", "original: program that the machine has not")
+        assert "svn: command not found" in one.why
+    else:
+        assert (one.standing, one.step) == ("accepted", "audited")
+
+
 class KilledBeforeItsEnd(InstanceSets):
     """Leaves what a kill leaves that comes once the files are in place."""
 

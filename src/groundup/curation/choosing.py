@@ -21,6 +21,8 @@ from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import WorkflowError, read_workflow
 
 _MOST_TRIED = 24
+_NEARLY = 4.0
+"""How many points fewer than the best a runner-up may have that takes the place of a job which failed."""
 _MOST_TOLD = 3
 
 
@@ -59,15 +61,22 @@ class TestJob(Record):
 
 
 def chosen_job(
-    wish: JobWish, repository: str, original: Path, foreign: Mapping[str, ForeignWorkflow] | None = None
+    wish: JobWish,
+    repository: str,
+    original: Path,
+    foreign: Mapping[str, ForeignWorkflow] | None = None,
+    failed: Mapping[str, str] | None = None,
 ) -> TestJob:
     """Return the best job of the repository in *original* that fits *wish* and can be run here, pinned.
+
+    Not one of *failed*, titles of jobs that did run here, with what came of them: other jobs come before other
+    legs of these, and only those that are nearly as good.
 
     A job that calls a workflow, of the repository or of another (*foreign*), becomes a workflow file of its own in
     *original*. One that is wished for by name is taken in any case. Raises `TaskError` when no job
     runs tests, or none of those that do can be run here.
     """
-    foreign = foreign or {}
+    foreign, failed = foreign or {}, failed or {}
     found = locate(FolderTree(original), {uses: one.data for uses, one in foreign.items()})
     fitting = [
         one for one in found.candidates if wish.workflow in (None, one.workflow) and wish.job in (None, one.job)
@@ -75,11 +84,16 @@ def chosen_job(
     if not fitting:
         return _unlocated(wish, repository, original, found)
     seen: list[TestJob] = []
-    for candidate, leg in itertools.islice(_choices(fitting, wish.leg), _MOST_TRIED):
+    choices = _choices(fitting, wish.leg) if not failed else _runners_up(fitting)
+    for candidate, leg in itertools.islice(choices, _MOST_TRIED):
         if candidate.through is None:
             job = _pinned(original, candidate.workflow, candidate.job, leg, candidate.runner)
         else:
             job = _written_out(original, candidate, leg, foreign)
+        if job.title in failed:
+            if candidate.through is not None:
+                (original / job.workflow).unlink()
+            job = job.but(hindered=failed[job.title])
         if not job.hindered:
             told = tuple(dict.fromkeys(f"{one.title}: {one.hindered}" for one in seen))
             return job.but(passed_over=told)
@@ -111,6 +125,13 @@ def _choices(
     """Yield jobs with their legs, the best first; only the wished-for leg where there is one."""
     for candidate in fitting:
         yield from ((candidate, one) for one in ([leg] if leg is not None else candidate.legs))
+
+
+def _runners_up(fitting: list[JobCandidate]) -> Iterator[tuple[JobCandidate, Mapping[str, str]]]:
+    """Yield the jobs that are nearly as good as the best one: first each in its best leg, then in the next."""
+    good = [one for one in fitting if one.score >= fitting[0].score - _NEARLY]
+    for legs in itertools.zip_longest(*(one.legs for one in good)):
+        yield from ((one, leg) for one, leg in zip(good, legs, strict=True) if leg is not None)
 
 
 def _pinned(original: Path, workflow: str, name: str, leg: Mapping[str, str], runner: str) -> TestJob:

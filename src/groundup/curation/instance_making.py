@@ -14,7 +14,7 @@ from groundup.curation.filters import RepositoryFacts, facts_of, refuse
 from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instances import InstanceRequest, Made, masked_instance, masked_kinds
 from groundup.curation.repositories import RepositoryOrigin, check_out_listed, foreign_of
-from groundup.curation.set_entries import EntryWalk, SetPlace, SetWish, identity
+from groundup.curation.set_entries import EntryWalk, SetPlace, identity
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES as RECORDS
@@ -32,6 +32,14 @@ DATA = "data"
 _WRITTEN = "# Written by groundup:"
 
 
+class FailedJob(Record):
+    """A job that ran here and showed nothing of its dependencies."""
+
+    title: str
+    cause: str
+    why: str
+
+
 class InstanceInMaking(Record):
     """An instance that is made, and not settled yet."""
 
@@ -39,6 +47,10 @@ class InstanceInMaking(Record):
     facts: RepositoryFacts
     subset: str
     masked: int
+    job: str = ""
+    """How a line names its job."""
+    failed: tuple[FailedJob, ...] = ()
+    """Better jobs, in the order in which they were tried."""
     refetch: SetRefetch | None = None
     """None: it can be fetched from nowhere."""
 
@@ -51,8 +63,13 @@ def known_making(making: Path) -> InstanceInMaking | None:
         return None
 
 
-async def make_instance(walk: EntryWalk, place: SetPlace, making: Path) -> InstanceInMaking:
-    """Fetch, filter, locate and mask. Raises `TaskError`, and `InfrastructureError` for what cannot be reached."""
+async def make_instance(
+    walk: EntryWalk, place: SetPlace, making: Path, failed: tuple[FailedJob, ...] = ()
+) -> InstanceInMaking:
+    """Fetch, filter, locate and mask, with another job than *failed*.
+
+    Raises `TaskError`, and `InfrastructureError` for what cannot be reached.
+    """
     wish, mirror = walk.wish, place.settings.git_mirror
     await asyncio.to_thread(remove_tree, making)
     with scratch_folder("curate") as work:
@@ -66,19 +83,26 @@ async def make_instance(walk: EntryWalk, place: SetPlace, making: Path) -> Insta
             walk.cause = "no build file that is known"
             raise TaskError(f"it has no build file of {', '.join(RECORDS[one].name for one in LANGUAGES)}")
         walk.at("located")
-        job = chosen_job(JobWish(), wish.what, original, await foreign_of(original, work, mirror))
-        walk.say(f"{job.workflow}: {job.name}")
+        foreign = await foreign_of(original, work, mirror)
+        job = chosen_job(JobWish(), wish.what, original, foreign, {one.title: one.why for one in failed})
+        walk.say(job.title)
         walk.at("masked")
         wanted = InstanceRequest(repository=wish.what, language=facts.language, commit=origin.commit)
         name = identity(origin.full_name, wish.name, origin.commit[:12])
         made = await asyncio.to_thread(masked_instance, original, work / "masked", wanted, job, name, origin)
-        return await asyncio.to_thread(_kept, made, facts, wish, origin, making, work)
+        return await asyncio.to_thread(_kept, made, walk, origin, failed, making, work)
 
 
 def _kept(
-    made: Made, facts: RepositoryFacts, wish: SetWish, origin: RepositoryOrigin, making: Path, work: Path
+    made: Made,
+    walk: EntryWalk,
+    origin: RepositoryOrigin,
+    failed: tuple[FailedJob, ...],
+    making: Path,
+    work: Path,
 ) -> InstanceInMaking:
     """Write what was made to the folder *making*, so that a call after this one need not make it again."""
+    wish, facts = walk.wish, walk.facts
     subset = "large" if facts.size.tokens > LARGE else "regular"
     (making / DATA).mkdir(parents=True)
     target = InstanceFolder(making / DATA, subset)
@@ -97,6 +121,8 @@ def _kept(
         facts=facts,
         subset=subset,
         masked=len(made.report.masked),
+        job=made.job.title,
+        failed=failed,
         refetch=refetch if wish.kind == "git" else None,
     )
     write_atomically(making / _MADE, kept.model_dump_json().encode())

@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from groundup.curation.instance_folders import InstanceFolder
-from groundup.curation.instance_making import DATA, MAKING, InstanceInMaking, known_making, make_instance
+from groundup.curation.instance_making import (
+    DATA,
+    MAKING,
+    FailedJob,
+    InstanceInMaking,
+    known_making,
+    make_instance,
+)
 from groundup.curation.set_entries import (
     EntryWalk,
     MadeTask,
@@ -39,6 +46,9 @@ from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 
+_MOST_JOBS = 3
+"""Of an entry, which are executed one after another until one shows something."""
+
 
 class InstanceSets:
     """How a repository becomes an instance."""
@@ -61,12 +71,37 @@ class InstanceSets:
         walk.facts = made.facts
         same = earlier_task(place.earlier, made.instance.instance_id)
         if same is None:
-            await self._validate(walk, place, making)
+            made = await self._validated(made, walk, place, making)
         else:
             walk.at("audited")
             keep_validity(making / VALIDITY, read_validity(same.folder / VALIDITY)[made.instance.instance_id])
         await asyncio.to_thread(_put, made, making, place.folder)
         return MadeTask(made.instance.instance_id, made.facts.size.tests)
+
+    async def _validated(
+        self, made: InstanceInMaking, walk: EntryWalk, place: SetPlace, making: Path
+    ) -> InstanceInMaking:
+        """Return *made* or, where its job shows nothing here, what was made with a runner-up.
+
+        Raises `TaskError` with what the best job showed where no other does better.
+        """
+        while True:
+            try:
+                await self._validate(walk, place, making)
+            except TaskError as error:
+                if walk.step != "validated":
+                    raise
+                failed = (*made.failed, FailedJob(title=made.job, cause=walk.cause, why=str(error)))
+            else:
+                return made
+            walk.say(f"{made.job}: {failed[-1].why}")
+            walk.otherwise = (failed[0].cause, failed[0].why)
+            other = await _runner_up(walk, place, making, failed) if len(failed) < _MOST_JOBS else None
+            if other is None:
+                walk.at("validated")
+                walk.cause = failed[0].cause
+                raise TaskError(failed[0].why)
+            made = other
 
     async def _validate(self, walk: EntryWalk, place: SetPlace, making: Path) -> None:
         """Execute original and masked repository, and grade both by their texts. Raises `TaskError`."""
@@ -127,6 +162,17 @@ class InstanceSets:
         names = (*(f"{subset}.jsonl" for subset in SUBSETS), VALIDITY)
         digests = {name: digest_of_entry(folder / name) for name in names}
         return {name: digest for name, digest in digests.items() if digest is not None}
+
+
+async def _runner_up(
+    walk: EntryWalk, place: SetPlace, making: Path, failed: tuple[FailedJob, ...]
+) -> InstanceInMaking | None:
+    """Return the instance with another job than *failed*; None where there is none that is nearly as good."""
+    try:
+        return await make_instance(walk, place, making, failed)
+    except TaskError as error:
+        walk.say(str(error))
+        return None
 
 
 def _problems(folder: Path) -> Sequence[InstanceProblem]:

@@ -203,6 +203,8 @@ class EntryWalk:
         self.evidence = folder / EVIDENCE / wish.slug
         self.step = ""
         self.cause = ""
+        self.otherwise: tuple[str, str] | None = None
+        """The cause and the sentence that stand, should the time be up while something else is tried."""
         self.facts = RepositoryFacts(language=wish.language, stars=wish.stars)
         self._tell = tell
         self._began = time.monotonic()

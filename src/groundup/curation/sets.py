@@ -240,8 +240,8 @@ async def _settled(
         _refuse_twin(made, walk, settled)
         return walk.ended("accepted", task=made.id, tests=made.tests, left_out=made.left_out)
     except TimeoutError:
-        walk.cause = "time"
-        return walk.ended("rejected", f"it took more than {minutes:g} minutes; see --minutes")
+        walk.cause, why = walk.otherwise or ("time", f"it took more than {minutes:g} minutes; see --minutes")
+        return walk.ended("rejected", why)
     except InfrastructureError as error:
         return walk.ended("failed", error)
     except GroundupError as error:
