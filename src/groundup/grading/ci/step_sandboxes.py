@@ -71,9 +71,10 @@ async def step_python(asked: str, minors: Sequence[str], builder: EnvironmentBui
     variables = {name: value.replace(PYTHON_TARGET, folder) for name, value in found.environment.items()}
     # Debian's interpreters have no site-packages of their own that a step could install into.
     if _has_own_packages(found):
-        mounts = _Installation(found, folder, copy).mounts()
+        mounts = await asyncio.to_thread(_Installation(found, folder, copy).mounts)
     else:
-        folder, variables, mounts = ENVIRONMENT_TARGET, found.environment, _virtual_environment(found, copy)
+        folder, variables = ENVIRONMENT_TARGET, found.environment
+        mounts = await asyncio.to_thread(_virtual_environment, found, copy)
     return StepPython(
         asked=asked,
         version=found.python_version,
