@@ -27,7 +27,6 @@ from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.missed import TextScore, nothing_declared, text_score
-from groundup.suites.dibench.registry_check import Existence
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
@@ -186,7 +185,7 @@ class ExecutionGrader(Grader):
         timings = {**result.timings_s, "all": round(seconds, 3)}
         points = Score(numerator=float(failure is None), denominator=1)
         graded = self._verdict(task, score, points, facts, reasons, timings)
-        kept = _lasts(result, failure, facts.get(CUTOFF)) and _is_looked_up(score)
+        kept = _lasts(result, failure, facts.get(CUTOFF)) and score.is_looked_up
         graded = graded.but(verdict=graded.verdict.but(cacheable=kept))
         is_certain = failure is not None and failure.kind not in OF_TIME
         return graded.but(
@@ -238,11 +237,6 @@ def _lasts(result: JobResult, failure: JobFailure | None, cutoff: object) -> boo
     if result.outcome is JobOutcome.NOT_RUN or result.registry_troubles:
         return False
     return failure is None or failure.kind not in _OF_THE_MACHINE
-
-
-def _is_looked_up(score: TextScore) -> bool:
-    """Whether no name was out of reach: somebody may be there to ask the next time."""
-    return score.existence is None or not score.existence[Existence.UNVERIFIABLE]
 
 
 def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> tuple[str, ...]:

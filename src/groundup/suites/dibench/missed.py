@@ -82,6 +82,11 @@ class TextScore(NamedTuple):
     existence: Counter[Existence] | None
     results: tuple[TestResult, ...]
 
+    @property
+    def is_looked_up(self) -> bool:
+        """Whether no name was out of reach: somebody may be there to ask the next time."""
+        return self.existence is None or not self.existence[Existence.UNVERIFIABLE]
+
 
 async def text_score(problem: InstanceProblem, edited: Edited, names: Names | None) -> TextScore:
     """Compare what *edited* declares with the original. Raises `SubmissionError`."""
