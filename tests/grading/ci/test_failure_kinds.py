@@ -239,14 +239,23 @@ def test_an_exception_that_unittest_counts_is_named() -> None:
 
 def test_a_hidden_package_is_named_with_both_dates() -> None:
     """A version that came after the cut-off is told as such; what the line does not name is not blamed."""
-    hidden = {"apache-log": "2024-05-01", "six": "2025-01-01"}
+    result = JobResult(outcome=JobOutcome.FAILED, hidden={"apache-log": "2024-05-01", "six": "2025-01-01"})
     line = "ERROR: Could not find a version that satisfies the requirement Apache_Log>=2 (from versions: 1.0)"
     failure = with_hidden(
-        JobFailure(kind=FailureKind.INVALID_VERSION, evidence=line), hidden, "2023-12-31T10:00:00Z"
+        JobFailure(kind=FailureKind.INVALID_VERSION, evidence=line), result, "2023-12-31T10:00:00Z"
     )
     told = "[packages until 2023-12-31: apache-log has releases from 2024-05-01 on that are hidden]"
     assert failure.evidence == f"{line} {told}"
     other = JobFailure(kind=FailureKind.TESTS, evidence="six failed")
-    assert with_hidden(other, hidden, "2023-12-31") == other
+    assert with_hidden(other, result, "2023-12-31") == other
     third = JobFailure(kind=FailureKind.NOT_FOUND, evidence="E404 sixer")
-    assert with_hidden(third, hidden, "2023-12-31") == third
+    assert with_hidden(third, result, "2023-12-31") == third
+
+
+def test_dates_of_a_registry_that_knows_none_are_doubted() -> None:
+    """What it hides may have been there, which is then the true cause."""
+    result = JobResult(outcome=JobOutcome.FAILED, hidden={"six": "2025-01-01"}, undated=True)
+    failure = with_hidden(JobFailure(kind=FailureKind.NOT_FOUND, evidence="no six@2"), result, "2023-12-31")
+    assert failure.evidence.endswith(
+        "that are hidden; perhaps wrongly: the registry dates versions by when it first fetched them]"
+    )

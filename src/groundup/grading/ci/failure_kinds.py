@@ -7,7 +7,7 @@ are in `failure_rules.toml`.
 import functools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from importlib.resources import files
 
@@ -101,16 +101,19 @@ _OF_VERSIONS = frozenset({
 
 HIDES = "[packages until "
 """Begins what is said of hidden packages."""
+_DOUBTFUL = "perhaps wrongly: the registry dates versions by when it first fetched them"
 
 
-def with_hidden(failure: JobFailure, hidden: Mapping[str, str], cutoff: str | None) -> JobFailure:
+def with_hidden(failure: JobFailure, result: JobResult, cutoff: str | None) -> JobFailure:
     """Return *failure* with both dates where its line names a package of which the cut-off hides releases."""
+    hidden = result.hidden
     line = failure.evidence.lower().replace("_", "-")
     named = [name for name in hidden if re.search(rf"(?<![\w-]){re.escape(name.lower())}(?![\w-])", line)]
     if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
         return failure
     told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
-    return failure.but(evidence=f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}]")
+    doubt = f"; {_DOUBTFUL}" if result.undated else ""
+    return failure.but(evidence=f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}{doubt}]")
 
 
 def explained(output: str, *, in_tests: bool) -> JobFailure | None:

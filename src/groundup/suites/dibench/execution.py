@@ -132,7 +132,7 @@ class ExecutionGrader(Grader):
         # A job that fails while a registry cannot be reached proves nothing. One that still passes counts.
         failure = failure_of(result)
         if failure is not None:
-            failure = with_hidden(failure, result.hidden, self.cutoff(problem.instance))
+            failure = with_hidden(failure, result, self.cutoff(problem.instance))
         if failure is not None and any(trouble.startswith("network ") for trouble in result.registry_troubles):
             raise InfrastructureError(f"a registry could not be reached: {result.registry_troubles[0]}")
         graded = self._executed(task, score, result, failure, facts, time.monotonic() - started)
