@@ -108,7 +108,7 @@ def _files(problem: InstanceProblem, mistake: Mistake | None) -> Iterator[str]:
 
 
 class SharedVerdicts(VerdictCache):
-    """Keeps what jobs came to, which groundup itself does not: in these tables a submission has one verdict."""
+    """Keeps what groundup would execute again, such as timeouts: here a submission has one verdict."""
 
     def __init__(self, folder: Path, _root: Path, warn: Callable[[str], None]) -> None:
         """Keep it in *folder*, with the tables."""
