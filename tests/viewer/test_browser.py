@@ -1,6 +1,7 @@
 """The pages in a real browser: by mouse and keyboard, in both colour schemes, on narrow screens.
 
-`make browser` runs these. With SCREENSHOTS=FOLDER they leave the pictures of the documentation there.
+`make browser` runs these. With SCREENSHOTS=FOLDER they leave the pictures of the documentation there,
+of the runs in PICTURED=FOLDER.
 """
 
 import os
@@ -294,7 +295,7 @@ def _entry(name: str, words: dict[str, list[Word]], kind: str) -> Entry:
     )
 
 
-PICTURED: dict[str, list[Word]] = {
+MADE: dict[str, list[Word]] = {
     "aiofiles": [(161, 204)],
     "humanize": [(604, 604)],
     "markupsafe": [(71, 71)],
@@ -305,16 +306,21 @@ PICTURED: dict[str, list[Word]] = {
 
 
 def test_pictures_of_the_documentation(browser: "Browser", tmp_path: Path) -> None:
-    """The pages that the documentation shows are whole in both schemes; `SCREENSHOTS=docs` keeps them."""
-    write_run(tmp_path, "model-a", PICTURED, said="psql_quotation_marks")
-    better: dict[str, list[Word]] = {**PICTURED, "sqlparse": [(461, 461)], "tqdm": [(137, 139)]}
-    write_run(tmp_path, "model-b", better, said="psql_quotation_marks")
+    """The pages that the documentation shows are whole in both schemes.
+
+    `SCREENSHOTS=docs` keeps them. PICTURED names a folder with runs model-a and model-b, in place of made ones.
+    """
+    runs = Path(os.environ.get("PICTURED") or tmp_path)
+    if runs == tmp_path:
+        write_run(tmp_path, "model-a", MADE, said="psql_quotation_marks")
+        better: dict[str, list[Word]] = {**MADE, "sqlparse": [(461, 461)], "tqdm": [(137, 139)]}
+        write_run(tmp_path, "model-b", better, said="psql_quotation_marks")
     pages = {
         "view-run": ("/run/model-a", "dark", 900),
         "view-why": ("/run/model-a/attempt/sqlparse/0", "light", 560),
         "view-compare": ("/compare?run=model-a&run=model-b", "light", 1080),
     }
-    with served(tmp_path) as place:
+    with served(runs) as place:
         for name, (address, scheme, height) in pages.items():
             with Window(browser, color_scheme=scheme, viewport={"width": 1000, "height": height}) as window:
                 window.page.goto(place + address)
