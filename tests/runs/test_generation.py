@@ -344,7 +344,7 @@ def test_a_report_names_the_program_of_an_agent(settings: Settings, tmp_path: Pa
     result = api.run(generated(agent="cli", model=f"scripted/{path}", options=options), QUICK, quick)
     assert "cli-codex" in result.folder.name
     (view, *_) = views_of(read_report([result.folder]))
-    assert view.above[0].startswith("cli (preset=codex@0.169.0) with scripted/")
+    assert view.above[0].startswith("codex@0.169.0 with scripted/")
 
 
 # --- configurations

@@ -8,9 +8,9 @@ from groundup.agents.cli.preset import Preset, absent_programs, preset_names, sh
 from groundup.api.listings import RecordList
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.domain.subjects import PROGRAM_AGENT
 from groundup.environments.at_hand import FETCHED, python_at_hand
 from groundup.reports.views import View
-from groundup.runs.submissions import PROGRAM_AGENT
 from groundup.settings import Settings, load
 
 

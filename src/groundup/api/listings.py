@@ -260,7 +260,7 @@ def _run_entry(path: Path) -> RunEntry:
     return RunEntry(
         run=path.name,
         suite=f"{report.suite}, {config.grader}",
-        subject=report.subject.agent + (f" with {report.subject.model_name}" if report.subject.model else ""),
+        subject=report.subject.title,
         score=share(report.headline.score),
         began=config.created_at,
         owed=report.counts.owed + report.counts.infrastructure,

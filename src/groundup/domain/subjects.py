@@ -19,12 +19,29 @@ class Subject(Record):
     settings: dict[str, str | int | float | bool | None] = {}
 
     @property
+    def name(self) -> str:
+        """What people call the agent: a command-line program by its preset, such as `codex@0.169.0`."""
+        return str(self.settings.get("preset") or self.agent) if self.agent == PROGRAM_AGENT else self.agent
+
+    @property
+    def title(self) -> str:
+        """The agent's name, with its model if there is one."""
+        return f"{self.name} with {self.model_name}" if self.model else self.name
+
+    @property
+    def told_settings(self) -> str:
+        """The settings that the name does not say, with commas."""
+        return ", ".join(f"{name}={value}" for name, value in self.settings.items() if str(value) != self.name)
+
+    @property
     def model_name(self) -> str | None:
         """The model as people read it: of a script on a machine the file's name, without its folders."""
         provider, _, name = (self.model or "").partition("/")
         return f"{provider}/{PurePath(name).name}" if provider == "scripted" else self.model
 
 
+PROGRAM_AGENT = "cli"
+"""The agent that runs somebody else's command-line program; its option `preset` says which."""
 ABLATION, ABLATED_RUN, REGRADED = "ablation", "ablated run", "regraded"
 """Names of settings: which mistakes were taken out, of which run's submissions; which run was graded again."""
 ROUNDS, SELECT = "rounds", "select"

@@ -218,7 +218,7 @@ def _attempt_row(run: RunReport, row: AttemptRow, further: Iterable[str]) -> dic
         "run": run.run_id,
         "suite": run.suite,
         "suite_version": run.suite_version,
-        "agent": run.subject.agent,
+        "agent": run.subject.name,
         "model": run.subject.model_name,
         "task": row.task,
         "attempt": row.index,

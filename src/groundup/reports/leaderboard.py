@@ -178,7 +178,7 @@ def _row(entry: Entry, rank: Rank | None) -> str:
         "-" if rank is None or rank.tasks < SURE_FROM else str(rank.rank),
         _interval(rank),
         run.run_id,
-        run.subject.agent,
+        run.subject.name,
         run.subject.model_name or "-",
         percent(mean) + between(mean_interval(list(_scores(entry).values()))),
         "-" if cost is None else f"${cost:.2f}",
@@ -210,11 +210,11 @@ def _interval(rank: Rank | None) -> str:
 
 def _disclosed(entry: Entry) -> str:
     run, effort = entry.run, entry.run.effort
-    settings = ", ".join(f"{name}={value}" for name, value in run.subject.settings.items())
+    settings = run.subject.told_settings
     known = effort is not None and effort.cost_usd is not None
     blocks = {
         "model": run.subject.model_name or "none is named",
-        "agent": run.subject.agent + (f" ({settings})" if settings else ""),
+        "agent": run.subject.name + (f" ({settings})" if settings else ""),
         "limits": entry.limits,
         "contamination": entry.contamination,
         "cost": f"${effort.cost_usd:.4f}" if effort is not None and known else "not known",

@@ -104,7 +104,7 @@ def _ablation_view(ablation: str, pairs: Sequence[tuple[RunReport, RunReport]]) 
             label = group if len(main) == 1 else f"{one.headline.partition(':')[0]}, {group}"
             values = (f"{before.value * 100:.1f}", f"{after.value * 100:.1f}")
             points = f"{(after.value - before.value) * 100:+.1f}"
-            who = (base.run_id, base.subject.agent, base.subject.model_name or "-", _extent(run))
+            who = (base.run_id, base.subject.name, base.subject.model_name or "-", _extent(run))
             rows.append((*who, label, *values, points))
             if name == next(iter(old)) and before.denominator != after.denominator:
                 counts = f"of {amount(before.denominator)} before, of {amount(after.denominator)} after"
@@ -148,7 +148,7 @@ def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
 
 def _agent(run: RunReport) -> str:
     ablation = run.subject.settings.get(ABLATION)
-    return f"{run.subject.agent}, {ablation}" if ablation else run.subject.agent
+    return f"{run.subject.name}, {ablation}" if ablation else run.subject.name
 
 
 def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> Iterator[str]:
@@ -274,9 +274,8 @@ def _integrity(run: RunReport) -> tuple[str, ...]:
 
 def origin(run: RunReport) -> tuple[str, ...]:
     """Say what made a run's submissions, and what graded them."""
-    settings = [f"{name}={value}" for name, value in run.subject.settings.items()]
-    options = f" ({', '.join(settings)})" if settings else ""
-    subject = run.subject.agent + options + (f" with {run.subject.model_name}" if run.subject.model else "")
+    options = f" ({settings})" if (settings := run.subject.told_settings) else ""
+    subject = run.subject.name + options + (f" with {run.subject.model_name}" if run.subject.model else "")
     graders = "; ".join(grader_words(grader) for grader in run.graders) or "no verdict yet"
     return (f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}", f"graded by {graders}")
 

@@ -13,7 +13,7 @@ from groundup.domain.errors import InfrastructureError, SubmissionError, UsageEr
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
-from groundup.domain.subjects import AgentExtras, AttemptKey, Outcome, Provenance, Submission
+from groundup.domain.subjects import PROGRAM_AGENT, AgentExtras, AttemptKey, Outcome, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
@@ -210,9 +210,6 @@ def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
             f"fetch it with `groundup data pull {suite}`"
         )
 
-
-PROGRAM_AGENT = "cli"
-"""The agent that runs programs; its option `preset` says which."""
 
 MODEL_SETTINGS = (
     "base_url", "api", "key_variable", "context_tokens", "temperature", "max_output_tokens", "extra", "stream",

@@ -112,7 +112,7 @@ def _row(key: AttemptKey, steps: Sequence[Step], config: ConfigFile, line: Verdi
         "run": config.run_id,
         "suite": config.suite_name,
         "grader": config.grader,
-        "agent": config.configuration.subject.agent,
+        "agent": config.configuration.subject.name,
         "model": config.configuration.subject.model_name or "",
         "outcome": line.outcome.value if line else "",
         "turns": len(replies),

@@ -558,7 +558,7 @@ _SEARCH_S = 0.2
 def _described(run: RunSummary) -> str:
     """Return what a run is called and made of, for a search."""
     report = run.report
-    made = (report.suite, report.subject.agent, report.subject.model_name or "") if report else ()
+    made = (report.suite, report.subject.title) if report else ()
     return "\n".join((run.name, *made)).lower()
 
 
