@@ -7,7 +7,6 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from groundup.agents.remote_tools import filled_headers
 from groundup.api.flags import AnyPath, Assignments, EpisodeFlags, ModelFlags, SubjectFlags, money
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
@@ -71,6 +70,8 @@ def _servers(path: Path) -> tuple[ToolServer, ...]:
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"--mcp {path}: {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
+    from groundup.agents.remote_tools import filled_headers
+
     for server in servers:
         filled_headers(server)
     return servers
