@@ -35,9 +35,9 @@ TESTS ?=
 test: setup $(if $(shell command -v chromium),$(BROWSER_STAMP))
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
-# Which lines and branches the tests run, without what sandboxes and programs run; fails below the share in pyproject.toml.
+# Which lines and branches the tests reach that start no sandbox, in their own process; fails below the share in pyproject.toml.
 coverage: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not end_to_end" --cov
 
 # The viewer and its kin in Debian's Chromium; `make test` does it as well where that is installed. The pictures of the
 # documentation are made anew with: make browser SCREENSHOTS=docs PICTURED=FOLDER (of two runs, model-a and model-b)

@@ -29,13 +29,12 @@ def modules(sources: Path) -> dict[str, Path]:
 
 def imported(tree: ast.Module, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
     """Yield the own modules that a module imports, and whether it does so when it is loaded."""
-    late = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-        for inner in ast.walk(node)
-    }
+    late: set[ast.AST] = set()
+    for node in ast.walk(tree):  # the outer before the inner
+        late_in = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        late_in |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if late_in and node not in late:
+            late.update(ast.walk(node))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{one.name}" for one in node.names] + [node.module, f"{node.module}.__init__"]

@@ -2,10 +2,18 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import pytest
 from benchmarks.structure import PAGE as ARCHITECTURE
 from benchmarks.structure import SOURCES, figures, of_documentation, shown, stale
+
+
+@cache
+def ours() -> dict[str, str]:
+    """Return the figures of this project, counted once: that takes ten seconds."""
+    return figures()
 
 
 def test_figures_of_a_small_tree(tmp_path: Path) -> None:
@@ -23,9 +31,10 @@ def test_figures_of_a_small_tree(tmp_path: Path) -> None:
     assert figures(sources)["circles of imports"] != "none"
 
 
+@pytest.mark.xdist_group("structure")
 def test_nothing_is_tangled() -> None:
     """No module imports twenty others, or itself through others, and no public class has a name twice."""
-    counted = figures()
+    counted = ours()
     assert int(counted["most own modules that one imports"].split()[0]) < 20, counted
     assert counted["circles of imports"] == "none"
     assert counted["public class names in several modules"] == "0"
@@ -51,9 +60,10 @@ def test_the_walk_names_modules() -> None:
     assert len(walked) < 40
 
 
+@pytest.mark.xdist_group("structure")
 def test_the_figures_of_the_page_are_nearly_right() -> None:
     """`python -m benchmarks.structure --write`, which `make check` calls, corrects a page that this refuses."""
-    assert stale(ARCHITECTURE.read_text(encoding="utf-8"), figures() | of_documentation()) == []
+    assert stale(ARCHITECTURE.read_text(encoding="utf-8"), ours() | of_documentation()) == []
 
 
 def test_a_figure_is_stale_when_it_differs_by_more_than_a_fiftieth() -> None:
