@@ -6,7 +6,7 @@ DEMO_STAMP := $(VENV)/.demo-ready
 STAMP := $(VENV)/.ready
 BROWSER_STAMP := $(VENV)/.browser-ready
 
-.PHONY: setup demo wheel test test-containers coverage browser clients check docs lock clean
+.PHONY: setup demo wheel test test-containers browser clients check docs lock clean
 
 setup: $(STAMP)
 
@@ -34,10 +34,6 @@ wheel: $(DEMO_STAMP)
 TESTS ?=
 test: setup $(if $(shell command -v chromium),$(BROWSER_STAMP))
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
-
-# Which lines and branches the tests reach that start no sandbox, in their own process; fails below the share in pyproject.toml.
-coverage: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not end_to_end" --cov
 
 # The viewer and its kin in Debian's Chromium; `make test` does it as well where that is installed. The pictures of the
 # documentation are made anew with: make browser SCREENSHOTS=docs PICTURED=FOLDER (of two runs, model-a and model-b)
