@@ -21,7 +21,7 @@ class Subject(Record):
     @property
     def name(self) -> str:
         """What people call the agent: a command-line program by its preset, such as `codex@0.169.0`."""
-        return str(self.settings.get("preset") or self.agent) if self.agent == PROGRAM_AGENT else self.agent
+        return str(self.settings.get(PRESET) or self.agent) if self.agent == PROGRAM_AGENT else self.agent
 
     @property
     def title(self) -> str:
@@ -31,7 +31,8 @@ class Subject(Record):
     @property
     def told_settings(self) -> str:
         """The settings that the name does not say, with commas."""
-        return ", ".join(f"{name}={value}" for name, value in self.settings.items() if str(value) != self.name)
+        said = {PRESET} if self.agent == PROGRAM_AGENT else set()
+        return ", ".join(f"{name}={value}" for name, value in self.settings.items() if name not in said)
 
     @property
     def model_name(self) -> str | None:
@@ -40,8 +41,8 @@ class Subject(Record):
         return f"{provider}/{PurePath(name).name}" if provider == "scripted" else self.model
 
 
-PROGRAM_AGENT = "cli"
-"""The agent that runs somebody else's command-line program; its option `preset` says which."""
+PROGRAM_AGENT, PRESET = "cli", "preset"
+"""The agent that runs somebody else's command-line program, and its option that says which."""
 ABLATION, ABLATED_RUN, REGRADED = "ablation", "ablated run", "regraded"
 """Names of settings: which mistakes were taken out, of which run's submissions; which run was graded again."""
 ROUNDS, SELECT = "rounds", "select"

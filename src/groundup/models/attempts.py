@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.usage import ModelUse
 from groundup.models.cache import for_attempt
-from groundup.models.protocol import ChatModel, Watched
+from groundup.models.protocol import ChatModel, asked
 
 LOST_STEP = "lost"
 """The step of a trajectory for what a call without a reply may have cost."""
@@ -36,8 +36,7 @@ class AttemptModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Ask."""
-        able: object = self._model
-        return await (able.watched(request, self) if isinstance(able, Watched) else self._model.complete(request))
+        return await asked(self._model, request, self)
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Ask the model."""

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
 from groundup.domain.usage import TokenUsage
-from groundup.models.protocol import CallWatch, ChatModel, Watched
+from groundup.models.protocol import CallWatch, ChatModel, asked
 from groundup.registries.cache import FetchCache
 
 _KIND = "replies"
@@ -63,9 +63,7 @@ class CachedModel:
         kept = self._cache.record(_KIND, key, ChatReply)
         if kept is not None:
             return kept.but(cached=True, cost_usd=0.0, latency_s=0.0, lost=TokenUsage())
-        able: object = self._model
-        asked = able.watched(request, watch) if isinstance(able, Watched) else self._model.complete(request)
-        reply = await asked
+        reply = await asked(self._model, request, watch)
         self._cache.keep_record(_KIND, key, reply)
         return reply
 
@@ -83,6 +81,6 @@ class CachedModel:
         await self._model.__aexit__(kind, error, tb)
 
     def _key(self, request: ChatRequest) -> str:
-        asked = digest_of(request)
-        self._asked[asked] += 1
-        return digest_of([self.name, self._identity, self._index, asked, self._asked[asked]])
+        question = digest_of(request)
+        self._asked[question] += 1
+        return digest_of([self.name, self._identity, self._index, question, self._asked[question]])

@@ -54,6 +54,12 @@ class Watched(Protocol):
         ...
 
 
+async def asked(model: ChatModel, request: "ChatRequest", watch: CallWatch | None) -> "ChatReply":
+    """Return the reply of *model*, and let *watch* hear of it where the model can be watched."""
+    able: object = model
+    return await (able.watched(request, watch) if isinstance(able, Watched) else model.complete(request))
+
+
 class ContextOverflowError(GroundupError):
     """The request is larger than the model's window; the agent must shorten it."""
 

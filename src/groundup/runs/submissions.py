@@ -13,7 +13,15 @@ from groundup.domain.errors import InfrastructureError, SubmissionError, UsageEr
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
-from groundup.domain.subjects import PROGRAM_AGENT, AgentExtras, AttemptKey, Outcome, Provenance, Submission
+from groundup.domain.subjects import (
+    PRESET,
+    PROGRAM_AGENT,
+    AgentExtras,
+    AttemptKey,
+    Outcome,
+    Provenance,
+    Submission,
+)
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
@@ -263,9 +271,9 @@ def _agent_of(named: Named, references: Collection[str]) -> tuple[str, dict[str,
     program = pinned_program(named.agent)
     if program is None:
         raise UsageError(unknown("agent", named.agent, [*references, *catalog.names("agent"), *preset_names()]))
-    if "preset" in named.agent_options:
+    if PRESET in named.agent_options:
         raise UsageError(f"-a {named.agent} names the program already; leave --agent-option preset=... out")
-    return PROGRAM_AGENT, {"preset": program, **named.agent_options}
+    return PROGRAM_AGENT, {PRESET: program, **named.agent_options}
 
 
 def _usual(model: str | None) -> dict[str, JsonValue]:

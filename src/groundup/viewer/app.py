@@ -462,19 +462,19 @@ class Viewer:
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
-    def _watched(self, request: Request) -> Path | None:
-        """Return the trajectory that a page follows; None where it follows the run's counts."""
+    def _watched(self, request: Request) -> AttemptFolder | None:
+        """Return the attempt that a page follows; None where it follows the run's counts."""
         run, task = request.path_params["run"], request.query_params.get("task", "")
         number = _number(request.query_params.get("number"))
         if not any(row.index == number for row in self.index.attempts(run, task)):
             return None
-        return RunFolder(self.settings.output / run).attempt(AttemptKey(task=task, index=number)).trajectory_file
+        return RunFolder(self.settings.output / run).attempt(AttemptKey(task=task, index=number))
 
 
-def _size(path: Path) -> str:
-    """Return how long a trajectory is, and when its attempt's model said something last, as JSON."""
+def _size(attempt: AttemptFolder) -> str:
+    """Return how long an attempt's trajectory is, and when its model said something last, as JSON."""
     sizes = {}
-    for name, file in (("bytes", path), ("said", path.with_name("saying.txt"))):
+    for name, file in (("bytes", attempt.trajectory_file), ("said", attempt.saying_file)):
         try:
             found = file.stat()
             sizes[name] = found.st_size if name == "bytes" else found.st_mtime_ns

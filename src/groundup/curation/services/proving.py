@@ -59,10 +59,12 @@ def mutants_of(root: Path, wanted: Sequence[tuple[str, str]], most: int) -> tupl
         tree = sources.trees.get(route.file)
         if handler is None or tree is None or not _is_wanted(route.method, route.path, wanted):
             continue
+        files = {route.file, handler.file}
+        texts = {file: (root / file).read_text(encoding="utf-8", errors="replace") for file in files}
         changes = [(route.file, change) for change in _of_route(tree, route.line, route.path)]
         changes += [(handler.file, change) for change in _of_function(handler.function)]
         for file, change in changes:
-            mutant = _changed(file, (root / file).read_text(encoding="utf-8", errors="replace"), change)
+            mutant = _changed(file, texts[file], change)
             if mutant is not None and mutant not in found[change.kind]:
                 found[change.kind].append(mutant)
     return tuple(_in_turn(found, most))
