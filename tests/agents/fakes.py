@@ -14,7 +14,8 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Message, ToolC
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
-from groundup.environments.requests import AnySource, EnvironmentBuilder, Layer, PythonEnvironment, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.models.prices import estimated_tokens
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider

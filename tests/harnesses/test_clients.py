@@ -15,7 +15,7 @@ import pytest
 from groundup.api.harbor import import_jobs
 from groundup.domain.subjects import AttemptKey
 from groundup.registries.uv import uv_program
-from groundup.runs.reporting import export
+from groundup.runs.exporting import export
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder

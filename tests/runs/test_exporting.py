@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.runs.reporting import unified_diff
+from groundup.runs.exporting import unified_diff
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
 
 # A last line that ends in a lone carriage return is read as one with a line end, as other readers of diffs do.

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from groundup.domain.errors import MissingExtraError
 from groundup.domain.subjects import AttemptKey
 from groundup.models.asking.chat import FORM
-from groundup.runs.reporting import export
+from groundup.runs.exporting import export
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder

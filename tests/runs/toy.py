@@ -20,7 +20,8 @@ from groundup.domain.errors import (
 )
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.environments.requests import AnySource, EnvironmentBuilder, Layer, PythonEnvironment, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import Trouble

@@ -14,7 +14,8 @@ from groundup.agents.base import Agent, AgentContext, AgentResult
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.environments.requests import AnySource, EnvironmentBuilder, Layer, PythonEnvironment, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from tests.runs.toy import BEHAVIOUR

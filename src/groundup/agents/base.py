@@ -18,7 +18,8 @@ from groundup.domain.subjects import AgentExtras, Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse, TokenUsage
 from groundup.domain.verdicts import Score
-from groundup.environments.requests import EnvironmentBuilder, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import PythonRequest
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
 

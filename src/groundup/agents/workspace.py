@@ -29,7 +29,8 @@ from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.environments.requests import ENVIRONMENT_TARGET, EnvironmentBuilder, PythonEnvironment, PythonRequest
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.inside import source_of, stand_in_pip
 from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules

@@ -13,7 +13,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, names_of, read_snapshot, snapshot_lines
-from groundup.runs import reporting
+from groundup.runs import exporting
 from groundup.runs.predictions import ABLATION_FILE, AblationRecord
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, environment, load
@@ -26,7 +26,7 @@ from groundup.suites.base import PackageName, open_suite
 def export(
     run: AnyPath,
     destination: AnyPath,
-    form: reporting.Form = "tree",
+    form: exporting.Form = "tree",
     *,
     chosen: ChosenEpisodes | None = None,
     output: AnyPath | None = None,
@@ -38,7 +38,7 @@ def export(
     """
     found = settings or load({"output": output})
     folder = RunFolder(run_folder(run, found))
-    return reporting.export(folder, Path(destination), form, found, chosen), len(folder.config().planned)
+    return exporting.export(folder, Path(destination), form, found, chosen), len(folder.config().planned)
 
 
 def ablate(

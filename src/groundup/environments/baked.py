@@ -9,6 +9,7 @@ from typing_extensions import override
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.failures import WorkTime
 from groundup.environments.interpreters import Interpreter, probed
 from groundup.environments.local import LocalBuilder
@@ -16,7 +17,6 @@ from groundup.environments.python_builder import Names
 from groundup.environments.requests import (
     PYTHON_TARGET,
     AnySource,
-    EnvironmentBuilder,
     Layer,
     PythonEnvironment,
     PythonRequest,

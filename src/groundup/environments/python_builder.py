@@ -16,6 +16,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import GroundupError, MachineError, SubmissionError, TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.environments.build_sandbox import ENVIRONMENT_PYTHON, LIMITS, Ask, BuildSandbox, build_sandbox
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.failures import BUILDS_AT_ONCE, Builds, OutOfTimeError, WorkTime, out_of_time, repeated
 from groundup.environments.interpreters import BUNDLED, Interpreter, interpreter_mounts, known_interpreter
 from groundup.environments.layers import Built, LayerStore
@@ -23,7 +24,6 @@ from groundup.environments.locking import Resolutions, locked_lines, named_requi
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
-    EnvironmentBuilder,
     Layer,
     PythonEnvironment,
     PythonRequest,

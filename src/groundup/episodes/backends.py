@@ -9,7 +9,7 @@ from pathlib import Path
 from groundup import catalog
 from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
 from groundup.domain.tasks import Task
-from groundup.environments.requests import EnvironmentBuilder
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.grading.context import GradingContext, Slots
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundup.domain.limits import Repeats
-from groundup.environments.requests import EnvironmentBuilder
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.trees.writer import share_tree
 

@@ -1,32 +1,19 @@
-"""A run's report, from what its folder holds and what its suite makes of it; and a run as files for others."""
+"""Reports on runs, from what their folders hold and what their suites make of it."""
 
-import difflib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
-from pydantic import JsonValue
-
-from groundup.agents.trajectories import as_atif
-from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.errors import GroundupError
 from groundup.domain.limits import Selection
 from groundup.domain.subjects import SELECT, AttemptKey
-from groundup.domain.tasks import Task
 from groundup.reports.choosing import chosen_by_votes
 from groundup.reports.document import Report
 from groundup.reports.summary import chosen_by_judges, report_of
-from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
-from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import read_judgements
-from groundup.store.ownership import refuse_full
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import PATCH_FILE, Suite, Summary, open_suite
-from groundup.trees.digest import entry_digests
-from groundup.trees.scratch import scratch_folder
-from groundup.trees.writer import copy_tree
+from groundup.suites.base import Summary, open_suite
 
 
 def read_report(folders: Sequence[Path], settings: Settings) -> Report:
@@ -62,98 +49,3 @@ def suite_summaries(
 def write_report(folder: Path, settings: Settings) -> None:
     """Write `report.json` into a run's folder."""
     RunFolder(folder).write_report(read_report([folder], settings).model_dump(mode="json"))
-
-
-Form = Literal["tree", "patch", "atif", "messages", "sharegpt", "parquet"]
-_NO_END = "\\ No newline at end of file\n"
-
-
-def export(
-    run: RunFolder, destination: Path, form: Form, settings: Settings, chosen: ChosenEpisodes | None = None
-) -> list[AttemptKey]:
-    """Write what each *chosen* attempt of *run* has into the absent or empty folder; return which had some.
-
-    `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
-    of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`,
-    `sharegpt`, `parquet`: one file with a row for each attempt that has a trajectory (`training`).
-    """
-    refuse_full(destination)
-    planned, lines = run.config().planned, run.latest()
-    keys = (chosen or ChosenEpisodes()).of(planned.keys, lines)
-    if form in ("messages", "sharegpt", "parquet"):
-        return write_rows(run, keys, destination, form)
-    tasks = _tasks(run, settings) if form == "patch" else {}
-    written = []
-    for key in keys:
-        attempt = run.attempt(key)
-        if form == "atif":
-            done = _write_atif(key, attempt, run.config().run_id, destination, scored(lines.get(key)))
-        elif attempt.record() is None or (form == "patch" and key.index > 0):
-            done = False
-        elif form == "patch":
-            done = _write_patch(tasks[key.task], attempt, destination)
-        else:
-            place = destination / key.task / str(key.index) if planned.attempts > 1 else destination / key.task
-            copy_tree(attempt.submission, place)
-            done = True
-        if done:
-            written.append(key)
-    return written
-
-
-def unified_diff(path: str, old: bytes | None, new: bytes) -> str:
-    """Return what makes *new* of *old* (None: a new file), with every byte as the character of its number."""
-    before, after = _lines(old or b""), _lines(new)
-    name = "/dev/null" if old is None else f"a/{path}"
-    lines = difflib.unified_diff(before, after, name, f"b/{path}")
-    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_END}" for line in lines)
-
-
-def _lines(data: bytes) -> list[str]:
-    """Split at line feeds only, as diffs do."""
-    parts = data.decode("latin-1").split("\n")
-    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-
-
-def _tasks(run: RunFolder, settings: Settings) -> dict[str, tuple[Suite, Task]]:
-    suite = open_suite(run.config().configuration.suite, settings)
-    if not suite.takes_patches:
-        raise UsageError(f"{suite.name} takes whole repositories, not patches; leave `--format patch` out")
-    return {task.id: (suite, task) for task in suite.tasks()}
-
-
-def _write_patch(asked: tuple[Suite, Task], attempt: AttemptFolder, destination: Path) -> bool:
-    suite, task = asked
-    group = str(task.metadata.get("language", ""))
-    place = destination / (group if group in suite.prediction_groups else "") / task.id
-    place.mkdir(parents=True)
-    (place / PATCH_FILE).write_bytes(b"".join(_diffs(suite, task, attempt)))
-    return True
-
-
-def _diffs(suite: Suite, task: Task, attempt: AttemptFolder) -> Iterator[bytes]:
-    handed_in = entry_digests(attempt.submission)
-    if set(handed_in) == {PATCH_FILE}:
-        yield (attempt.submission / PATCH_FILE).read_bytes()
-        return
-    with scratch_folder("seeds") as folder:
-        seeds = folder / "seeds"
-        suite.write_seeds(task, seeds)
-        for path in handed_in:
-            new, old = attempt.submission / path, seeds / path
-            if not new.is_symlink():
-                before = old.read_bytes() if old.is_file() and not old.is_symlink() else None
-                yield unified_diff(path, before, new.read_bytes()).encode("latin-1")
-
-
-def _write_atif(
-    key: AttemptKey, attempt: AttemptFolder, run_id: str, destination: Path, found: Mapping[str, JsonValue]
-) -> bool:
-    steps = tuple(read_trajectory(attempt.trajectory_file))
-    if not steps:
-        return False
-    place = destination / key.task / str(key.index)
-    place.mkdir(parents=True)
-    document = as_atif(steps, f"{run_id}/{key}", found)
-    (place / "trajectory.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    return True

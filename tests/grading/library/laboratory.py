@@ -7,11 +7,11 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
     AnySource,
-    EnvironmentBuilder,
     Layer,
     PythonEnvironment,
     PythonRequest,

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from groundup.environments.requests import EnvironmentBuilder, JavaToolchain
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import JavaToolchain
 from groundup.grading.context import GradingContext, Slots
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand

@@ -34,7 +34,8 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.environments.requests import EnvironmentBuilder, InstalledProgram
+from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.requests import InstalledProgram
 from groundup.models.gateway import ModelAddress, ModelGateway
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Sandbox
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
+from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.interpreters import BUNDLED
 from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
-    EnvironmentBuilder,
     PythonEnvironment,
     PythonRequest,
 )
