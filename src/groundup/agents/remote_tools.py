@@ -6,7 +6,8 @@ and reaches only the addresses that the run's user named; what a server says is 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import is_loopback
 from groundup.domain.subjects import ToolServer
 from groundup.inside import source_of
+from groundup.models.arriving import END_OF_EVENT, data_of
 from groundup.registries.server import GatewayServer, Request, Response, ServerLimits, listen_at
 from groundup.sandbox.protocol import Closing, Sandbox
 from groundup.settings import environment
@@ -119,13 +121,11 @@ class RemoteTools(Closing):
         headers = {"Accept": "application/json, text/event-stream", **given, **known}
         try:
             async with self._http().stream("POST", server.url or "", json=asked, headers=headers) as response:
-                content = bytearray()
-                async for piece in response.aiter_bytes():
-                    content += piece
-                    if len(content) > _ANSWER_BYTES:
-                        raise _FailedError(f"{name} answers with more than {_ANSWER_BYTES} bytes")
-                    if (answer := _answer_in(response, content, asked)) is not None:
-                        break  # a stream may go on for ever
+                answer = None
+                async with aclosing(_texts(name, response)) as texts:
+                    async for text in texts:
+                        if (answer := _answer_in(text, asked)) is not None:
+                            break  # a stream may go on for ever
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _FailedError(f"{name} cannot be reached: {error or type(error).__name__}") from error
         if response.status_code not in (200, 202, 204):
@@ -147,26 +147,32 @@ class RemoteTools(Closing):
         return self._client
 
 
-def _answer_in(
-    response: "httpx.Response", content: bytearray, asked: Mapping[str, JsonValue]
-) -> dict[str, JsonValue] | None:
-    """Return the message in *content* that answers *asked*; None: it has not come yet."""
-    if response.headers.get("content-type", "").startswith("text/event-stream"):
-        whole = content.replace(b"\r\n", b"\n").split(b"\n\n")[:-1]
-        texts = [
-            b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
-            for event in whole
-        ]
-    else:
-        texts = [bytes(content)]
-    for text in texts:
-        try:
-            said = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(said, dict) and "method" not in said and said.get("id") == asked.get("id"):
-            return said
-    return None
+async def _texts(name: str, response: "httpx.Response") -> AsyncGenerator[bytes, None]:
+    """Yield what a server says: each event of a stream as it comes, else the whole answer."""
+    streams = response.headers.get("content-type", "").startswith("text/event-stream")
+    came, rest = 0, bytearray()
+    async for piece in response.aiter_bytes():
+        came += len(piece)
+        if came > _ANSWER_BYTES:
+            raise _FailedError(f"{name} answers with more than {_ANSWER_BYTES} bytes")
+        rest += piece
+        if streams:
+            *events, left = END_OF_EVENT.split(rest)
+            rest = bytearray(left)
+            for event in events:
+                yield data_of(event)
+    if not streams:
+        yield bytes(rest)
+
+
+def _answer_in(text: bytes, asked: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """Return the message *text* if it answers *asked*."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    answers = isinstance(said, dict) and "method" not in said and said.get("id") == asked.get("id")
+    return said if answers else None
 
 
 def _to_give_back(response: "httpx.Response", answer: Mapping[str, JsonValue] | None) -> dict[str, str]:

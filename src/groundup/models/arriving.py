@@ -11,7 +11,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 """Of an answer. The longest replies that models can give are a hundred times shorter."""
 _TAIL = 2000
 """Characters of what is said that are told of while it comes."""
-_END = re.compile(rb"\r?\n\r?\n")
+END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _SENT = "send_request_body.complete"
 
 
@@ -72,7 +72,7 @@ class Arriving:
         return parsed is not None and bool(parsed.reply.message.content or parsed.reply.message.tool_calls)
 
     def _tell(self, form: ReplyForm, saying: Callable[[str], None]) -> None:
-        ends = [found.end() for found in _END.finditer(self.content, self._told)]
+        ends = [found.end() for found in END_OF_EVENT.finditer(self.content, self._told)]
         if ends:
             new = bytes(self.content[self._told : ends[-1]])
             self._told = ends[-1]
@@ -101,8 +101,13 @@ def parsed_object(content: bytes | bytearray) -> dict[str, JsonValue]:
 
 
 def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
-    for event in _END.split(content):
-        lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
-        data = b"\n".join(lines).strip()
+    for event in END_OF_EVENT.split(content):
+        data = data_of(event)
         if data and data != b"[DONE]":
             yield parsed_object(data)
+
+
+def data_of(event: bytes) -> bytes:
+    """Return the data of one server-sent event."""
+    lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
+    return b"\n".join(lines).strip()

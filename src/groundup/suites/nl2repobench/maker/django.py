@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from groundup.suites.nl2repobench.maker.project import text_at
 from groundup.suites.nl2repobench.recipe import Recipe
 
 _LACKING = re.compile(r"settings are not configured|DJANGO_SETTINGS_MODULE|Apps aren't loaded yet")
@@ -49,13 +50,13 @@ def _settings(original: Path, recipe: Recipe) -> Iterator[tuple[str, str]]:
     roots += [str(path.parent.relative_to(original)) for path in sorted(original.glob("*/manage.py"))]
     for pattern in _NAMING:
         for path in sorted(original.glob(pattern)):
-            for module in dict.fromkeys(_NAMED.findall(_text(path))):
+            for module in dict.fromkeys(_NAMED.findall(text_at(path, _LARGEST) or "")):
                 for root in roots:
                     if _is_there(original / root, module):
                         yield module, root
     for name in _USUAL:
         for path in sorted(original.rglob(name), key=lambda path: (len(path.parts), path)):
-            if "INSTALLED_APPS" in _text(path):
+            if "INSTALLED_APPS" in (text_at(path, _LARGEST) or ""):
                 inner = PurePosixPath(path.relative_to(original).as_posix()).with_suffix("")
                 yield ".".join(inner.parts), "."
 
@@ -63,9 +64,3 @@ def _settings(original: Path, recipe: Recipe) -> Iterator[tuple[str, str]]:
 def _is_there(folder: Path, module: str) -> bool:
     place = folder.joinpath(*module.split("."))
     return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
-
-
-def _text(path: Path) -> str:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-        return ""
-    return path.read_text(encoding="utf-8", errors="replace")

@@ -21,7 +21,7 @@ from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sources.names import words
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests
-from groundup.suites.nl2repobench.maker.project import OriginalProject, source_folders
+from groundup.suites.nl2repobench.maker.project import OriginalProject, source_folders, text_at
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
@@ -303,9 +303,6 @@ def _entry(key: str, items: list[str]) -> list[str]:
     return [f"{key} =", *(f"    {item}" for item in items)] if items else []
 
 
-_LARGEST = 2 * 1024 * 1024
-
-
 async def protect_what_tests_read(
     recipe: Recipe,
     original: Path,
@@ -354,8 +351,10 @@ def write_bare(original: Path, tests: HiddenTests, destination: Path) -> None:
 
 def named_outside(original: Path, tests: HiddenTests, files: set[str]) -> Iterator[str]:
     """Yield files and folders at the root that test *files* name and grading does not restore; never Python."""
-    text = "\n".join(_text(original / name) for name in files)
-    text += "\n".join(_text(path) for name in tests.protected for path in (original / name).rglob("conftest.py"))
+    text = "\n".join(text_at(original / name) or "" for name in files)
+    text += "\n".join(
+        text_at(path) or "" for name in tests.protected for path in (original / name).rglob("conftest.py")
+    )
     own = {PurePosixPath(place).parts[0] for place in _places(tests.import_roots, tests.packages)}
     for entry in sorted(original.iterdir()):
         if entry.name in own or entry.name in tests.protected or entry.suffix == ".py" or entry.is_symlink():
@@ -378,9 +377,3 @@ async def _lost(
 
 def _passing(execution: Execution) -> set[NumberedTest]:
     return {key for key, result in execution.report.results.items() if result.outcome == "passed"}
-
-
-def _text(path: Path) -> str:
-    if not path.is_file() or path.is_symlink() or path.stat().st_size > _LARGEST:
-        return ""
-    return path.read_text(encoding="utf-8", errors="replace")

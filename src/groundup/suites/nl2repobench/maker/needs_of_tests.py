@@ -7,6 +7,7 @@ plugins of pytest.
 
 import ast
 import configparser
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.python.requirement import group_kind, render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.sources.names import is_standard, python_provider
-from groundup.suites.nl2repobench.maker.project import without_extra
+from groundup.suites.nl2repobench.maker.project import text_at, without_extra
 from groundup.trees.walking import read_regular
 
 _TEST_FOLDERS = ("tests", "test", "testing", "t")
@@ -99,9 +100,7 @@ def files_of_tests(place: Path) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    if path.is_symlink() or not path.is_file():
-        return ""
-    return path.read_text(encoding="utf-8", errors="replace")
+    return text_at(path, math.inf) or ""
 
 
 _FOR_NOBODY = frozenset({DependencyKind.RUNTIME, DependencyKind.BUILD, DependencyKind.OVERRIDE})

@@ -62,13 +62,13 @@ def _built_metadata(root: Path) -> Mapping[str, Any]:
     """Read what a source distribution's own build left in it."""
     from email.parser import HeaderParser
 
-    text = _text(root / "PKG-INFO")
+    text = text_at(root / "PKG-INFO")
     if text is None:
         return {}
     headers = HeaderParser().parsestr(text)
     folder = next(iter(sorted(root.rglob("*.egg-info"))), None)
-    points = _text(folder / "entry_points.txt") if folder else None
-    top = _text(folder / "top_level.txt") if folder else None
+    points = text_at(folder / "entry_points.txt") if folder else None
+    top = text_at(folder / "top_level.txt") if folder else None
     every = [str(line) for line in headers.get_all("Requires-Dist", [])]
     return {
         "name": headers["Name"],
@@ -97,7 +97,7 @@ def _of_test_extra(line: str) -> bool:
 
 
 def _pyproject(root: Path) -> Mapping[str, Any]:
-    text = _text(root / "pyproject.toml")
+    text = text_at(root / "pyproject.toml")
     try:
         document = tomllib.loads(text or "")
     except tomllib.TOMLDecodeError:
@@ -151,7 +151,7 @@ def _one_line(values: Iterable[object]) -> tuple[str, ...]:
 
 
 def _setup_cfg(root: Path) -> Mapping[str, Any]:
-    text = _text(root / "setup.cfg")
+    text = text_at(root / "setup.cfg")
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text or "")
@@ -174,7 +174,7 @@ def _setup_cfg(root: Path) -> Mapping[str, Any]:
 
 def _setup_py(root: Path) -> Mapping[str, Any]:
     """Read the literal arguments of setup(), and those that are literals under a name."""
-    text = _text(root / "setup.py")
+    text = text_at(root / "setup.py")
     try:
         tree = python_tree(text or "")
     except (SyntaxError, ValueError, RecursionError):
@@ -214,7 +214,7 @@ def source_folders(root: Path) -> tuple[str, ...]:
     """Return the folders below *root* from which the project's build takes its packages, by what declares them."""
     document: dict[str, Any] = {}
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        document = tomllib.loads(_text(root / "pyproject.toml") or "").get("tool", {})
+        document = tomllib.loads(text_at(root / "pyproject.toml") or "").get("tool", {})
     setuptools, wheel = document.get("setuptools", {}), document
     for key in ("hatch", "build", "targets", "wheel"):
         wheel = wheel.get(key, {}) if isinstance(wheel, dict) else {}
@@ -228,7 +228,7 @@ def source_folders(root: Path) -> tuple[str, ...]:
     found += [one.get("from") for one in document.get("poetry", {}).get("packages", []) if isinstance(one, dict)]
     found += [str(Path(str(one)).parent) for one in wheel.get("packages", [])]
     for name in ("setup.cfg", "setup.py"):
-        found += ["".join(groups) for groups in _SOURCE_FOLDER.findall(_text(root / name) or "")]
+        found += ["".join(groups) for groups in _SOURCE_FOLDER.findall(text_at(root / name) or "")]
     usual = [str(one).strip("/").removeprefix("./") for one in found if one]
     return tuple(one for one in dict.fromkeys(usual) if one and ".." not in one and (root / one).is_dir())
 
@@ -236,7 +236,7 @@ def source_folders(root: Path) -> tuple[str, ...]:
 def _version_in_code(root: Path) -> str | None:
     for pattern in ("*/__init__.py", "*/*version*.py", "src/*/__init__.py", "src/*/*version*.py", "*.py"):
         for path in sorted(root.glob(pattern)):
-            found = _VERSION.search(_text(path) or "")
+            found = _VERSION.search(text_at(path) or "")
             if found and spelled_version(found[1]) is not None:
                 return found[1]
     return None
@@ -292,7 +292,8 @@ def _short(text: str | None) -> str | None:
     return text if text and len(text) <= 60 else None
 
 
-def _text(path: Path) -> str | None:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+def text_at(path: Path, most_bytes: float = _LARGEST) -> str | None:
+    """Return a file's text; None for a link, for what is no file, and for what is larger."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > most_bytes:
         return None
     return path.read_text(encoding="utf-8", errors="replace")
