@@ -395,7 +395,7 @@ class Rollout:
         return done.content, done.exit_code
 
     async def _image(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Show an image after this turn's results; return what is said of it."""
+        """Show an image after this turn's results; return the text that stands for it among them."""
         if not self._images:
             return NO_IMAGES
         if self._shown >= _MOST_IMAGES:

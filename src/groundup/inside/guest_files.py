@@ -1,6 +1,6 @@
 """Runs inside the sandbox: reads and edits one file for the tools `read` and `edit`.
 
-Its input is a call's arguments as JSON, its output what the model is told; it ends with 1 where nothing was done,
+Its input is a call's arguments as JSON, its output the text for the model; it ends with 1 where nothing was done,
 and with 3 where what is to be read is an image, whose bytes `image` gives in base 64.
 Imports nothing of groundup, and works with any Python 3.7 or later that a task may have.
 """

@@ -10,7 +10,7 @@ from groundup.models.asking.forms import BrokenReplyError, ReplyForm, parse_json
 _MOST_BYTES = 64 * 1024 * 1024
 """Of an answer. The longest replies that models can give are a hundred times shorter."""
 _TAIL = 2000
-"""Characters of what is said that are told of while it comes."""
+"""How many of the newest characters are shown while an answer comes."""
 END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _SENT = "send_request_body.complete"
 
@@ -30,7 +30,7 @@ class Arriving:
         self._form = form
         self._saying = saying
         self._told = 0
-        """Bytes of which was told."""
+        """Bytes that were shown."""
         self._tail = ""
 
     async def traced(self, name: str, about: Mapping[str, object]) -> None:

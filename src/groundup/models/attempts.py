@@ -1,4 +1,4 @@
-"""A run's model as one attempt has it: what is said is shown meanwhile, and what is lost is recorded."""
+"""A run's model for one attempt: shows what is being written, and records calls without a reply."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class AttemptModel:
         return await self._model.count_tokens(request)
 
     def saying(self, text: str) -> None:
-        """Show the end of what is said, once a second."""
+        """Show the end of what is being written, once a second."""
         if self._show is None or (text and time.monotonic() - self._shown_at < _EVERY_S):
             return
         if text != self._shown:

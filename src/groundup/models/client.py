@@ -117,7 +117,7 @@ class EndpointModel:
         return await self.watched(request, None)
 
     async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
-        """Ask the endpoint, and tell *watch* what is said meanwhile, and what a call without a reply cost."""
+        """Ask the endpoint; let *watch* hear what is being written, and what a call without a reply cost."""
         request = self._completed(request)
         saying = None if watch is None else watch.saying
         bill = _Bill(request, (self.price, self.ledger, self._most_usd(request)), saying)

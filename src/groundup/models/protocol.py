@@ -37,11 +37,11 @@ class CallWatch(Protocol):
     """Hears of one attempt's calls while they are under way."""
 
     def saying(self, text: str) -> None:
-        """Take the end of what a reply says so far, where it comes as a stream; empty: nothing is said now."""
+        """Take the end of a reply that is being streamed; empty: nothing is being written."""
         ...
 
     def lost(self, use: "ModelUse") -> None:
-        """Take what a call without a reply may have cost: answers that broke off, or that nobody waited for."""
+        """Take what a call without a reply may have cost: its answer broke off, or the call was cancelled."""
         ...
 
 

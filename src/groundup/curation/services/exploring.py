@@ -196,7 +196,7 @@ class Explorer:
                     return
 
     async def _guarded(self) -> list[Operation]:
-        """Return plain questions that nobody may ask without a login."""
+        """Return plain GET operations that need a login."""
         plain = [one for one in self._operations if one.method == "GET" and not one.in_path]
         plain.sort(key=lambda one: not one.secured)
         found = []

@@ -67,7 +67,7 @@ class ReplyForm:
     joined: Callable[[Iterable[dict[str, JsonValue]]], dict[str, JsonValue]]
     """Joins a stream's events to one reply. Raises `BrokenReplyError`."""
     piece: Callable[[Mapping[str, JsonValue]], str]
-    """Returns what a stream's event adds to what is said: text, thoughts or arguments."""
+    """Returns the text that an event of a stream adds: of the reply, its thoughts or its arguments."""
     streaming: Mapping[str, JsonValue]
     """What a request for a stream holds besides."""
     stream_path: Callable[[str], str] = str

@@ -1,4 +1,4 @@
-"""Which user of the host a guest is: a fresh one of a block that nobody has, or the one that runs groundup."""
+"""Which host user a guest runs as: an unused one for each, or the one that runs groundup."""
 
 import functools
 import os
