@@ -35,7 +35,7 @@ from groundup.sources.records import (
 
 
 class Weights(NamedTuple):
-    """The fitted decision; see `docs/dibench.md`."""
+    """The fitted decision; see `docs/developers/inference.md`."""
 
     values: Mapping[str, float]
     priors: Mapping[str, float]

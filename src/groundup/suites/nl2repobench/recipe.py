@@ -1,7 +1,7 @@
 """A recipe: everything that strict grading of a task needs.
 
 Owns the record and what follows from it. `recipe_file` reads and writes it as a TOML file that people can review;
-docs/recipes.md explains the keys.
+docs/developers/recipes.md explains the keys.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Recipes as TOML files: reading and writing them, and those that come with groundup.
 
-docs/recipes.md explains the keys.
+docs/developers/recipes.md explains the keys.
 """
 
 import json
@@ -58,7 +58,7 @@ def parse_recipe(text: str, origin: str) -> Recipe:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
-        raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/recipes.md") from error
+        raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/developers/recipes.md") from error
     except (TypeError, AttributeError) as error:
         raise TaskError(
             f"{origin}: [expected], [floor], [twin.free], [twin.leaning]: one list of test names per file"
