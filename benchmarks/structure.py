@@ -27,32 +27,38 @@ def modules(sources: Path) -> dict[str, Path]:
     return {".".join(path.relative_to(sources.parent).with_suffix("").parts): path for path in files}
 
 
+def statements(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Yield all statements below *node*, and whether they are run later than when the module is loaded, or never.
+
+    Expressions, which are most of a tree, are left out.
+    """
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for inner in getattr(node, name, ()):
+            yield inner, late
+            defers = isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+            defers |= isinstance(inner, ast.If) and "TYPE_CHECKING" in ast.dump(inner.test)
+            yield from statements(inner, late or defers)
+
+
 def imported(tree: ast.Module, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
     """Yield the own modules that a module imports, and whether it does so when it is loaded."""
-    late: set[ast.AST] = set()
-    for node in ast.walk(tree):  # the outer before the inner
-        late_in = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        late_in |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        if late_in and node not in late:
-            late.update(ast.walk(node))
-    for node in ast.walk(tree):
+    for node, late in statements(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{one.name}" for one in node.names] + [node.module, f"{node.module}.__init__"]
         elif isinstance(node, ast.Import):
             names = [one.name for one in node.names]
         else:
             continue
-        yield from ((name, node not in late) for name in names if name in known)
+        yield from ((name, not late) for name in names if name in known)
 
 
-def written(path: Path) -> Counter[str]:
-    """Return how many lines of a file are of which kind; `code` is what is left."""
-    text = path.read_text(encoding="utf-8")
+def written(text: str, tree: ast.Module) -> Counter[str]:
+    """Return how many lines of a module are of which kind; `code` is what is left."""
     rows = text.splitlines()
     found = Counter(
         empty=sum(not row.strip() for row in rows), comments=sum(row.lstrip().startswith("#") for row in rows)
     )
-    for node in ast.walk(ast.parse(text)):
+    for node, _ in statements(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found["imports"] += (node.end_lineno or node.lineno) - node.lineno + 1
         elif (
@@ -70,14 +76,16 @@ def packages(sources: Path = SOURCES) -> dict[str, Counter[str]]:
     """Return the lines of each package by kind, the largest package first."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, path in modules(sources).items():
-        found[name.split(".")[1]] += written(path)
+        text = path.read_text(encoding="utf-8")
+        found[name.split(".")[1]] += written(text, ast.parse(text))
     return dict(sorted(found.items(), key=lambda item: -item[1].total()))
 
 
 def figures(sources: Path = SOURCES) -> dict[str, str]:
     """Return the figures by name."""
     known = modules(sources)
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in known.items()}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in known.items()}
+    trees = {name: ast.parse(text) for name, text in texts.items()}
     imports = {name: set(imported(tree, known)) - {(name, True), (name, False)} for name, tree in trees.items()}
     fan_out = {name: len({one for one, _ in found}) for name, found in imports.items()}
     importers = Counter(one for found in imports.values() for one in {name for name, _ in found})
@@ -87,8 +95,8 @@ def figures(sources: Path = SOURCES) -> dict[str, str]:
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name].add(name)
-    lines = Counter({name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in known.items()})
-    kinds = sum((written(path) for path in known.values()), Counter[str]())
+    lines = Counter({name: len(text.splitlines()) for name, text in texts.items()})
+    kinds = sum((written(texts[name], tree) for name, tree in trees.items()), Counter[str]())
     return {
         "modules": f"{len(known):,}",
         "lines of source": f"{lines.total():,}",

@@ -12,7 +12,7 @@ from benchmarks.structure import SOURCES, figures, of_documentation, shown, stal
 
 @cache
 def ours() -> dict[str, str]:
-    """Return the figures of this project, counted once: that takes ten seconds."""
+    """Return the figures of this project, counted once."""
     return figures()
 
 
