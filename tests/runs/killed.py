@@ -1,7 +1,8 @@
 """Runs the toy suite in forked processes and kills them: `python -m tests.runs.killed FOLDER SEED KILLS`.
 
-Everything is imported once; every child is a process of its own that runs or resumes and is ended by SIGKILL after
-a random time. Prints one JSON document. A child that is not killed in time finishes its run.
+Everything is imported once, and a first run has built what is built when it is first used. Every child is a
+process of its own that runs or resumes and is ended by SIGKILL after a random time. One that is not killed in
+time finishes its run. Prints one JSON document.
 """
 
 import json
@@ -23,6 +24,7 @@ def main(place: Path, seed: int, kills: int) -> None:
     """Kill so many processes, over as many runs as that takes, and finish the last run."""
     chance = random.Random(seed)
     settings = Settings(cache_dir=place / "cache", output=place / "runs", builder=BUILDER)
+    _work(settings.output / "first", settings)
     longest_s = _unkilled_s(settings)
     done = moments = starts = runs = 0
     while done < kills:
