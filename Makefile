@@ -30,10 +30,11 @@ demo: $(DEMO_STAMP)
 wheel: $(DEMO_STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# Which tests, as pytest takes them: make test TESTS=tests/cli
+# Which tests, as pytest takes them: make test TESTS=tests/cli. One worker more than processors, for tests also wait.
 TESTS ?=
+WORKERS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n < 8 ? n + 1 : 8)))
 test: setup $(if $(shell command -v chromium),$(BROWSER_STAMP))
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)
 
 # The viewer and its kin in Debian's Chromium; `make test` does it as well where that is installed. The pictures of the
 # documentation are made anew with: make browser SCREENSHOTS=docs PICTURED=FOLDER (of two runs, model-a and model-b)
