@@ -2,6 +2,7 @@
 
     python benchmarks/serving.py sessions [--number 300] [--peer PYTHON]   # sessions of 7 calls, fake sandboxes
     python benchmarks/serving.py open [--number 200] [--seconds 2]         # all open at once, with long steps
+    python benchmarks/serving.py memory [--number 1000] [--real]           # all open at once, after a command each
     python benchmarks/serving.py killed [--number 1000] [--real]           # clients that are killed at random
     python benchmarks/serving.py latency [--task jsonlines] [--number 5]   # real episodes of NL2RepoBench
         [--grader official] [--archive FILE]                               # handed in; else nothing
@@ -232,6 +233,44 @@ async def all_open(folder: Path, arguments: argparse.Namespace) -> None:
     server.process.wait()
 
 
+async def memory(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print what the server, and it with all its processes, hold with so many sessions open after one command."""
+    server = await started(folder, arguments, "--slots", str(arguments.number)).answers()
+    await many(server.address, 1, 1, session)
+    before = held_mb(server.process.pid)
+
+    async def opened(wire: Wire) -> str:
+        sid = (await asked(wire, "POST", "/create_session")).partition("data: ")[2].split()[0]
+        await asked(wire, "POST", "/create", sid, split="test", index=0)
+        await asked(wire, "POST", "/toy/call", sid, name="bash", input={"command": "true"})
+        return sid
+
+    sids = await many(server.address, arguments.number, 16, opened)
+    after = held_mb(server.process.pid)
+    for name, old, new in zip(("the server", "it and all below it", "processes"), before, after, strict=True):
+        grown = (new - old) / len(sids)
+        print(f"{name}: {old:,.0f} and with {len(sids)} sessions open {new:,.0f}, {grown:.2f} a session")
+    server.process.terminate()
+    server.process.wait()
+
+
+def held_mb(pid: int) -> tuple[float, float, int]:
+    """Return the memory of a process, of it and all that descend from it, and how many these are.
+
+    In MB, each shared page divided among those that share it (PSS).
+    """
+    families: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[1-9]*"):
+        parent = _read(path / "stat").rpartition(")")[2].split()[1:2]
+        families.setdefault(int(parent[0]) if parent else 0, []).append(int(path.name))
+    found = [pid]
+    for one in found:  # which grows
+        found += families.get(one, ())
+    sizes = [_read(Path("/proc", str(one), "smaps_rollup")).partition("\nPss:")[2].split() for one in found]
+    held = [int(size[0]) / 1024 if size else 0.0 for size in sizes]
+    return held[0], sum(held), len(held)
+
+
 async def latency(folder: Path, arguments: argparse.Namespace) -> None:
     """Print what opening costs, `bash` above its command, and `submit` beside the bare tests; medians."""
     from benchmarks.overhead import bare_tests, prepare
@@ -334,7 +373,13 @@ async def killed(folder: Path, arguments: argparse.Namespace) -> None:
     assert Counter(seen) <= rewards
 
 
-WHAT = {"sessions": (sessions, 300), "open": (all_open, 200), "killed": (killed, 1000), "latency": (latency, 5)}
+WHAT = {
+    "sessions": (sessions, 300),
+    "open": (all_open, 200),
+    "memory": (memory, 1000),
+    "killed": (killed, 1000),
+    "latency": (latency, 5),
+}
 """What each measures, and with how many sessions or clients unless `--number` says."""
 
 
