@@ -221,7 +221,7 @@ class Reporter:
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
         """Before any conftest is loaded: now, and not earlier, the submission can be imported."""
-        # Pytest looks for rubbish five times at its end. What was imported so far is none, and most of all objects.
+        # What was imported so far is no rubbish, for which pytest looks five times at its end.
         gc.freeze()
         gc.enable()
         put_on_path(self._spec)
