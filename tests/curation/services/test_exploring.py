@@ -95,3 +95,37 @@ def test_a_login_works_after_a_registration() -> None:
     asyncio.run(explorer.explore())
 
     assert [str(call.operation) for call in explorer.working["POST /login"].before] == ["POST /register"]
+
+
+def test_what_was_prepared_on_the_way_is_prepared_again() -> None:
+    """A login that broke down before its tables were made is found afterwards."""
+    service = Service(lambda asked, _: (200, {}))
+
+    def answered(asked: str, authorization: str) -> Answer:
+        if asked != "GET /createdb" and "GET /createdb" not in service.asked:
+            return 500, {}
+        if asked == "GET /secret":
+            return (200, {}) if authorization == "Bearer t" else (401, {})
+        return 200, {"token": "t"} if asked == "POST /login" else {}
+
+    service._answered = answered
+    explorer = Explorer(service, [REGISTER, LOGIN, SECRET, Operation(method="GET", path="/createdb")])
+    asyncio.run(explorer.explore())
+
+    assert explorer.working["GET /secret"].call.login == "bearer"
+
+
+def test_a_key_is_found_by_its_name() -> None:
+    """Also where the thing was made at another path than it is shown at."""
+    making = Operation(method="POST", path="/url", body=(Parameter(name="target"),))
+    shown = Operation(method="GET", path="/admin/{secret_key}", in_path=(Parameter(name="secret_key"),))
+
+    def answered(asked: str, _: str) -> Answer:
+        if asked == "POST /url":
+            return 201, {"url_key": "u", "secret_key": "s"}
+        return (200, {"clicks": 0}) if asked == "GET /admin/s" else (404, {})
+
+    explorer = Explorer(Service(answered), [making, shown])
+    asyncio.run(explorer.explore())
+
+    assert "GET /admin/{secret_key}" in explorer.working

@@ -34,3 +34,23 @@ def test_other_handlers_stay_as_they_are(tmp_path: Path) -> None:
     first = APP.splitlines().index('@app.route("/health")') + 1
     assert lines
     assert lines <= {first, first + 1, first + 2}
+
+
+def test_a_change_concerns_the_route_of_its_handler(tmp_path: Path) -> None:
+    """So only tests that ask for that one are run."""
+    write_tree(tmp_path, REPOSITORY)
+
+    (first, *_) = mutants_of(tmp_path, [("GET", "/notes/{}")], 1)
+
+    assert first.concerns("GET", "/notes/{number}")
+    assert not first.concerns("DELETE", "/notes/{number}")
+    assert not first.concerns("GET", "/notes")
+
+
+def test_another_program_is_not_changed(tmp_path: Path) -> None:
+    """Of two with the same routes, only the one that is started would notice."""
+    write_tree(tmp_path, {**REPOSITORY, "older.py": APP})
+
+    found = mutants_of(tmp_path, ROUTES, 99, frozenset({"app.py"}))
+
+    assert {one.file for one in found} == {"app.py"}

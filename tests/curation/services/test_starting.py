@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from groundup.curation.services.programs import files_of
+from groundup.curation.services.references import environments_of
 from groundup.curation.services.starting import pythons_of, requirements_of, starts_of
 from tests.curation.services.made import REPOSITORY
 from tests.grading.library.laboratory import write_tree
@@ -23,7 +25,7 @@ def test_a_program_is_executed_on_its_own_port(tmp_path: Path) -> None:
     found = starts_of(tmp_path)
 
     assert (found[0].commands, found[0].port) == (("python app.py",), 5005)
-    assert any("flask --app app:app run" in one.commands[-1] for one in found)
+    assert any("FLASK_APP=app:app python -m flask run" in one.commands[-1] for one in found)
     assert found[0].script().endswith("exec python app.py\n")
 
 
@@ -96,14 +98,15 @@ def test_tables_are_made_where_no_source_makes_them(tmp_path: Path) -> None:
     """By Flask-SQLAlchemy in the application's context, or by the migrations that are there."""
     text = f"{PROGRAM}db = SQLAlchemy(app)\n"
     write_tree(tmp_path / "plain", {"app.py": text})
-    write_tree(tmp_path / "migrated", {"app.py": text, "migrations/env.py": ""})
+    migrating = f"from flask_migrate import Migrate\n{text}"
+    write_tree(tmp_path / "migrated", {"app.py": migrating, "migrations/env.py": ""})
     write_tree(tmp_path / "itself", {"app.py": f"{text}db.create_all()\n"})
 
     plain, migrated, itself = (commands(tmp_path / one)[0] for one in ("plain", "migrated", "itself"))
 
     assert "d.create_all()" in plain[0]
-    assert plain[-1].startswith("python -m flask --app app:app run")
-    assert migrated[0] == "python -m flask --app app:app db upgrade"
+    assert plain[-1].startswith("env FLASK_APP=app:app python -m flask run")
+    assert migrated[0] == "env FLASK_APP=app:app python -m flask db upgrade"
     assert len(itself) == 1
 
 
@@ -115,3 +118,81 @@ def test_requirements_stand_in_a_pipfile_or_in_imports(tmp_path: Path) -> None:
 
     assert requirements_of(tmp_path / "piped") == ("flask", "pyjwt==2.6.0")
     assert requirements_of(tmp_path / "bare") == ("flask", "flask-cors", "pyyaml")
+
+
+def test_a_port_that_only_root_may_open_is_another_one(tmp_path: Path) -> None:
+    """A container's port 80 is no port of a sandbox."""
+    write_tree(tmp_path, {"Dockerfile": 'CMD ["gunicorn", "-b", "0.0.0.0:80", "app:app"]\n', "app.py": PROGRAM})
+
+    assert ("gunicorn -b 0.0.0.0:8000 app:app",) in commands(tmp_path)
+
+
+def test_what_a_readme_has_people_do_first_comes_first(tmp_path: Path) -> None:
+    """Where a command of the application makes its tables; what is no server starts nothing."""
+    own = "import click\n@click.command('init-db')\ndef init_db():\n    db.create_all()\n"
+    write_tree(tmp_path, {"app.py": PROGRAM, "db.py": own, "README.md": "    flask init-db\n    flask run\n"})
+
+    found = commands(tmp_path)
+
+    assert found[0][0] == "env FLASK_APP=app:app python -m flask init-db"
+    assert not any("init-db" in one[-1] for one in found)
+
+
+def test_variables_without_a_default_are_set(tmp_path: Path) -> None:
+    """A database is one in a file, a secret is none, an example is taken, and a default stays."""
+    text = (
+        "import os\nfrom decouple import config\n"
+        "A = os.environ['DATABASE_URL']\nB = os.getenv('CACHE', 'none')\nC = config('secret')\n"
+        "D = os.getenv('REPORTS_URI', 'postgresql://me@localhost/x')\nE = os.environ.get('COLOUR')\n"
+        "F = os.environ.get('MAIL') or 'x'\nG = os.environ['PLACE']\n"
+    )
+    write_tree(tmp_path, {"app.py": text + PROGRAM, ".env.example": "COLOUR=blue\nPLACE=<yours>\n"})
+
+    found = starts_of(tmp_path)[0]
+
+    assert set(found.variables) == {"DATABASE_URL", "secret", "REPORTS_URI", "COLOUR"}
+    assert found.variables["DATABASE_URL"].startswith("sqlite:////tmp/")
+    assert found.variables["COLOUR"] == "blue"
+    assert "\nexport COLOUR=blue\n" in found.script()
+
+
+def test_an_asynchronous_database_wants_its_driver(tmp_path: Path) -> None:
+    """It is installed besides what is declared."""
+    text = "import os\ncreate_async_engine(os.environ['DB_URL'])\n"
+    write_tree(tmp_path, {"app.py": PROGRAM, "db.py": text})
+
+    found = starts_of(tmp_path)[0]
+
+    assert found.variables["DB_URL"].startswith("sqlite+aiosqlite:")
+    assert "aiosqlite" in found.needs
+
+
+def test_a_program_is_what_it_imports(tmp_path: Path) -> None:
+    """Not the other programs beside it; what is started otherwise is not clear."""
+    files = {
+        "one/app.py": "from views import things\nfrom .models import a\n",
+        "one/views/__init__.py": "",
+        "one/views/things.py": "from ..models import a\n",
+        "one/models.py": "",
+        "two/app.py": "",
+    }
+    write_tree(tmp_path, files)
+
+    every = frozenset(files) - {"two/app.py"}
+    assert files_of(tmp_path, ("python one/app.py",)) == every
+    assert files_of(tmp_path, ("cd one", "uvicorn --port 8000 app:app")) == every
+    assert files_of(tmp_path, ("./run.sh",)) == frozenset()
+
+
+def test_old_packages_are_those_that_an_interpreter_knows(tmp_path: Path) -> None:
+    """After the day of the commit comes a day some months after the interpreter's release, then today."""
+    write_tree(tmp_path, {"requirements.txt": "flask==1.0\n"})
+
+    days = [(one.requirements, one.cutoff) for one in environments_of(tmp_path, "2018-05-01T00:00:00Z")]
+
+    assert days[:3] == [
+        (("flask==1.0",), "2019-03-01T00:00:00Z"),
+        (("flask==1.0",), "2022-02-01T00:00:00Z"),
+        (("flask==1.0",), None),
+    ]
+    assert (("flask",), "2022-02-01T00:00:00Z") in days

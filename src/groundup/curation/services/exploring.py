@@ -152,13 +152,15 @@ class Explorer:
         self._first: tuple[ServiceCall, ...] = ()
         """What is asked before anything else, such as for a database."""
         self._said = ""
+        self._has_broken = False
+        """Whether anything broke down, also what was asked on the way and worked later."""
         self._draws = iter(range(1_000_000))
 
     async def explore(self) -> None:
         """Ask for all of them; once more after what prepares the service, where some broke down without it."""
         await self._ask_all()
         preparing = [one.call for one in self.working.values() if _prepares(one.call.operation)]
-        if preparing and any((status or _BROKEN) >= _BROKEN for status in self.statuses.values()):
+        if preparing and self._has_broken:
             self._first = (preparing[0],)
             self.working.clear()
             await self._ask_all()
@@ -267,6 +269,8 @@ class Explorer:
         found: list[tuple[Mapping[str, Place], tuple[ServiceCall, ...]]] = []
         for working in self.working.values():
             places = self._given(operation, working.call.operation, working)
+            if places is None and len(names) == 1:
+                places = _named_alike(names[0], working)
             if places is not None:
                 kept = working.call.but(keeps={**working.call.keeps, **places[1]})
                 found.append((places[0], (*working.before, kept)))
@@ -312,10 +316,24 @@ class Explorer:
         answers = []
         for call in calls:
             answer = await asked(self._asking, step_of(call, draw), variables)
+            self._has_broken |= answer is None or answer.status >= _BROKEN
             if answer is None:
                 return []
             answers.append(answer)
         return answers
+
+
+def _named_alike(name: str, working: Working) -> tuple[Mapping[str, Place], Mapping[str, JsonPath]] | None:
+    """Return place and what to keep, where a thing was made whose answer has a field of the very *name*.
+
+    An `id` is not clear enough: it may be that of another thing.
+    """
+    if working.call.operation.method != "POST" or name in ("id", "_id", "uuid", "name"):
+        return None
+    path = _found(
+        working.answer.read, lambda key, value: key == name and isinstance(value, str | int) and value != ""
+    )
+    return None if path is None else ({name: f"made_{name}"}, {f"made_{name}": path})
 
 
 def _prepares(operation: Operation) -> bool:

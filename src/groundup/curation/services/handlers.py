@@ -48,13 +48,14 @@ class Handler(NamedTuple):
 class Sources:
     """The Python files of a repository, and the routes that they or an OpenAPI document declare."""
 
-    def __init__(self, root: Path) -> None:
-        """Read the routes below *root*."""
+    def __init__(self, root: Path, program: frozenset[str] = frozenset()) -> None:
+        """Read the routes below *root*; those of the files of a *program*, where it has any."""
         self._root = root
         self.trees: dict[str, ast.Module] = {}
         self.told: tuple[Operation, ...] = ()
         """What an OpenAPI document among the files says."""
         declared = [one for one in read_routes(root) if one.file.endswith(".py")]
+        declared = [one for one in declared if one.file in program] or declared
         self.routes: tuple[Route, ...] = (*declared, *self._of_documents())
         for file in sorted({one.file for one in self.routes}):
             self._tree(file)

@@ -2,13 +2,22 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 from groundup.curation.services.accounts import written_accounts
 from groundup.curation.services.exploring import Explorer, ServiceAnswer, read_answer
 from groundup.curation.services.handlers import Sources, merged
 from groundup.curation.services.operations import PLACES, Operation, read_openapi
-from groundup.curation.services.proving import STUBS, Proof, ProofRules, Prover, refuse_unproven
+from groundup.curation.services.proving import (
+    STUBS,
+    Mutant,
+    Proof,
+    ProofRules,
+    Prover,
+    mutants_of,
+    refuse_unproven,
+)
 from groundup.curation.services.recording import STARTS, Recorded, kept, planned, play
 from groundup.curation.services.references import (
     DeploymentRoom,
@@ -26,6 +35,7 @@ from groundup.domain.records import Record
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.repogenesis.data import PYTHON, README, read_task_folder
+from groundup.suites.repogenesis.endpoints import path_shape
 from groundup.suites.repogenesis.tasks import TASK_FILE
 from groundup.trees.walking import read_regular
 
@@ -81,6 +91,8 @@ async def make_service(
     writer = _TaskWriter(original, reference, working, work / "task" / original.id)
     stated = await asyncio.to_thread(writer.specify, recorded)
 
+    numbers = count()
+
     async def prover_of(some: Sequence[Recorded]) -> Prover:
         return Prover(read_task_folder(await asyncio.to_thread(writer.write, some, stated)), settings, room)
 
@@ -93,7 +105,17 @@ async def make_service(
     left = await winnowed([one for one in recorded if one.test not in free], passed, walk.say)
     if len(left) < rules.least:
         raise TaskError(f"{len(left)} tests are left, and a task needs {rules.least}")
-    proof = await (await prover_of(left)).prove(reference.tree, original.tree, rules, walk.say)
+    wanted = [(one.method, path_shape(one.path)) for one in working]
+    mutants = await asyncio.to_thread(mutants_of, original.tree, wanted, rules.mutants, reference.program)
+
+    async def asking(mutant: Mutant) -> tuple[Prover, int]:
+        some = [one for one in left if one.asks_for(mutant.concerns)] or left
+        part = writer.of_part(work / f"part-{next(numbers)}")
+        return Prover(read_task_folder(await asyncio.to_thread(part.write, some, stated)), settings, room), len(
+            some
+        )
+
+    proof = await (await prover_of(left)).prove(reference.tree, rules, mutants, asking, walk.say)
     (walk.evidence / "proof.json").write_text(proof.model_dump_json(indent=1) + "\n")
     walk.say(
         f"original {', '.join(map(str, proof.original))} of {proof.tests}, nop {proof.nop}, stubs {proof.stubs}, "
@@ -111,7 +133,7 @@ async def make_service(
 
 
 async def _explored(reference: StartedOriginal, room: DeploymentRoom) -> Explorer:
-    sources = await asyncio.to_thread(Sources, reference.tree)
+    sources = await asyncio.to_thread(Sources, reference.tree, reference.program)
     async with running(reference.tree, reference.port, limits_of(reference.python), room) as (pod, readiness):
         _must_answer(readiness.answered_s)
         told: tuple[Operation, ...] = ()
@@ -179,6 +201,11 @@ class _TaskWriter:
         self._original = original
         self._reference = reference
         self._operations = operations
+
+    def of_part(self, folder: Path) -> "_TaskWriter":
+        """Return what writes the same task, with a part of its tests, below *folder*."""
+        place = folder / self.folder.name
+        return _TaskWriter(self._original, self._reference, self._operations, place)
 
     def specify(self, recorded: Sequence[Recorded]) -> str:
         """Return the specification."""

@@ -9,7 +9,7 @@ by the place of a node in the text.
 import ast
 import asyncio
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,6 +19,7 @@ from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Status
 from groundup.settings import Settings
+from groundup.sources.routes.paths import Route
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.endpoints import path_shape
@@ -39,6 +40,14 @@ class Mutant(NamedTuple):
     told: str
     text: str
     """Of the whole file, changed."""
+    method: str
+    """Of the route whose handler it is in; `*`: all."""
+    path: str
+    """The shape of that route's path."""
+
+    def concerns(self, method: str, path: str) -> bool:
+        """Whether it may change what an operation answers."""
+        return self.method in (method, "*") and _bare(self.path) == _bare(path_shape(path))
 
 
 class _Change(NamedTuple):
@@ -47,12 +56,15 @@ class _Change(NamedTuple):
     text: str
 
 
-def mutants_of(root: Path, wanted: Sequence[tuple[str, str]], most: int) -> tuple[Mutant, ...]:
+def mutants_of(
+    root: Path, wanted: Sequence[tuple[str, str]], most: int, program: frozenset[str] = frozenset()
+) -> tuple[Mutant, ...]:
     """Return at most *most* mutants of handlers of the routes *wanted* (method and shape of path).
 
-    The kinds take turns, and the same sources give the same ones. The sources are those below *root*.
+    The kinds take turns, and the same sources give the same ones. The sources are those below *root*, of *program*
+    where it has routes.
     """
-    sources = Sources(root)
+    sources = Sources(root, program)
     found: dict[MutantKind, list[Mutant]] = {kind: [] for kind in KINDS}
     for route in sources.routes:
         handler = sources.handler(route)
@@ -64,15 +76,18 @@ def mutants_of(root: Path, wanted: Sequence[tuple[str, str]], most: int) -> tupl
         changes = [(route.file, change) for change in _of_route(tree, route.line, route.path)]
         changes += [(handler.file, change) for change in _of_function(handler.function)]
         for file, change in changes:
-            mutant = _changed(file, texts[file], change)
-            if mutant is not None and mutant not in found[change.kind]:
+            mutant = _changed(file, texts[file], change, route)
+            if mutant is not None and mutant.text not in [one.text for one in found[change.kind]]:
                 found[change.kind].append(mutant)
     return tuple(_in_turn(found, most))
 
 
 def _is_wanted(method: str, path: str, wanted: Sequence[tuple[str, str]]) -> bool:
-    bare = path.rstrip("/") or "/"
-    return any(method in (one, "*") and (shape.rstrip("/") or "/") == bare for one, shape in wanted)
+    return any(method in (one, "*") and _bare(shape) == _bare(path) for one, shape in wanted)
+
+
+def _bare(path: str) -> str:
+    return path.rstrip("/") or "/"
 
 
 def _in_turn(found: dict[MutantKind, list[Mutant]], most: int) -> Iterator[Mutant]:
@@ -144,7 +159,7 @@ def _of_dict(node: ast.Dict) -> Iterator[_Change]:
             yield _Change("value", value, repr(not value.value))
 
 
-def _changed(file: str, text: str, change: _Change) -> Mutant | None:
+def _changed(file: str, text: str, change: _Change, route: Route) -> Mutant | None:
     """Return *text* with the node replaced; None where what comes out is no Python."""
     node = change.node
     lines = text.encode().splitlines(keepends=True)
@@ -158,7 +173,7 @@ def _changed(file: str, text: str, change: _Change) -> Mutant | None:
     except (SyntaxError, ValueError):
         return None
     told = f"{' '.join(before.split())[:60]} -> {' '.join(change.text.split())[:60]}"
-    return Mutant(change.kind, file, node.lineno, told, whole)
+    return Mutant(change.kind, file, node.lineno, told, whole, route.method, route.path)
 
 
 STUBS = (200, 404)
@@ -202,6 +217,8 @@ class TriedMutant(Record):
     place: str
     told: str
     passed: int
+    asked: int
+    """Tests that ask for the changed route."""
     killed: bool
 
 
@@ -220,6 +237,10 @@ class Proof(Record):
     def killed(self) -> int:
         """How many mutants lost a test."""
         return sum(one.killed for one in self.mutants)
+
+
+Asking = Callable[[Mutant], Awaitable[tuple["Prover", int]]]
+"""Returns who grades a mutant by the tests that may notice it, and how many those are."""
 
 
 class Prover:
@@ -252,30 +273,36 @@ class Prover:
         (folder / "requirements.txt").write_text("")
         return await self.passed(folder)
 
-    async def prove(self, tree: Path, original: Path, rules: ProofRules, say: Say) -> Proof:
-        """Return the counts of the original in *tree*, of worthless ones, and of mutants."""
+    async def prove(
+        self, tree: Path, rules: ProofRules, mutants: Sequence[Mutant], asking: Asking, say: Say
+    ) -> Proof:
+        """Return the counts of the original in *tree*, of worthless ones, and of *mutants*."""
         graded = [await self.grade(tree) for _ in range(rules.times)]
         nothing = self._room.next().scratch / "nothing"
         nothing.mkdir()
         nop = await self.passed(nothing)
         stubs = {str(status): len(await self.stub(status)) for status in STUBS}
-        count = self._problem.task.tests.count
         places = asyncio.Semaphore(2)
-        wanted = [(one.method, path_shape(one.path)) for one in self._problem.task.endpoints]
 
         async def tried(mutant: Mutant) -> TriedMutant:
             async with places:
+                prover, asked = await asking(mutant)
                 folder = await asyncio.to_thread(mutated, tree, mutant, self._room)
-                passed = len(await self.passed(folder))
+                passed = len(await prover.passed(folder))
             place = f"{mutant.file}:{mutant.line}"
-            say(f"mutant {mutant.kind} at {place}: {passed} of {count} ({mutant.told})")
+            say(f"mutant {mutant.kind} at {place}: {passed} of {asked} ({mutant.told})")
             return TriedMutant(
-                kind=mutant.kind, place=place, told=mutant.told, passed=passed, killed=passed < count
+                kind=mutant.kind,
+                place=place,
+                told=mutant.told,
+                passed=passed,
+                asked=asked,
+                killed=passed < asked,
             )
 
-        found = await asyncio.gather(*map(tried, mutants_of(original, wanted, rules.mutants)))
+        found = await asyncio.gather(*map(tried, mutants))
         return Proof(
-            tests=count,
+            tests=self._problem.task.tests.count,
             original=tuple(int(one.verdict.score.numerator) if one.verdict.score else 0 for one in graded),
             deployed=tuple(one.verdict.complete is True for one in graded),
             nop=len(nop),

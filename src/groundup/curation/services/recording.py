@@ -5,7 +5,7 @@ that names the day or the moment changes by itself.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
@@ -97,6 +97,10 @@ class Recorded(Record):
     def test(self) -> str:
         """The name of its test."""
         return f"test_{self.scenario.name}"
+
+    def asks_for(self, concerned: Callable[[str, str], bool]) -> bool:
+        """Whether one of its calls has a method and path that are *concerned*."""
+        return any(concerned(call.operation.method, call.operation.path) for call in self.scenario.calls)
 
     @property
     def statuses(self) -> tuple[int, ...]:

@@ -5,10 +5,12 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import date, timedelta
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from groundup.curation.services.programs import files_of
 from groundup.curation.services.starting import ServiceStart, pythons_of, requirements_of, starts_of
 from groundup.domain.errors import SubmissionError, TaskError
 from groundup.domain.records import Record
@@ -18,6 +20,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import find_start, install_declared
 from groundup.grading.services.records import Lifecycle, Readiness
+from groundup.suites.nl2repobench.maker.drafting import RELEASED
 from groundup.suites.repogenesis.data import PYTHON, lifecycle
 from groundup.trees.removal import remove_tree
 from groundup.trees.writer import copy_tree
@@ -25,8 +28,11 @@ from groundup.trees.writer import copy_tree
 Say = Callable[[str], None]
 SCRIPT, REQUIREMENTS = "start.sh", "requirements.txt"
 _INSTALL_S = 300.0
-_MOST_STARTS = 6
+_MOST_STARTS = 8
 _MOST_PYTHONS = 3
+_BUILDABLE = "2019-03-01T00:00:00Z"
+_SETTLED_DAYS = 120
+"""After an interpreter's release, until most libraries have wheels for it."""
 _ELSEWHERE = re.compile(r"it listens on \S*:(\d{4,5})\b")
 
 
@@ -41,6 +47,8 @@ class StartedOriginal(Record):
     """How it starts."""
     added: dict[str, str]
     """Files that the original lacks, or has otherwise."""
+    program: frozenset[str] = frozenset()
+    """Python files of what was started; empty: that is not clear."""
 
 
 class DeploymentRoom:
@@ -86,7 +94,7 @@ async def find_reference(
         raise TaskError("nothing says how it starts, and no application was found in its sources")
     last = "its requirements cannot be installed"
     pinned: dict[_Wanted, tuple[str, ...] | None] = {}
-    for wanted in _environments(original, moment):
+    for wanted in environments_of(original, moment):
         for start in starts:
             one = wanted.with_also(start.needs)
             if one not in pinned:
@@ -122,17 +130,31 @@ class _Wanted(NamedTuple):
         return self._replace(requirements=(*self.requirements, *(one for one in names if one not in there)))
 
 
-def _environments(original: Path, moment: str | None) -> Iterator[_Wanted]:
-    """Yield the environments to try: as declared, then by names alone, for old pins may contradict each other."""
+def environments_of(original: Path, moment: str | None) -> Iterator[_Wanted]:
+    """Yield the environments to try: as declared, then by names alone, for old pins may contradict each other.
+
+    A release from before an interpreter seldom works with it, so the day when most did with that one comes next.
+    What builds old ones now wants a setuptools that was not there before 2019-02.
+    """
     declared = requirements_of(original)
     names = None if declared is None else tuple(dict.fromkeys(line.partition(";")[0] for line in declared))
     loose = None if names is None else tuple(re.split(r"\s*[<>=!~]", line)[0] for line in names)
-    found = [
-        _Wanted(python, lines, cutoff)
-        for python in pythons_of(original, PYTHON)[:_MOST_PYTHONS]
-        for lines, cutoff in ((declared, moment), (declared, None), (loose, moment))
-    ]
+    found = []
+    moment = None if moment is None else max(moment, _BUILDABLE)
+    for python in pythons_of(original, PYTHON)[:_MOST_PYTHONS]:
+        known = _day_of(python, moment)
+        found += [_Wanted(python, declared, cutoff) for cutoff in (moment, known, None)]
+        found += [_Wanted(python, loose, cutoff) for cutoff in (known, moment)]
     yield from dict.fromkeys(found)
+
+
+def _day_of(python: str, moment: str | None) -> str | None:
+    """Return *moment*, or a day some months after the release of *python* where that is later."""
+    released = RELEASED.get(python)
+    if moment is None or released is None:
+        return moment
+    settled = date.fromisoformat(released) + timedelta(days=_SETTLED_DAYS)
+    return max(moment, f"{settled}T00:00:00Z")
 
 
 def _name_of(line: str) -> str:
@@ -176,7 +198,14 @@ async def _try(
             (tree / name).write_text(text, encoding="utf-8")
         async with running(tree, start.port, limits_of(python), room) as (_, readiness):
             if readiness.in_time:
-                return StartedOriginal(tree=tree, python=python, port=start.port, found=start.found, added=added)
+                return StartedOriginal(
+                    tree=tree,
+                    python=python,
+                    port=start.port,
+                    found=start.found,
+                    added=added,
+                    program=await asyncio.to_thread(files_of, original, start.commands),
+                )
             said = readiness.message
         elsewhere = _ELSEWHERE.search(said)
         if elsewhere is None or int(elsewhere[1]) == start.port:

@@ -9,9 +9,10 @@ import contextlib
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from groundup.curation.services.variables import variables_of
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.grading.services.install import project_requirements, read_declared, start_script
@@ -35,6 +36,13 @@ _REQUIREMENTS = (
     "app/requirements.txt",
     "backend/requirements.txt",
 )
+_PRIVILEGED = re.compile(r"((?:--port[ =]|-p |(?:-b|--bind)[ =](?:[\w.]*|\[?::\]?):))\d{2,3}\b")
+"""A port that only root may open."""
+_PREPARES = re.compile(
+    r"^\s*(?:\$ )?(flask (?!run|db init|db migrate|shell|test)[\w-]*(?:db|init|create|setup|seed)[\w -]*"
+    r"|python3? \S*(?:init|create|setup|seed|fill|populate)\S*\.py)\s*$",
+    re.MULTILINE,
+)
 _MOST_SOURCES = 400
 _LARGEST = 512 * 1024
 _SERVERS = ("uvicorn", "gunicorn", "hypercorn", "waitress")
@@ -51,12 +59,16 @@ class ServiceStart(Record):
     port: int
     needs: tuple[str, ...] = ()
     """Packages that the command wants besides what the repository declares."""
+    variables: Mapping[str, str] = {}
+    """That it wants to be set."""
 
     def script(self) -> str:
         """Return `start.sh`."""
         before, last = self.commands[:-1], self.commands[-1]
         plain = not re.search(r"[;&|]", last)
-        lines = [f"export PORT={self.port} HOST=0.0.0.0", *before, f"exec {last}" if plain else last]
+        lines = [f"export PORT={self.port} HOST=0.0.0.0"]
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in self.variables.items()]
+        lines += [*before, f"exec {last}" if plain else last]
         return "#!/bin/bash\nset -e\n" + "".join(f"{line}\n" for line in lines)
 
 
@@ -70,13 +82,17 @@ def starts_of(root: Path) -> tuple[ServiceStart, ...]:
         *_of_docker(root, port),
         *_of_compose(root, port),
         *_of_django(root, port),
-        *_prepared(root, texts, (*_of_programs(texts, port), *_of_applications(texts, port))),
+        *_of_programs(texts, port),
+        *_of_applications(texts, port),
         *_of_readme(root, port),
     ]
+    found = list(_prepared(_preparation(root, texts), found))
     kept: dict[tuple[str, ...], ServiceStart] = {}
     for one in found:
         kept.setdefault(one.commands, one)
-    return tuple(kept.values())
+    variables = variables_of(root, texts)
+    also = ("aiosqlite",) if any("aiosqlite:" in value for value in variables.values()) else ()
+    return tuple(one.but(variables=variables, needs=(*one.needs, *also)) for one in kept.values())
 
 
 def _of_script(root: Path, port: int) -> Iterator[ServiceStart]:
@@ -143,9 +159,10 @@ def _of_compose(root: Path, port: int) -> Iterator[ServiceStart]:
 def _of_readme(root: Path, port: int) -> Iterator[ServiceStart]:
     for path in sorted(root.glob("README*")):
         for line in re.findall(
-            r"^\s*(?:\$ )?((?:python3?|flask|uvicorn|gunicorn)\s.+)$", _text(path), re.MULTILINE
+            r"^[ \t]*(?:\$ )?((?:python3?|flask|uvicorn|gunicorn)[ \t]+.+)$", _text(path), re.MULTILINE
         ):
-            if "install" not in line and not re.search(r"-m (?:venv|pytest|unittest)|\btest", line):
+            other = re.search(r"\binstall|-m (?:venv|pytest|unittest)|\btest|^flask (?!.*\brun\b)", line)
+            if not other and not _PREPARES.match(line):
                 yield from _told(path.name, line.strip(" `"), port)
 
 
@@ -156,6 +173,7 @@ def _told(found: str, command: str, port: int) -> Iterator[ServiceStart]:
         return
     command = re.sub(r"\$\{?PORT(?::-\d+)?\}?", str(port), command)
     command = re.sub(r"--reload\b|--(?:debug|debugger)\b", "", command)
+    command = re.sub(_PRIVILEGED, rf"\g<1>{port}", command)
     last = re.split(r"&&|;", command)[-1].strip()
     if re.match(r"(?:python -m )?flask\b.*\brun\b", last) and not re.search(r"--port|-p \d", last):
         command += f" --host 0.0.0.0 --port {port}"
@@ -202,23 +220,45 @@ def _of_programs(texts: dict[str, str], port: int) -> Iterator[ServiceStart]:
             )
 
 
-def _prepared(root: Path, texts: dict[str, str], starts: Sequence[ServiceStart]) -> Iterator[ServiceStart]:
-    """Yield *starts*, before them what makes the tables of Flask-SQLAlchemy where no source does so itself."""
-    made = any("create_all(" in text for text in texts.values())
-    apps = [(file, name) for file, text in sorted(texts.items()) for name, _ in _application_names(text)]
-    for file, name in () if made else apps:
-        module = ".".join(PurePosixPath(file).with_suffix("").parts).removesuffix(".__init__")
-        database = re.search(r"^(\w+)\s*=\s*SQLAlchemy\(", texts[file], re.MULTILINE)
-        before = ""
-        if (root / "migrations" / "env.py").is_file():
-            before = f"python -m flask --app {module}:{name} db upgrade"
-        elif database is not None:
-            code = f"from {module} import {name} as a, {database[1]} as d; a.app_context().push(); d.create_all()"
-            before = f'python -c "{code}"'
-        if before:
-            yield from (one.but(commands=(before, *one.commands)) for one in starts)
-            break
-    yield from starts
+def _prepared(before: Sequence[str], starts: Sequence[ServiceStart]) -> Iterator[ServiceStart]:
+    """Yield *starts*, each but those that prepare something themselves first after *before*."""
+    for one in starts:
+        if before and len(one.commands) == 1:
+            yield one.but(commands=(*before, *one.commands))
+        yield one
+
+
+def _preparation(root: Path, texts: dict[str, str]) -> tuple[str, ...]:
+    """Return what makes the tables of a database before the start, where no source does so by itself.
+
+    Commands of the README, migrations, or else the tables of Flask-SQLAlchemy.
+    """
+    told = [line for path in sorted(root.glob("README*")) for line in _PREPARES.findall(_text(path))]
+    apps = [(file, *one) for file, text in sorted(texts.items()) for one in _application_names(text)]
+    flask = [one for one in apps if "flask" in texts[one[0]].lower()]
+    application = f"env FLASK_APP={_module(flask[0][0])}:{flask[0][1]} python -m flask" if flask else ""
+    migrates = any("flask_migrate" in text for text in texts.values())
+    if application and migrates and (root / "migrations" / "env.py").is_file():
+        return (f"{application} db upgrade",)
+    if (root / "alembic.ini").is_file():
+        return ("alembic upgrade head",)
+    own = [line.replace("flask", application, 1) for line in told if application or "flask" not in line]
+    commands = any(re.search(r"\bcommand\(", text) and "create_all(" in text for text in texts.values())
+    if commands and own:
+        return tuple(dict.fromkeys(line.strip() for line in own))
+    if any("create_all(" in text for text in texts.values()):
+        return ()
+    for file, text in sorted(texts.items()):
+        database = re.search(r"^(\w+)\s*=\s*SQLAlchemy\(", text, re.MULTILINE)
+        if database is not None and flask:
+            where, name, is_factory = next((one for one in flask if one[0] == file), flask[0])
+            named = f"from {_module(where)} import {name} as a; from {_module(file)} import {database[1]} as d"
+            return (f'python -c "{named}; a{"()" * is_factory}.app_context().push(); d.create_all()"',)
+    return ()
+
+
+def _module(file: str) -> str:
+    return ".".join(PurePosixPath(file).with_suffix("").parts).removesuffix(".__init__")
 
 
 def _of_applications(texts: dict[str, str], port: int) -> Iterator[ServiceStart]:
@@ -258,7 +298,7 @@ def _served(file: str, name: str, kind: str, port: int, *, is_factory: bool) -> 
     module = ".".join(parts)
     found = f"{file}: {name}"
     if kind == "flask":
-        run = f"python -m flask --app {module}:{name} run --host 0.0.0.0 --port {port}"
+        run = f"env FLASK_APP={module}:{name} python -m flask run --host 0.0.0.0 --port {port}"
         return ServiceStart(found=found, commands=(*there, run), port=port)
     server = "hypercorn --bind 0.0.0.0" if kind == "quart" else "uvicorn --host 0.0.0.0 --port "
     run = f"python -m {server}{':' if kind == 'quart' else ''}{port} {'--factory ' * is_factory}{module}:{name}"
