@@ -10,6 +10,7 @@ from groundup.api.data import pull
 from groundup.api.runs import run
 from groundup.curation.set_entries import SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set
+from groundup.curation.spending import SetModel
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.maker.unpublished import MakingRules
@@ -161,9 +162,9 @@ def test_a_model_writes_what_the_checks_hold(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     mended = {"when": "example 1 does not run .*AssertionError", "content": whole.format(100)}
     script.write_text(json.dumps({"turn": [{"content": whole.format(99)}], "rule": [mended]}))
-    rules = MakingRules(model=f"scripted/{script}", rounds=2)
+    model = SetModel(f"scripted/{script}")
 
-    wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set", rules=rules)
+    wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set", rules=MakingRules(rounds=2), model=model)
     made = asyncio.run(make_set(wanted, settings, lambda *_: None))
 
     assert [(one.standing, one.why) for one in made.entries] == [("accepted", "")]

@@ -10,7 +10,7 @@ import ssl
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -252,8 +252,11 @@ class Answering(DaskFleet):
 
     found = "sha256:1"
 
-    async def _done(self, order: Order, archive: bytes, reservation_mb: int, near: list[str]) -> NodeAnswer:
-        self.order, self.near = order, near
+    order: Order
+    near: Sequence[str]
+
+    async def _done(self, function: object, arguments: Any, demands: Mapping[str, Any]) -> Any:
+        self.order, self.near = arguments[0], demands.get("workers", [])
         layers = {"python/sha256:0": self.found}
         return NodeAnswer(node="a", address=self.address, layers=layers)
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groundup.api.flags import money, refuse_wrong_prices
 from groundup.api.flags import names as listed_names
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
     from groundup.curation.filters import FilterRules
     from groundup.curation.sets import SetRequest, SetYield
+    from groundup.curation.spending import SetModel
     from groundup.curation.yields import SetReport
 
 EXAMPLES: dict[str, Examples] = {
@@ -30,6 +32,10 @@ EXAMPLES: dict[str, Examples] = {
             "Instances of DI-Bench from a repository",
             "groundup curate set github.com/un33k/python-slugify --kind dibench -o my-set",
         ),
+        (
+            "On a fleet's nodes",
+            "groundup curate set --list found.jsonl --kind dibench -o my-set --workers fleet.json",
+        ),
         ("From a list; the same command continues", "groundup curate set --list libraries.txt -o my-set --jobs 2"),
         (
             "Only new ones with a free licence, from a list that a search printed",
@@ -42,6 +48,10 @@ EXAMPLES: dict[str, Examples] = {
         (
             "Let a model write the specifications",
             "groundup curate set inflection -o my-set -m openai/gpt-5-mini --rounds 4",
+        ),
+        (
+            "... for at most 2 dollars in all",
+            "groundup curate set inflection -o my-set -m openai/gpt-5-mini --price 0.25:2 --max-cost 2",
         ),
         ("Record the digest of a specification that you edited", "groundup curate set -o my-set"),
         ("For programs", "groundup curate set --list libraries.txt -o my-set --json"),
@@ -89,6 +99,17 @@ class SetRules:
         ),
     ] = None
     base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(help="Most that the model may cost for the set in all, in USD; needs --price or --prices."),
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens of the model for the set in all, input and output.")
+    ] = None
+    prices: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file with prices of models (docs/models.md).")
+    ] = None
+    price: Annotated[str | None, typer.Option(help="USD per million tokens, as INPUT:OUTPUT, such as 2:8.")] = None
     rounds: Annotated[int, typer.Option(min=1, help="How often the model may correct what the checks found.")] = 3
     minutes: Annotated[float, typer.Option(min=0.1, help="Minutes after which an entry is given up.")] = 30
     hours: Annotated[
@@ -179,12 +200,16 @@ def make(
             "and optionally `commit`, `language`, `stars`.",
         ),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Make entries on a fleet: its address, or its file (docs/fleet.md)."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Make a set of tasks: of each LIBRARY a recipe and a specification, of a repository an instance or a service.
 
     Nothing published is needed. The same command continues after an interruption. Exit
-    code 3: some failed by the machine or the network; 4: nothing was accepted.
+    code 3: some failed by the machine or the network, or time or budget did not suffice; 4: nothing was accepted.
     """
     import asyncio
 
@@ -207,8 +232,17 @@ def make(
         name=names.name,
         version=names.version,
     )
+
+    def tell(task: str, line: str) -> None:
+        say(f"{task}: {line}")
+
     try:
-        made = asyncio.run(make_set(request, load(), lambda task, line: say(f"{task}: {line}")))
+        if workers is None:
+            made = asyncio.run(make_set(request, load(), tell))
+        else:
+            from groundup.api.set_workers import make_set_on
+
+            made = asyncio.run(make_set_on(workers, request, load(), tell))
     except KeyboardInterrupt:
         say(f"groundup: interrupted; {output} keeps what is finished; the same command continues")
         raise
@@ -225,13 +259,16 @@ def _said(made: "SetYield", output: Path) -> int:
     from groundup.cli.console import say
 
     if made.left:
-        say(f"groundup: the time is up; {made.left} entries are left, and the same command goes on with them")
+        say(f"groundup: {made.why_left}; {made.left} entries are left, and the same command goes on with them")
     accepted = sum(one.standing == "accepted" for one in made.entries)
     say(f"groundup: {accepted} of {len(made.entries)} entries are tasks of {made.label} in {made.folder}")
     if accepted:
         place = output if "/" in str(output) else f"./{output}"
         say(f"groundup: it is a suite now: `groundup run {place} -a oracle`")
-    failed = made.left or any(one.standing == "failed" for one in made.entries)
+    pending = [one for one in made.entries if one.standing == "pending"]
+    if pending:
+        say(f"groundup: {len(pending)} are pending: {pending[0].why}")
+    failed = made.left or any(one.standing in ("failed", "pending") for one in made.entries)
     return 3 if failed else 0 if accepted else NOTHING_ACCEPTED
 
 
@@ -243,7 +280,8 @@ def _request(entries: Sequence[str], folder: Path, rules: SetRules, filters: Set
         entries=entries,
         folder=folder,
         filters=_filter_rules(filters),
-        rules=MakingRules(rules.left_out, rules.python, rules.model, rules.base_url, rules.rounds),
+        rules=MakingRules(rules.left_out, rules.python, rules.rounds),
+        model=_model(rules),
         times=rules.times,
         mutants=rules.mutants,
         jobs=rules.jobs,
@@ -251,6 +289,19 @@ def _request(entries: Sequence[str], folder: Path, rules: SetRules, filters: Set
         hours=rules.hours,
         again=rules.again,
     )
+
+
+def _model(rules: SetRules) -> "SetModel | None":
+    from groundup.curation.spending import SetModel
+    from groundup.domain.errors import UsageError
+
+    refuse_wrong_prices(rules.price, rules.prices)
+    limit = money("--max-cost", rules.max_cost)
+    if rules.model is None:
+        if limit is not None or rules.max_tokens is not None:
+            raise UsageError("a budget is for a model; name one with -m, or leave it out")
+        return None
+    return SetModel(rules.model, rules.base_url, rules.price, rules.prices, limit, rules.max_tokens)
 
 
 def _filter_rules(given: SetFilters) -> "FilterRules":
@@ -351,6 +402,8 @@ def _print_yield(found: "SetReport") -> None:
     rows += [(step, *(str(row.survived[step]) for row in found.rows)) for step in found.steps]
     rows.append(("to be tried again", *(str(row.failed) for row in found.rows)))
     typer.echo(f"\n{found.costs}")
+    for model in found.models:
+        typer.echo(f"{model}")
     print_table(f"\nyield of {found.label}", ("survived", *(row.language for row in found.rows)), rows)
     if found.causes:
         causes = [(one.step, one.cause, one.language, str(one.count)) for one in found.causes]
@@ -381,6 +434,8 @@ def why(
         f"  {facts.language or 'no language'}, licence {facts.licence}, {facts.size.lines} lines, "
         f"{facts.size.tests} tests declared, {facts.moment or 'no date'}"
     )
+    for model in found.models:
+        typer.echo(f"  {model}")
     for line in found.log.splitlines():
         typer.echo(f"  {line}")
     for path in found.files:

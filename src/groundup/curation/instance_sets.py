@@ -10,6 +10,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instance_making import (
@@ -38,10 +39,10 @@ from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import environment
 from groundup.store.ownership import digest_of_entry
-from groundup.suites.dibench.dataset import SUBSETS, InstanceProblem, read_dataset
+from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceProblem, read_dataset
 from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
 from groundup.suites.dibench.suite import DiBench
-from groundup.suites.sets import VALIDITY, SetTask
+from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
 from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
@@ -75,7 +76,10 @@ class InstanceSets:
         else:
             walk.at("audited")
             keep_validity(making / VALIDITY, read_validity(same.folder / VALIDITY)[made.instance.instance_id])
-        await asyncio.to_thread(_put, made, making, place.folder)
+        instance, data = made.instance, InstanceFolder(making / DATA, made.subset)
+        found = read_validity(making / VALIDITY)[instance.instance_id]
+        valid = _Valid(instance, made.subset, data.place(instance), found, made.refetch)
+        await asyncio.to_thread(_put_instance, valid, place.folder)
         return MadeTask(made.instance.instance_id, made.facts.size.tests)
 
     async def _validated(
@@ -157,6 +161,14 @@ class InstanceSets:
             refetch=noted_refetch(problem.repository),
         )
 
+    def adopt(self, one: SetEntry, part: Path, folder: Path) -> None:
+        """Copy the masked repository, its line and its executions."""
+        (problem,) = (problem for problem in _problems(part) if problem.id == one.task)
+        refetch = noted_refetch(problem.repository)
+        found = read_validity(part / VALIDITY)[one.task]
+        subset = problem.repository.relative_to(part).parts[0]
+        _put_instance(_Valid(problem.instance, subset, problem.repository, found, refetch), folder)
+
     def shared(self, folder: Path) -> Mapping[str, str]:
         """Return the files of lines."""
         names = (*(f"{subset}.jsonl" for subset in SUBSETS), VALIDITY)
@@ -208,17 +220,26 @@ async def _audit(suite: DiBench, task: Task, context: Callable[[], GradingContex
         raise TaskError(f"by its text the answer gets {scores['oracle']}, and nothing gets {scores['nop']}")
 
 
-def _put(made: InstanceInMaking, making: Path, folder: Path) -> None:
+class _Valid(NamedTuple):
+    """A valid instance and where it lies."""
+
+    instance: Instance
+    subset: str
+    masked: Path
+    validity: Validity
+    refetch: SetRefetch | None
+
+
+def _put_instance(valid: _Valid, folder: Path) -> None:
     """Put a valid instance into the set; what an interruption left of an earlier putting is replaced."""
-    instance = made.instance
+    instance = valid.instance
     with scratch_folder("put") as work:
-        target = InstanceFolder(folder, made.subset)
+        target = InstanceFolder(folder, valid.subset)
         if (earlier := target.earlier(instance.language, instance.instance_id)) is not None:
             target.refuse_edited(earlier)
-        copy_tree(InstanceFolder(making / DATA, made.subset).place(instance), work / "masked")
+        copy_tree(valid.masked, work / "masked")
         target.put(instance, work / "masked", work)
-        if made.refetch is not None:
-            note_refetch(target.place(instance), made.refetch)
-        found = read_validity(making / VALIDITY)[instance.instance_id]
-        if read_validity(folder / VALIDITY).get(instance.instance_id) != found:
-            keep_validity(folder / VALIDITY, found)
+        if valid.refetch is not None:
+            note_refetch(target.place(instance), valid.refetch)
+        if read_validity(folder / VALIDITY).get(instance.instance_id) != valid.validity:
+            keep_validity(folder / VALIDITY, valid.validity)

@@ -18,12 +18,13 @@ from groundup.curation.set_entries import (
 )
 from groundup.episodes.backends import opened_context
 from groundup.store.ownership import copy_made, digest_of_entry, write_made
+from groundup.suites.nl2repobench.maker.extracted import extracted
 from groundup.suites.nl2repobench.maker.sound import refuse_unsound
 from groundup.suites.nl2repobench.maker.unpublished import (
     MakingRules,
     make_recipe,
 )
-from groundup.suites.nl2repobench.maker.written import MARK, specification_of
+from groundup.suites.nl2repobench.maker.written import MARK, checked_specification
 from groundup.suites.nl2repobench.own_suite import RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
@@ -68,7 +69,14 @@ class LibrarySets:
                 recipe = identified(recipe, origin)
                 original = await original_tree(recipe, context)
                 canary = place.manifest.canary
-                text = await specification_of(recipe, original, canary, self._rules, context, walk.say)
+                if place.spending is None:
+                    text = await asyncio.to_thread(extracted, recipe, original, canary)
+                else:
+                    rounds = self._rules.rounds
+                    async with place.spending.opened(walk.wish.text) as model:
+                        text = await checked_specification(
+                            recipe, original, canary, model, rounds, context, walk.say
+                        )
                 prints = await asyncio.to_thread(fingerprint_of, recipe, original)
                 licence = await asyncio.to_thread(licence_of, original)
                 walk.at("audited")
@@ -116,6 +124,13 @@ class LibrarySets:
             left_out=len(recipe.excluded),
             files={path: digest for path, digest in digests.items() if digest is not None},
         )
+
+    def adopt(self, one: SetEntry, part: Path, folder: Path) -> None:
+        """Copy its files, the recipe last."""
+        for path in sorted(self.described(one, part).files, key=lambda path: path.endswith(".toml")):
+            with disk_errors(folder):
+                (folder / path).parent.mkdir(exist_ok=True)
+            copy_made(part / path, folder / path)
 
     def shared(self, folder: Path) -> Mapping[str, str]:
         """Return none: each task has its own files."""

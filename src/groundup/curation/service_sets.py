@@ -96,6 +96,11 @@ class ServiceSets:
             refetch=noted_refetch(folder / REFERENCES / one.task),
         )
 
+    def adopt(self, one: SetEntry, part: Path, folder: Path) -> None:
+        """Copy task and reference."""
+        reference = part / REFERENCES / one.task
+        _put(part / TASKS / one.task, reference, one.task, noted_refetch(reference), folder)
+
     def shared(self, folder: Path) -> Mapping[str, str]:
         """Return none: each task has its own files."""
         return {}

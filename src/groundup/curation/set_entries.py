@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from packaging.utils import canonicalize_name
 from pydantic import Field, ValidationError
 
 from groundup.curation.filters import FilteredError, FilterRules, RepositoryFacts
+from groundup.curation.spending import SetSpending
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
@@ -21,10 +23,15 @@ from groundup.manifests.records import Language
 from groundup.settings import Settings
 from groundup.store.files import complete_lines, write_atomically
 from groundup.suites.sets import ENTRIES, SetManifest, SetRefetch, SetTask, read_manifest
-from groundup.trees.writer import disk_errors
+from groundup.trees.removal import remove_tree
+from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree, disk_errors
 
 EVIDENCE = "evidence"
-Standing = Literal["accepted", "rejected", "failed"]
+_LOG = "log.txt"
+_OWED = {"failed": "machine or network", "pending": "budget of models"}
+"""Standings that do not last, and as what they are counted."""
+Standing = Literal["accepted", "rejected", "failed", "pending"]
 Tell = Callable[[str, str], None]
 """Takes an entry's name and a line of what is done about it."""
 _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -67,7 +74,9 @@ class SetEntry(Record):
 
     entry: str
     task: str = Field(description="the task's id; of what is none, its name")
-    standing: Standing = Field(description="failed: by the machine or the network, and tried again")
+    standing: Standing = Field(
+        description="failed: by the machine or the network; pending: the budget is spent; both are tried again"
+    )
     step: str = Field(default="", description="at which it ended; of what was accepted the last one")
     cause: str = Field(default="", description="as what it is counted")
     why: str = Field(default="", description="in a sentence; empty for what was accepted")
@@ -219,6 +228,17 @@ class EntryWalk:
         self._log(line)
         self._tell(self.wish.name, line)
 
+    def take_evidence(self, folder: Path) -> None:
+        """Add what the log in *folder* says of this entry, and copy what lies beside it."""
+        source = folder / self.wish.slug
+        for path in sorted(source.iterdir()) if source.is_dir() else ():
+            if path.name == _LOG and path.is_file():
+                with disk_errors(self.evidence), (self.evidence / _LOG).open("ab") as file:
+                    file.write(read_regular(path))
+            else:
+                remove_tree(self.evidence / path.name)
+                (copy_tree if path.is_dir() else shutil.copyfile)(path, self.evidence / path.name)
+
     def ended(
         self, standing: Standing, error: Exception | str = "", task: str = "", tests: int = 0, left_out: int = 0
     ) -> SetEntry:
@@ -226,6 +246,8 @@ class EntryWalk:
         why = str(error).partition("\n")[0][:600]
         if isinstance(error, FilteredError):
             self.cause = error.rule
+        elif standing in _OWED:
+            self.cause = _OWED[standing]
         elif why and not self.cause:
             known = _CAUSES.get(self.step, ())
             self.cause = next((cause for pattern, cause in known if re.search(pattern, why)), "other")
@@ -237,7 +259,7 @@ class EntryWalk:
             task=task or self.wish.name,
             standing=standing,
             step=self.step,
-            cause="machine or network" if standing == "failed" else self.cause,
+            cause=self.cause,
             why=why,
             facts=self.facts,
             evidence=self.wish.slug,
@@ -249,7 +271,7 @@ class EntryWalk:
     def _log(self, line: str) -> None:
         with disk_errors(self.evidence):
             self.evidence.mkdir(parents=True, exist_ok=True)
-            with (self.evidence / "log.txt").open("a", encoding="utf-8", errors="replace") as file:
+            with (self.evidence / _LOG).open("a", encoding="utf-8", errors="replace") as file:
                 file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")
 
 
@@ -262,6 +284,8 @@ class SetPlace:
     filters: FilterRules
     earlier: Path | None
     settings: Settings
+    spending: SetSpending | None = None
+    """On the model that writes specifications; None: they are extracted."""
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,17 @@ from groundup.curation.set_entries import (
     Tell,
     read_entries,
 )
+from groundup.curation.spending import SetModel, SetSpending
 from groundup.domain.errors import GroundupError, InfrastructureError, TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.models.protocol import BudgetSpentError
 from groundup.settings import Settings
 from groundup.store.files import Journal
 from groundup.store.ownership import write_made
 from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 from groundup.suites.sets import ENTRIES, MANIFEST, SetKindName, SetManifest, SetTask, read_manifest
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
 
 _LOCK = ".lock"
@@ -54,7 +57,8 @@ class SetYield(Record):
     label: str = Field(description="name, version and digest of the set")
     entries: tuple[SetEntry, ...]
     kept: int = Field(description="entries that were settled before this call")
-    left: int = Field(default=0, description="entries that the time did not suffice for")
+    left: int = Field(default=0, description="entries that the time or the budget did not suffice for")
+    why_left: str = Field(default="", description="in a sentence")
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class SetRequest:
     filters: FilterRules = field(default_factory=FilterRules)
     rules: MakingRules = field(default_factory=MakingRules)
     """Of libraries."""
+    model: SetModel | None = None
+    """That writes specifications of libraries; None: they are extracted."""
     times: int = 3
     """That an original must pass, and an instance's masked repository fail."""
     mutants: int = 12
@@ -105,8 +111,21 @@ class SetKind(Protocol):
     def described(self, one: SetEntry, folder: Path) -> SetTask:
         """Return what the manifest says of an accepted entry."""
 
+    def adopt(self, one: SetEntry, part: Path, folder: Path) -> None:
+        """Put the files of the accepted entry *one* of the set in *part* in place in *folder*."""
+
     def shared(self, folder: Path) -> Mapping[str, str]:
         """Return the files of several tasks, with their digests."""
+
+
+class MadeElsewhere(Protocol):
+    """Where entries are made that other machines can reach."""
+
+    async def entry(self, one: SetWish, place: SetPlace, part: Path) -> SetEntry:
+        """Have the set of this one entry made, write it to the new folder *part*, and return what became of it.
+
+        Raises `InfrastructureError` where that is owed.
+        """
 
 
 def kind_of(name: SetKindName, request: SetRequest) -> SetKind:
@@ -116,21 +135,31 @@ def kind_of(name: SetKindName, request: SetRequest) -> SetKind:
     return InstanceSets(request.times) if name == "dibench" else LibrarySets(request.rules)
 
 
-async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: SetKind | None = None) -> SetYield:
+async def make_set(
+    request: SetRequest,
+    settings: Settings,
+    tell: Tell,
+    kind: SetKind | None = None,
+    elsewhere: MadeElsewhere | None = None,
+) -> SetYield:
     """Make the set that *request* asks for, or go on with it; without entries, bring its manifest up to date.
 
-    *kind* replaces how tasks are made. Raises `UsageError` before anything is begun.
+    *kind* replaces how tasks are made; *elsewhere* makes entries that are no folders of this machine. Raises
+    `UsageError` before anything is begun.
     """
     named = _kind(request)
-    if request.rules.model is not None and named != "library":
+    if request.model is not None and named != "library":
         raise UsageError(f"a model writes specifications of libraries only; leave -m out for a {named} set")
     kind = kind or kind_of(named, request)
     wanted = list({one.text: one for one in map(kind.parse, request.entries)}.values())
-    with opened_set(request.folder) as folder:
+    with opened_set(request.folder) as folder, contextlib.ExitStack() as stack:
+        spending = None
+        if request.model is not None:
+            spending = stack.enter_context(SetSpending(folder, request.model, settings.cache_dir))
         manifest = _begun(request, named, folder)
         settled = {one.entry: one for one in read_entries(folder)}
         owed = [one for one in wanted if _is_owed(one, settled, folder, kind, again=request.again)]
-        place = SetPlace(folder, manifest, request.filters, request.earlier, settings)
+        place = SetPlace(folder, manifest, request.filters, request.earlier, settings, spending)
         tasks = {
             one.entry: kind.described(one, folder)
             for one in settled.values()
@@ -142,12 +171,17 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: Se
             meter = CostMeter(settings.cache_dir)
 
             async def settle(one: SetWish) -> None:
-                async with places:
-                    walk = EntryWalk(one, folder, tell)
-                    await asyncio.to_thread(meter.begin, one.text)
-                    found = await _settled(walk, place, request.minutes, settled, kind)
-                    cost = await asyncio.to_thread(meter.end, one.text)
-                    found = found.but(processor_s=cost.processor_s, layers_mb=cost.layers_mb)
+                walk = EntryWalk(one, folder, tell)
+                if elsewhere is not None and one.kind != "folder":
+                    found = await _adopted(walk, place, elsewhere, settled, kind)
+                else:
+                    async with places:
+                        if spending is not None and spending.is_spent:
+                            return
+                        await asyncio.to_thread(meter.begin, one.text)
+                        found = await _settled(walk, place, request.minutes, settled, kind)
+                        cost = await asyncio.to_thread(meter.end, one.text)
+                        found = found.but(processor_s=cost.processor_s, layers_mb=cost.layers_mb)
                 journal.append(found.model_dump_json().encode())
                 settled[one.text] = found
                 await asyncio.to_thread(kind.finished, found, folder)
@@ -163,12 +197,15 @@ async def make_set(request: SetRequest, settings: Settings, tell: Tell, kind: Se
                 raise errors.exceptions[0] from None
         shown = tuple(settled[one.text] for one in wanted if one.text in settled)
         shown = shown if wanted else tuple(settled.values())
+        left = len(wanted) - len(shown) if wanted else 0
+        is_spent = spending is not None and spending.is_spent
         return SetYield(
             folder=str(folder),
             label=read_manifest(folder).label,
             entries=shown,
             kept=(len(wanted) or len(shown)) - len(owed),
-            left=len(wanted) - len(shown) if wanted else 0,
+            left=left,
+            why_left="" if not left else "the budget of models is spent" if is_spent else "the time is up",
         )
 
 
@@ -224,7 +261,7 @@ def _begun(request: SetRequest, kind: SetKindName, folder: Path) -> SetManifest:
 
 def _is_owed(one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool) -> bool:
     found = settled.get(one.text)
-    if found is None or found.standing == "failed":
+    if found is None or found.standing in ("failed", "pending"):
         return True
     return not kind.is_there(found, folder) if found.standing == "accepted" else again
 
@@ -244,11 +281,34 @@ async def _settled(
         return walk.ended("rejected", why)
     except InfrastructureError as error:
         return walk.ended("failed", error)
+    except BudgetSpentError as error:
+        return walk.ended("pending", error)
     except GroundupError as error:
         return walk.ended("rejected", error)
     except Exception as error:  # noqa: BLE001 - the boundary of an entry: a stranger's package ends no night's work
         walk.cause = "a fault of groundup"
         return walk.ended("rejected", f"groundup could not cope with it: {type(error).__name__}: {error}")
+
+
+async def _adopted(
+    walk: EntryWalk, place: SetPlace, elsewhere: MadeElsewhere, settled: Mapping[str, SetEntry], kind: SetKind
+) -> SetEntry:
+    """Have one entry made elsewhere, and put what came of it in place."""
+    walk.at(kind.steps[0])
+    with scratch_folder("part") as work:
+        try:
+            found = await elsewhere.entry(walk.wish, place, work / "part")
+            await asyncio.to_thread(walk.take_evidence, work / "part" / EVIDENCE)
+            if found.standing == "accepted":
+                walk.facts, walk.step = found.facts, found.step
+                _refuse_twin(MadeTask(found.task, found.tests), walk, settled)
+                kind.adopt(found, work / "part", place.folder)  # one after another: they may share a file
+        except InfrastructureError as error:
+            return walk.ended("failed", error)
+        except GroundupError as error:
+            return walk.ended("rejected", error)
+        else:
+            return found
 
 
 def _refuse_twin(made: MadeTask, walk: EntryWalk, settled: Mapping[str, SetEntry]) -> None:

@@ -11,6 +11,7 @@ from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
 from groundup.curation.service_sets import ServiceSets
 from groundup.curation.set_entries import EVIDENCE, SetEntry, read_entries
+from groundup.curation.spending import ModelSpending, read_spending, summed
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
@@ -26,7 +27,7 @@ class YieldRow(Record):
     language: str
     asked: int
     survived: dict[str, int] = Field(description="step -> how many ended after it, or were accepted")
-    failed: int = Field(description="by the machine or the network; they are owed")
+    failed: int = Field(description="by the machine or the network, or for the budget; they are owed")
 
 
 class YieldCause(Record):
@@ -50,6 +51,7 @@ class SetReport(Record):
     processor_s: float = Field(description="of all entries together")
     layers_mb: float = Field(description="of environments that came to the cache meanwhile")
     set_mb: float = Field(description="of the set's own folder")
+    models: tuple[ModelSpending, ...] = Field(default=(), description="that were asked, with what they cost")
 
     @property
     def costs(self) -> str:
@@ -84,6 +86,7 @@ def yield_of(folder: Path) -> SetReport:
         processor_s=round(sum(one.processor_s for one in entries), 1),
         layers_mb=round(sum(one.layers_mb for one in entries), 1),
         set_mb=round(size_of([folder]) / 1e6, 1),
+        models=summed(read_spending(folder)),
     )
 
 
@@ -106,7 +109,7 @@ def _row(name: str, group: Sequence[SetEntry], steps: tuple[str, ...]) -> YieldR
         ended = len(steps) if one.standing == "accepted" else steps.index(one.step) if one.step in steps else 0
         for step in steps[:ended]:
             survived[step] += 1
-    failed = sum(one.standing == "failed" for one in group)
+    failed = sum(one.standing in ("failed", "pending") for one in group)
     return YieldRow(language=name, asked=len(group), survived=survived, failed=failed)
 
 
@@ -118,6 +121,7 @@ class EntryEvidence(Record):
     """What there is to read on one entry."""
 
     entry: SetEntry
+    models: tuple[ModelSpending, ...] = Field(default=(), description="that were asked for it")
     log: str
     files: tuple[str, ...] = Field(description="paths of further files, such as logs of its CI job")
 
@@ -140,7 +144,8 @@ def evidence_of(folder: Path, repository: str) -> EntryEvidence:
     log = place / "log.txt"
     files = sorted(str(path) for path in place.iterdir() if path != log) if place.is_dir() else []
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    return EntryEvidence(entry=found[0], log=text, files=tuple(files))
+    spent = summed([one for one in read_spending(folder) if one.entry == found[0].entry])
+    return EntryEvidence(entry=found[0], models=spent, log=text, files=tuple(files))
 
 
 def _names(one: SetEntry) -> set[str]:

@@ -10,10 +10,10 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -34,6 +34,12 @@ _AFTER_FULL = 2
 """To how many further nodes an order goes whose node had no room left on its disk."""
 _ASKED = 3
 """How many nodes another one may ask for a layer."""
+
+
+A = TypeVar("A")
+R = TypeVar("R")
+T = TypeVar("T")
+Work = Callable[[A], Coroutine[Any, Any, R]]
 
 
 class DaskFleet:
@@ -151,7 +157,7 @@ class DaskFleet:
             order = order.but(layers=dict(known), holders=tuple(asked), data=self.data)
             holders.update(near)
             try:
-                reply = await self._done(order, archive, reservation_mb, near)
+                reply = await self._done(node.grade, (order, archive), self._demands(reservation_mb, near))
             finally:
                 holders.subtract(near)
             if reply is None:
@@ -168,18 +174,30 @@ class DaskFleet:
                 return reply
             self._refused_by(reply, reply.refused)
 
-    async def _done(self, order: Order, archive: bytes, reservation_mb: int, near: list[str]) -> NodeAnswer | None:
-        """Return what a node answers; None where the nodes that might do it are gone."""
-        demands = self._demands(reservation_mb, near)
+    async def carried(self, work: Work[A, R], argument: A, reservation_mb: int) -> R:
+        """Return what *work* makes of *argument* on a node; a lost node's is done again by another one.
+
+        Both are pickled. Raises `InfrastructureError` for what the nodes or the fleet do not manage.
+        """
+        async with self.admitted(reservation_mb):
+            while True:
+                done = await self._done(node.carry, (work, argument), self._demands(reservation_mb, []))
+                if done is not None:
+                    return cast(R, done)
+
+    async def _done(
+        self, function: Callable[..., T], arguments: tuple[object, ...], demands: Mapping[str, Any]
+    ) -> T | None:
+        """Return what *function* returns on a node; None where the nodes that might do it are gone."""
         try:
-            future = self._client.submit(node.grade, order, archive, pure=False, retries=_AFTER_FULL, **demands)
+            future = self._client.submit(function, *arguments, pure=False, retries=_AFTER_FULL, **demands)
             answered = asyncio.ensure_future(future.result())
             # Dask's answer may be an error just when nobody waits for it any more.
             answered.add_done_callback(lambda done: done.cancelled() or done.exception())
             try:
                 while not answered.done() and self._is_possible(demands):
                     await asyncio.wait({answered}, timeout=LOOK_S)
-                return answered.result() if answered.done() else None
+                return cast(T, answered.result()) if answered.done() else None
             finally:
                 answered.cancel()
                 future.release()

@@ -9,12 +9,13 @@ import platform
 import shutil
 import threading
 import time
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field
 
@@ -43,6 +44,7 @@ METRIC = "groundup"
 """What Dask calls the counts of a node that come with its heartbeats, and its plugin."""
 _LOOK_S = 2.0
 _WATCH_S = 1.0
+R = TypeVar("R")
 _Done = dict[str, Any]
 """Fields of a `NodeAnswer`."""
 
@@ -186,7 +188,11 @@ class NodeTools:
             finally:
                 self._at_work.remove(others)
 
-        return asyncio.run_coroutine_threadsafe(work(), self._loop)
+        return self.run(work())
+
+    def run(self, work: Coroutine[Any, Any, R]) -> "Future[R]":
+        """Begin *work* in the loop of this node."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def identity(self, sandbox: str) -> NodeIdentity:
         """Return what this node is; a sandbox that cannot be opened is its problem."""
@@ -321,7 +327,19 @@ def grade(order: Order, archive: bytes) -> NodeAnswer:
         return answer(failure=failure_of(error, str(worker.name)))
 
 
-def _awaited(begun: "Future[_Done]", worker: Any) -> _Done:
+def carry(work: Callable[[Any], Coroutine[Any, Any, R]], argument: object) -> R:
+    """Return what *work* makes of *argument*, and end it when nobody wants it any more.
+
+    Raises `Reschedule` on a node that rests, and what *work* raises.
+    """
+    worker = distributed.get_worker()
+    plugin: NodePlugin = worker.plugins[NodePlugin.name]
+    if plugin.rests:
+        raise distributed.Reschedule
+    return _awaited(plugin.node.run(work(argument)), worker)
+
+
+def _awaited(begun: "Future[R]", worker: Any) -> R:
     """Return what comes of *begun*; it is ended when the scheduler does not want this thread's task any more."""
     key = worker.get_current_task()
     while True:

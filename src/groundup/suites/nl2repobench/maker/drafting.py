@@ -31,7 +31,7 @@ from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource
 _MOST = 2
 _PREFERRED = ("3.12", "3.11", "3.13", "3.10", "3.9", "3.8", "3.7")
 """What most releases of these years are tested with comes first."""
-_RELEASED = {
+RELEASED = {
     "3.7": "2018-06-27", "3.8": "2019-10-14", "3.9": "2020-10-05", "3.10": "2021-10-04", "3.11": "2022-10-24",
     "3.12": "2023-10-02", "3.13": "2024-10-07",
 }  # fmt: skip
@@ -88,7 +88,7 @@ def attempts(root: Path, wanted: str | None, released: str, settings: Settings) 
     moment = _moment(released)
     if moment is None or now - moment < _OLD:
         return [Attempt(minor, today) for minor in here[:_MOST]]
-    then = [one for one in here if _RELEASED[one] < str((moment - _HALF_A_YEAR).date())]
+    then = [one for one in here if RELEASED[one] < str((moment - _HALF_A_YEAR).date())]
     day = max(moment + _SOON_AFTER, _EARLIEST).date()
     first = Attempt(max(then, key=MINORS.index), f"{day}T00:00:00Z", old=True) if then else None
     return [*([first] if first else []), *(Attempt(minor, today) for minor in here[: _MOST - bool(first)])]

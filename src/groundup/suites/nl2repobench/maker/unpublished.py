@@ -57,11 +57,8 @@ class MakingRules:
 
     left_out: float = LEFT_OUT
     python: str | None = None
-    model: str | None = None
-    """PROVIDER/MODEL that writes specifications; None: they are extracted."""
-    base_url: str | None = None
     rounds: int = 3
-    """In which it may mend what it wrote."""
+    """In which a model may mend the specification that it wrote."""
 
 
 async def make_recipe(

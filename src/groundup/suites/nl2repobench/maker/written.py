@@ -17,9 +17,7 @@ from groundup.domain.names import printable
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
-from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
-from groundup.models.settings import ModelSettings, usual_address
 from groundup.sandbox.protocol import Command
 from groundup.suites.nl2repobench.maker.extracted import (
     bodies_of_tests,
@@ -32,7 +30,7 @@ from groundup.suites.nl2repobench.maker.extracted import (
     unstated_names,
     used_names,
 )
-from groundup.suites.nl2repobench.maker.unpublished import MakingRules, Say
+from groundup.suites.nl2repobench.maker.unpublished import Say
 from groundup.suites.nl2repobench.recipe import Recipe
 
 MARK = "written"
@@ -64,19 +62,16 @@ class WrittenSpecification(NamedTuple):
     """What is still wrong with it; none: it holds."""
 
 
-async def specification_of(
-    recipe: Recipe, original: Path, canary: str, rules: MakingRules, context: GradingContext, say: Say
+async def checked_specification(
+    recipe: Recipe, original: Path, canary: str, model: ChatModel, rounds: int, context: GradingContext, say: Say
 ) -> str:
-    """Return the specification of *recipe*: what the model wrote where all checks hold, else what is extracted."""
-    if rules.model is not None:
-        endpoint = ModelSettings(base_url=rules.base_url or usual_address(rules.model))
-        async with open_model(rules.model, endpoint) as model:
-            run_example = example_runner(recipe, original, context)
-            found = await write_specification(recipe, original, canary, model, rules.rounds, run_example)
-        if not found.gaps:
-            say(f"specification written by {rules.model}, in round {found.rounds}")
-            return found.text
-        say(f"extracted, as after {found.rounds} rounds the written one has gaps: {'; '.join(found.gaps)[:300]}")
+    """Return the specification that *model* wrote of *recipe* where all checks hold, else what is extracted."""
+    run_example = example_runner(recipe, original, context)
+    found = await write_specification(recipe, original, canary, model, rounds, run_example)
+    if not found.gaps:
+        say(f"specification written by {model.name}, in round {found.rounds}")
+        return found.text
+    say(f"extracted, as after {found.rounds} rounds the written one has gaps: {'; '.join(found.gaps)[:300]}")
     return await asyncio.to_thread(extracted, recipe, original, canary)
 
 
