@@ -542,3 +542,18 @@ def test_many_failures_in_a_large_file_are_told_in_time(tmp_path: Path) -> None:
 def _arguments(tree: Path) -> list[str]:
     options = ["-c", str(tree / "trusted.ini"), f"--rootdir={tree}", "-p", "no:cacheprovider", "-q", "--tb=short"]
     return [*options, str(tree / "tests")]
+
+
+def test_rubbish_is_looked_for_while_tests_run(tmp_path: Path) -> None:
+    """Tests meet a collector that works; only what was imported before the submission is spared its looks."""
+    tests = """
+import gc, weakref
+
+def test_gc():
+    class Loop: pass
+    loop = Loop(); loop.itself = loop; seen = weakref.ref(loop); del loop
+    gc.collect()
+    assert seen() is None and gc.isenabled() and gc.get_freeze_count() > 1000
+"""
+    report, _ = _run(tmp_path, {"tests/test_it.py": tests, "calc.py": ""})
+    assert _outcomes(report) == {"tests/test_it.py::test_gc": "passed"}

@@ -105,21 +105,20 @@ TRIES = 3
 """How often a build is done that the machine failed."""
 _SILENCE_S = 20.0
 """A registry that says nothing for longer, though it owes an answer, is to blame for a timeout."""
-_GATEWAY = re.compile(r"//(127\.0\.0\.1|localhost):\d+/")
-_LOST = re.compile(
+# Compiled when something failed: each program imports this, and few have failures to read.
+_GATEWAY = r"//(127\.0\.0\.1|localhost):\d+/"
+_LOST = (
     r"connection (was |is )?(reset|closed|aborted|refused|broken)|broken pipe|tcp connect error|connect timed out"
     r"|error sending request|error decoding response body|request or response body error|operation timed out"
     r"|unexpected end of file|end of file before message|incomplete ?(read|message)|read timed out|network timeout"
     r"|RemoteDisconnected|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT|EPIPE|socket hang up|ERR_SOCKET_TIMEOUT"
     r"|premature (close|end of)|ended prematurely|spurious network error|transfer closed with|empty reply from"
     r"|server error \(5\d\d|\b50[0234] (Bad Gateway|Service Unavailable|Gateway Time|Server Error)"
-    r"|Couldn't connect to server|NU1301",
-    re.IGNORECASE,
+    r"|Couldn't connect to server|NU1301"
 )
-_STARVED = re.compile(
+_STARVED = (
     r"resource temporarily unavailable|\bos error 11\b|\bEAGAIN\b|can't start new thread"
-    r"|unable to create native thread|too many open files in system|\bENFILE\b",
-    re.IGNORECASE,
+    r"|unable to create native thread|too many open files in system|\bENFILE\b"
 )
 """The whole machine has no process or file left: a sandbox that reaches its own limit is ended for that."""
 _ENDINGS = {
@@ -134,20 +133,17 @@ _TROUBLES = {
     "budget": BuildFailureKind.BUDGET,
 }
 _SAID = (
-    (BuildFailureKind.HASH, re.compile(r"hash mismatch|in `--require-hashes` mode", re.IGNORECASE)),
+    (BuildFailureKind.HASH, r"hash mismatch|in `--require-hashes` mode"),
     (
         BuildFailureKind.BUILD,
-        re.compile(r"failed to (download and )?build|build backend|Call to `", re.IGNORECASE),
+        r"failed to (download and )?build|build backend|Call to `",
     ),
     (
         BuildFailureKind.UNKNOWN,
-        re.compile(
-            r"not found in the package registry|there (is|are) no versions?|no usable wheels|"
-            r"has no wheels|could not be found|HTTP status client error \(404",
-            re.IGNORECASE,
-        ),
+        r"not found in the package registry|there (is|are) no versions?|no usable wheels|"
+        r"has no wheels|could not be found|HTTP status client error \(404",
     ),
-    (BuildFailureKind.CONFLICT, re.compile(r"no solution found", re.IGNORECASE)),
+    (BuildFailureKind.CONFLICT, r"no solution found"),
 )  # fmt: skip
 
 
@@ -171,11 +167,13 @@ def classify(
             return BuildFailure(kind=kind, message=by_kind[name].message)
     # Only now what the build printed: what was seen from outside cannot be forged by it.
     text = (result.stdout + result.stderr).decode(errors="replace")
-    if _GATEWAY.search(text) and _LOST.search(text):
+    if re.search(_GATEWAY, text) and re.search(_LOST, text, re.IGNORECASE):
         return BuildFailure(kind=BuildFailureKind.LOST, message=condensed(text))
-    if _STARVED.search(text):
+    if re.search(_STARVED, text, re.IGNORECASE):
         return BuildFailure(kind=BuildFailureKind.STARVED, message=condensed(text))
-    found = next((kind for kind, pattern in _SAID if pattern.search(text)), BuildFailureKind.BUILD)
+    found = next(
+        (kind for kind, pattern in _SAID if re.search(pattern, text, re.IGNORECASE)), BuildFailureKind.BUILD
+    )
     return BuildFailure(kind=found, message=condensed(text))
 
 

@@ -12,11 +12,11 @@ _MAX_CHARS = 160
 _ERROR_LINE = re.compile(r"^E {2,}")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _FRAME = re.compile(r"^(\S+?\.py):(\d+): in ")
-_OF_CODE = re.compile(
+_OF_CODE = (
     r"(Import|ModuleNotFound|Name|NotImplemented|Syntax|Indentation)Error\b"
     r"|AttributeError: (module|type object) |TypeError: .*(\bargument\b(?! of type)|\barguments\b|is not callable)"
 )
-_OF_TIME = re.compile(r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d", re.IGNORECASE)
+_OF_TIME = r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d"
 
 
 def last_words(log: bytes) -> str:
@@ -27,12 +27,12 @@ def last_words(log: bytes) -> str:
 
 def speaks_of_time(text: str) -> bool:
     """Whether *text* may say that something took too long."""
-    return _OF_TIME.search(text) is not None
+    return re.search(_OF_TIME, text, re.IGNORECASE) is not None
 
 
 def speaks_of_code(text: str) -> bool:
     """Whether *text* begins with an error that no time mends: an absent name, an impossible call."""
-    return _OF_CODE.match(text) is not None
+    return re.match(_OF_CODE, text) is not None
 
 
 def middle_cut(text: bytes, limit: int) -> bytes:
