@@ -38,6 +38,8 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.pop(0)  # its own folder, and nothing of that is to be imported
     gc.disable()  # until the submission can be found: what is imported here stays
+    if __file__.endswith(".pyc"):  # whoever asks for the program is to find its text
+        sys.argv[0] = __file__ = __file__[:-1]
 
 import _pytest.assertion.util
 import pytest

@@ -21,13 +21,15 @@ from pydantic import Field
 from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
+from groundup.environments.bytecode import bytecode_for
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, parse_report
-from groundup.grading.library.staging import FAILING, TRUSTED, Staged, stage
+from groundup.grading.library.staging import COMPILED_RUNNER, FAILING, RUNNER, TRUSTED, Staged, stage
+from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.trees.removal import remove_tree
 from groundup.trees.walking import FOLDER, walk
@@ -169,13 +171,17 @@ async def run_hidden_tests(
     scratch.mkdir(parents=True)
     try:
         library = await with_extensions(library, context, scratch)
-        staged = await asyncio.to_thread(stage, library, scratch, overlay.changed)
+        # The same program each time: what its compilation takes, every run of tests would.
+        compiled_runner = await bytecode_for(environment, source_of(RUNNER), f"{TRUSTED}/{RUNNER}")
+        staged = await asyncio.to_thread(stage, library, scratch, overlay.changed, compiled_runner)
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
         token = secrets.token_hex(16)
         spec, variables = without_python_variables(sandbox_spec(staged, hidden, environment, context.timeout_s))
         async with await context.provider.open(spec) as sandbox:
-            command = _command(hidden, environment, overlay, token, left_out, variables)
+            program = RUNNER if compiled_runner is None else COMPILED_RUNNER
+            argv = (environment.executable, "-s", "-B", f"{TRUSTED}/{program}")
+            command = _command(argv, hidden, overlay, token, left_out, variables)
             silence_s = test_timeout_s(hidden, context)
             result = await sandbox.run(command.but(silence_s=silence_s))
             peak = sandbox.usage().peak_memory_mb
@@ -259,8 +265,8 @@ def without_python_variables(spec: SandboxSpec) -> tuple[SandboxSpec, dict[str, 
 
 
 def _command(
+    argv: tuple[str, ...],
     hidden: HiddenTests,
-    environment: PythonEnvironment,
     overlay: Overlay,
     token: str,
     left_out: LeftOut,
@@ -299,7 +305,7 @@ def _command(
         "left_out_files": left_out.files,
     }
     return Command(
-        argv=(environment.executable, "-s", "-B", f"{TRUSTED}/runner.py"),
+        argv=argv,
         cwd=inside(hidden.cwd),
         stdin=json.dumps(spec).encode(),
         report_fd=REPORT_FD,

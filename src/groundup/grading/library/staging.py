@@ -146,6 +146,8 @@ def _script(target: str, executable: str) -> str:
 TRUSTED = "/opt/groundup"
 """Where a grading sandbox sees the runner, its configuration, the metadata and the programs."""
 
+RUNNER = "runner.py"
+COMPILED_RUNNER = "runner.pyc"
 FAILING = "failing.py"
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
@@ -160,7 +162,12 @@ class Staged(Record):
 
 
 @reading_submission("the submission")
-def stage(library: LibraryUnderTest, scratch: Path, changed: Mapping[str, bytes] = MappingProxyType({})) -> Staged:
+def stage(
+    library: LibraryUnderTest,
+    scratch: Path,
+    changed: Mapping[str, bytes] = MappingProxyType({}),
+    compiled_runner: bytes | None = None,
+) -> Staged:
     """Compose below *scratch*; *changed*: what restored files hold in place of their own text.
 
     Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
@@ -186,7 +193,7 @@ def stage(library: LibraryUnderTest, scratch: Path, changed: Mapping[str, bytes]
         for mount in mounts:
             _make_mount_point(mount, writer)
         writer.finish()
-    _write_trusted(trusted, hidden, library.environment.executable)
+    _write_trusted(trusted, hidden, library.environment.executable, compiled_runner)
     return Staged(
         workspace=workspace, mounts=(Mount(source=trusted, target=TRUSTED), *mounts), dropped=composed.dropped
     )
@@ -283,10 +290,12 @@ def _normal(path: str) -> str:
     return str(PurePosixPath(path))
 
 
-def _write_trusted(folder: Path, hidden: HiddenTests, executable: str) -> None:
+def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_runner: bytes | None) -> None:
     configuration = "[pytest]\n" + "".join(f"{line}\n" for line in hidden.ini)
     with TreeWriter(folder, CAPS) as writer:
-        writer.file(("runner.py",), [source_of("runner.py")], executable=False)
+        writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
+        if compiled_runner is not None:
+            writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
         writer.file((FAILING,), [source_of(FAILING)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))
