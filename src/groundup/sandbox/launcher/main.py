@@ -25,6 +25,8 @@ from groundup.sandbox.launcher.users import Identity, Users
 from groundup.sandbox.launcher.workspaces import Loans, take_back
 
 _ROOM_COMES_S = 5.0
+_UNWATCHED = 5
+"""A look at all sandboxes is followed by so many times what it took, in which requests are served without one."""
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
 
 
@@ -48,6 +50,7 @@ class Launcher:
         self.staging = spawning.can_stage()
         self.users = Users()
         self.load = dict.fromkeys(sorted(os.sched_getaffinity(0)), 0)
+        self.next_look = 0.0
 
     def serve(self, wake: int) -> None:
         """Loop until groundup is gone and everything is cleaned up."""
@@ -82,7 +85,7 @@ class Launcher:
     def _patience_ms(self) -> float | None:
         if any(box.disk.busy for box in self.boxes.values()):
             # A round of measuring goes on in small steps, between requests.
-            return 1
+            return max(1.0, math.ceil((self.next_look - time.monotonic()) * 1000))
         return TICK_S * 1000 if self.boxes else None
 
     def _receive(self) -> bool:
@@ -341,7 +344,10 @@ class Launcher:
                     _kill(int(child))
 
     def _watch(self) -> None:
+        """Look at every sandbox, unless that was done a moment ago: a look at hundreds delays every request."""
         now = time.monotonic()
+        if now < self.next_look:
+            return
         for box in self.boxes.values():
             if box.cause is None:
                 if now > box.deadline:
@@ -350,6 +356,7 @@ class Launcher:
                 self._watch_disk(box, now)
         if self.full and all(box.disk.full_device() is None for box in self.boxes.values()):
             self.full.clear()
+        self.next_look = now + (1 + _UNWATCHED) * (time.monotonic() - now)
 
     def _watch_processes(self, box: Box) -> None:
         if box.refusals.are_a_bomb(box.group, time.monotonic()):
