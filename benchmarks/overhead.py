@@ -33,6 +33,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.phases import COLLECTED, GUEST_START, LEFT, TESTED
+
 from benchmarks import sandbox
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.episodes.backends import backends
@@ -46,6 +48,7 @@ EVALUATION_TARGET = 1.15
 HELP_TARGET_S = 0.3
 PARALLEL_TASK = "sqlparse"
 ATTEMPTS = 8
+INSIDE = (GUEST_START, COLLECTED, TESTED, LEFT)
 GROUNDUP = (sys.executable, "-m", "groundup")
 T = TypeVar("T")
 
@@ -272,9 +275,15 @@ def print_profile(*, every: bool) -> None:
     print(f"{'seconds of processor time':<40}" + "".join(f"{name:>9}" for name in found))
     for place in places:
         print(f"{place:<40}" + "".join(f"{spent.get(place, 0.0):>9.3f}" for spent in found.values()))
-    print(f"{'all':<40}" + "".join(f"{sum(spent.values()):>9.3f}" for spent in found.values()))
-    bare = [measured((sys.executable, "-c", "pass")) for _ in range(9)]
-    print(f"{'python -c pass':<40}{middle(bare, lambda one: one.cpu_s):>9.3f}")
+    bare_s = middle([measured((sys.executable, "-c", "pass")) for _ in range(9)], lambda one: one.cpu_s)
+    whole = {name: sum(spent.values()) for name, spent in found.items()}
+    inside = {name: sum(spent.get(place, 0.0) for place in INSIDE) for name, spent in found.items()}
+    print(f"{'all':<40}" + "".join(f"{whole_s:>9.3f}" for whole_s in whole.values()))
+    print(f"{'outside of the processes of tests':<40}" + "".join(f"{whole[x] - inside[x]:>9.3f}" for x in whole))
+    print(
+        f"{'the same, in python -c pass':<40}" + "".join(f"{(whole[x] - inside[x]) / bare_s:>9.1f}" for x in whole)
+    )
+    print(f"{'python -c pass':<40}{bare_s:>9.3f}")
 
 
 def profiled(options: Sequence[str] | None) -> dict[str, float]:
