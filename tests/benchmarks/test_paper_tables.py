@@ -13,10 +13,10 @@ from groundup.reports.views import View, paper_views
 from groundup.settings import load
 from groundup.store.folder import RunFolder
 from groundup.suites.dibench.dataset import read_dataset
-from tests.suites.dibench.conftest import Groundup, groundup
+from tests.suites.dibench.conftest import Groundup, groundup, layers
 from tests.suites.dibench.executed import PYTHON, TINY, write_tiny
 
-__all__ = ["groundup"]  # a fixture of the suite's own tests
+__all__ = ["groundup", "layers"]  # fixtures of the suite's own tests
 
 
 NAMED = PYTHON._replace(
@@ -58,11 +58,12 @@ def test_three_models_get_the_tables_that_their_mistakes_deserve(groundup: Groun
 @pytest.mark.end_to_end
 @pytest.mark.skipif(sys.platform != "linux", reason="sandboxes need Linux")
 def test_jobs_of_the_three_models_end_as_their_mistakes_deserve(
-    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    groundup: Groundup, layers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Executed by real jobs: each ablation mends one model's failure, and the failures have their true kinds."""
     monkeypatch.setenv("GROUNDUP_SANDBOX", "bubblewrap")
     monkeypatch.setenv("GROUNDUP_BUILDER", "local")
+    (tmp_path / "cache/layers").symlink_to(layers)
     absent = {"ecosystem": "pypi", "name": ABSENT, "exists": False, "versions": []}
     with (tmp_path / "names.jsonl").open("a") as file:
         file.write(json.dumps({**absent, "fetched_at": "2026-01-01T00:00:00Z"}) + "\n")

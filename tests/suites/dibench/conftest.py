@@ -36,6 +36,12 @@ def dataset(tmp_path: Path) -> InstanceSet:
     return read_dataset(write_dataset(tmp_path / "source"))
 
 
+@pytest.fixture(scope="session")
+def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Environments for jobs of all tests: they are made once, and what they hold is no test's subject."""
+    return tmp_path_factory.mktemp("layers")
+
+
 @pytest.fixture
 def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Groundup:
     """Run `groundup` with the tiny dataset pulled, and a snapshot of the registries."""

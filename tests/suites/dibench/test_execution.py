@@ -35,10 +35,11 @@ EXECUTABLE = [
 
 
 @pytest.fixture
-def executing(groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Groundup:
+def executing(groundup: Groundup, layers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Groundup:
     """Run `groundup` with the tiny executable instances pulled, and real sandboxes."""
     monkeypatch.setenv("GROUNDUP_SANDBOX", "bubblewrap")
     monkeypatch.setenv("GROUNDUP_BUILDER", "local")
+    (tmp_path / "cache/layers").symlink_to(layers)
     shutil.rmtree(tmp_path / "cache/data/dibench")  # `groundup` pulled other data, which nothing replaces
     take_folder("dibench", write_tiny(tmp_path / "tiny"), Settings(cache_dir=tmp_path / "cache"), unpack=True)
     return groundup
