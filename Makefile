@@ -8,6 +8,7 @@ BROWSER_STAMP := $(VENV)/.browser-ready
 
 .PHONY: setup demo wheel test test-containers browser clients check docs lock clean
 
+# Modules are compiled when they are first imported: most never are, and pip takes half its time for it.
 setup: $(STAMP)
 
 # What people need who only run groundup: a third of what its developers do.
@@ -15,12 +16,12 @@ $(DEMO_STAMP): requirements-demo.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("groundup needs Python 3.11 or later; name one: make PYTHON=python3.12" \
 	    if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-demo.lock
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-demo.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(STAMP): $(DEMO_STAMP) requirements.lock
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.lock
 	touch $@
 
 demo: $(DEMO_STAMP)
@@ -43,7 +44,7 @@ browser: $(BROWSER_STAMP)
 	    $(BIN)/python -m pytest tests/viewer/test_browser.py
 
 $(BROWSER_STAMP): $(STAMP) requirements-browser.lock
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-browser.lock
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-browser.lock
 	touch $(BROWSER_STAMP)
 
 # Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
@@ -75,7 +76,7 @@ docs: $(DOCS_STAMP)
 	@echo "the documentation is in site/index.html"
 
 $(DOCS_STAMP): $(STAMP) requirements-docs.lock
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-docs.lock
 	touch $(DOCS_STAMP)
 
 # Names, versions and hashes only: no registry address is written down.
