@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.suites.nl2repobench.maker.project import read_project, without_extra
+from groundup.manifests.formats import FORMATS
+from groundup.suites.nl2repobench.maker.project import read_project, requirement_line, without_extra
 from tests.grading.library.laboratory import write_tree
 
 PYPROJECT = """
@@ -57,6 +58,53 @@ def test_a_setup_py_is_read_without_being_run(tmp_path: Path) -> None:
     assert (found.name, found.version, found.licence) == ("demo", None, "BSD")
     assert found.modules == ("demo",)
     assert found.entry_points == {"console_scripts": {"demo": "demo:main"}}
+
+
+def test_a_setup_cfg_without_requirements_hides_none(tmp_path: Path) -> None:
+    """A source distribution's own build leaves a setup.cfg in it, which says nothing of requirements."""
+    cfg = "[egg_info]\ntag_build =\ntag_date = 0\n"
+    assert read_project(write_tree(tmp_path, {"setup.py": SETUP, "setup.cfg": cfg})).requires == ("six",)
+
+
+def test_requirements_beside_older_metadata_are_read(tmp_path: Path) -> None:
+    """An older setuptools wrote them into the egg-info alone, with extras and markers as sections."""
+    listed = 'six>=1\n\n[:python_version < "3.9"]\nzipp\n\n[test]\npretend\n\n[docs:os_name == "nt"]\nfuro\n'
+    files = {"PKG-INFO": "Metadata-Version: 2.1\nName: demo\n", "demo.egg-info/requires.txt": listed}
+    found = read_project(write_tree(tmp_path, files))
+
+    assert found.requires == ("six>=1", 'zipp; python_version < "3.9"')
+    assert found.test_requires == ("pretend",)
+
+
+def test_requirements_of_poetry_and_of_files_are_read(tmp_path: Path) -> None:
+    """A repository without built metadata names them in its tool's own table, or in a file."""
+    poetry = '[tool.poetry]\nname = "demo"\n[tool.poetry.dependencies]\npython = "^3.9"\nsix = "^1.2"\n'
+    assert read_project(write_tree(tmp_path / "a", {"pyproject.toml": poetry})).requires == ("six<2,>=1.2",)
+    assert read_project(write_tree(tmp_path / "b", {"requirements.txt": "six>=1\n"})).requires == ("six>=1",)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "line"),
+    [
+        ("^1.2.3", "six<2,>=1.2.3"),
+        ("^0.2.3", "six<0.3,>=0.2.3"),
+        ("^0.0.3", "six<0.0.4,>=0.0.3"),
+        ("^0", "six<1,>=0"),
+        ("~1.2.3", "six<1.3,>=1.2.3"),
+        ("~1", "six<2,>=1"),
+        ("1.2.*", "six==1.2.*"),
+        ("1.2", "six==1.2"),
+        ("*", "six"),
+        (">=1,<3", "six<3,>=1"),
+        ("~=1.4", "six~=1.4"),
+        ("^1 || ^2", "six"),
+    ],
+)
+def test_poetrys_constraints_are_told_as_pip_reads_them(constraint: str, line: str) -> None:
+    """Carets and tildes become ranges; what cannot be told leaves the bare name."""
+    document = f'[tool.poetry.dependencies]\nsix = "{constraint}"\n'.encode()
+    (one,) = FORMATS["pyproject.toml"].read(document, "pyproject.toml").dependencies
+    assert requirement_line(one) == line
 
 
 def test_built_metadata_comes_first(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+from groundup.domain.errors import TaskError
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.sandbox.protocol import Ending
-from groundup.suites.nl2repobench.maker.repairs import repaired
+from groundup.suites.nl2repobench.maker.repairs import repaired, without_additions
 from groundup.suites.nl2repobench.recipe import Recipe
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
@@ -35,6 +36,41 @@ def test_a_module_for_which_tests_were_skipped_is_installed(tmp_path: Path) -> N
 
     assert _mended(RECIPE, skipped, tmp_path).environment.wants == ("pytest", "pyyaml")
     assert _mended(RECIPE, unknown, tmp_path).environment.wants == ("pytest",)
+
+
+def test_what_only_developers_use_is_not_the_librarys_wish(tmp_path: Path) -> None:
+    """A module that tests lack brings what they import, and no plugin that the library never imports."""
+    manifest = "[tool.poetry.group.dev.dependencies]\npytest-cov = '>=2'\n"
+    write_tree(tmp_path, {"pyproject.toml": manifest, "calc/__init__.py": "", "tests/test_a.py": ""})
+    lacking = _ran(failed="ModuleNotFoundError: No module named 'yaml'")
+
+    assert _mended(RECIPE, lacking, tmp_path).environment.wants == ("pytest", "pyyaml")
+
+
+def test_what_cannot_be_built_is_taken_back_and_not_added_again(tmp_path: Path) -> None:
+    """An addition that breaks the environment costs itself, and not the library."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+    lacking = _ran(failed="ModuleNotFoundError: No module named 'yaml'")
+    added = _mended(RECIPE, lacking, tmp_path)
+
+    back = without_additions(added, RECIPE, TaskError("no such wheel"), lambda _: None)
+
+    assert added.environment.wants == ("pytest", "pyyaml")
+    assert back.environment == RECIPE.environment
+    assert _mended(back, lacking, tmp_path) == back
+
+
+def test_a_program_that_tests_start_is_installed(tmp_path: Path) -> None:
+    """What a known distribution is called is meant; files, and programs that nobody knows, are not."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+    absent = "FileNotFoundError: [Errno 2] No such file or directory: "
+
+    assert _mended(RECIPE, _ran(failed=f"{absent}'coverage'"), tmp_path).environment.wants == (
+        "pytest",
+        "coverage",
+    )
+    for other in ("'coverage.xml'", "'/etc/coverage'", "'our-own-helper-of-tests'"):
+        assert _mended(RECIPE, _ran(failed=absent + other), tmp_path).environment.wants == ("pytest",)
 
 
 def test_what_silent_files_of_tests_import_is_installed(tmp_path: Path) -> None:

@@ -7,7 +7,12 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
-from groundup.suites.nl2repobench.maker.losses import lacking_data, require_share, uncollected_functions
+from groundup.suites.nl2repobench.maker.losses import (
+    absent_modules,
+    lacking_data,
+    require_share,
+    uncollected_functions,
+)
 from groundup.suites.nl2repobench.maker.needs_of_tests import places_of_tests, requires_python
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
@@ -54,6 +59,27 @@ def test_files_that_pytest_took_nothing_from_are_counted(tmp_path: Path) -> None
     found = uncollected_functions(_report("passed", ""), HIDDEN, tmp_path)
 
     assert found == ["tests/test_b.py::test_one", "tests/test_b.py::test_two"]
+
+
+@pytest.mark.parametrize("said", ["norecursedirs = build tests/dummy*", "norecursedirs =\n    dummy.*\n    *.egg"])
+def test_folders_that_pytest_passes_by_hold_no_tests(tmp_path: Path, said: str) -> None:
+    """Files that look like tests and that the project's configuration keeps from pytest are its data."""
+    files = {"tests/dummy.one/test_b.py": "def test_b(): 1\n", "tests/real/test_c.py": "def test_c(): 1\n"}
+    write_tree(tmp_path, {"tests/test_a.py": "", **files})
+    hidden = HIDDEN.but(ini=tuple(said.splitlines()))
+
+    assert uncollected_functions(_report("passed", ""), hidden, tmp_path) == ["tests/real/test_c.py::test_c"]
+
+
+def test_helpers_of_tests_that_stayed_in_the_repository_are_named(tmp_path: Path) -> None:
+    """A module that is neither in the source nor in a known distribution is why a file has no tests."""
+    imports = "import yaml, calc, beside\nfrom test_project.test_app.models import Hedgehog\n"
+    write_tree(tmp_path, {"tests/test_b.py": f"{imports}def test_two(): 1\n", "tests/inner/beside.py": ""})
+    write_tree(tmp_path, {"tests/test_c.py": "from tests.http_client import A\nimport tests.inner.beside\n"})
+
+    assert absent_modules(["tests/test_b.py::test_two"], HIDDEN, tmp_path) == ["test_project"]
+    assert absent_modules(["tests/test_c.py::test_three"], HIDDEN, tmp_path) == ["tests.http_client"]
+    assert absent_modules([], HIDDEN, tmp_path) == []
 
 
 def test_more_than_the_share_is_refused_with_the_causes() -> None:

@@ -7,14 +7,16 @@ parameters that are empty, files that tests name and the source lacks. All of th
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grading.library.report import RunnerReport
 from groundup.grammars import python_tree
-from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests
+from groundup.sources.names import python_provider
+from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, imported_by_tests
 
 LEAST_TESTS = 5
 _EMPTY_SET = "got empty parameter set"
@@ -68,18 +70,57 @@ def lacking_data(report: RunnerReport, tests: HiddenTests, original: Path) -> di
     return found
 
 
+def absent_modules(uncollected: list[str], tests: HiddenTests, original: Path) -> list[str]:
+    """Return the modules that test files import from which nothing was collected, and that nobody has.
+
+    They are neither in the source nor in a distribution that is known: helpers that stayed in the repository.
+    """
+    places = sorted({name.partition("::")[0] for name in uncollected})
+    own = {name.partition(".")[0] for name in tests.packages}
+    found = set()
+    for name in imported_by_tests(original, places):
+        top, _, inner = name.partition(".")
+        there = any(original.rglob(f"{top}.py")) or any(path.is_dir() for path in original.rglob(top))
+        if top in own or (not there and python_provider(name).known):
+            continue
+        if not there:
+            found.add(top)
+        elif inner and (original / top).is_dir() and not _module(original.joinpath(*name.split("."))):
+            found.add(name)
+    return sorted(found)
+
+
+def _module(place: Path) -> bool:
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
 def uncollected_functions(report: RunnerReport, tests: HiddenTests, original: Path) -> list[str]:
     """Return the test functions of files from which pytest took no test at all: broken or skipped as a whole."""
     if any(line.startswith("python_files") for line in tests.ini):
         return []
     reported = {key.id.partition("::")[0] for key in report.results}
+    passed_by = _passed_by(tests.ini)
     found = []
     for argument in tests.arguments:
         for path in files_of_tests(original / argument):
             inner = str(path.relative_to(original))
-            if inner not in reported:
+            if inner not in reported and not any(map(passed_by, PurePosixPath(inner).parents)):
                 found += [f"{inner}::{name}" for name in _functions(path)]
     return sorted(set(found))
+
+
+def _passed_by(ini: Sequence[str]) -> Callable[[PurePosixPath], bool]:
+    """Return whether pytest passes a folder by, as `norecursedirs` in *ini* tells it."""
+    text = re.search(r"^norecursedirs\s*=(.*(?:\n\s+.*)*)", "\n".join(ini), re.MULTILINE)
+    patterns = text[1].split() if text else []
+
+    def is_passed_by(folder: PurePosixPath) -> bool:
+        names = (
+            (f"/{folder}", f"*/{pattern}") if "/" in pattern else (folder.name, pattern) for pattern in patterns
+        )
+        return any(fnmatchcase(name, pattern) for name, pattern in names)
+
+    return is_passed_by
 
 
 def _functions(path: Path) -> Iterator[str]:

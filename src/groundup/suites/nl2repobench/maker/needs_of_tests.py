@@ -7,6 +7,7 @@ plugins of pytest.
 
 import ast
 import configparser
+import contextlib
 import math
 import re
 import tomllib
@@ -20,10 +21,10 @@ from packaging.utils import canonicalize_name
 
 from groundup.grammars import python_tree
 from groundup.manifests.formats import FORMATS, find_manifests
-from groundup.manifests.python.requirement import group_kind, render_requirement
-from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
+from groundup.manifests.python.requirement import group_kind
+from groundup.manifests.records import DependencyKind, DependencySource, ManifestError
 from groundup.sources.names import is_standard, python_provider
-from groundup.suites.nl2repobench.maker.project import text_at, without_extra
+from groundup.suites.nl2repobench.maker.project import requirement_line, text_at, without_extra
 from groundup.trees.walking import read_regular
 
 _TEST_FOLDERS = ("tests", "test", "testing", "t")
@@ -187,14 +188,9 @@ def _of_manifests(root: Path) -> Iterator[_Line]:
             continue
         for one in read.dependencies:
             if one.source is DependencySource.REGISTRY and one.kind not in _FOR_NOBODY:
-                yield _Line(_rendered(one), one.kind is DependencyKind.TEST or _is_for_tests(one.group))
-
-
-def _rendered(one: Dependency) -> str:
-    try:
-        return render_requirement(one)
-    except ManifestError:
-        return one.name
+                with contextlib.suppress(ManifestError):
+                    line = requirement_line(one)
+                    yield _Line(line, one.kind is DependencyKind.TEST or _is_for_tests(one.group))
 
 
 def _is_for_tests(group: str) -> bool:

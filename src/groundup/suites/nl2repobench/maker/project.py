@@ -13,6 +13,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from groundup.domain.records import Record
 from groundup.grammars import python_tree
+from groundup.manifests.formats import format_of
+from groundup.manifests.python.requirement import render_requirement
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.registries.pypi.pages import spelled_version
 
 _VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*(?:\w+\s*=\s*)?["']([^"']+)["']""", re.MULTILINE)
@@ -45,7 +48,7 @@ class OriginalProject(Record):
 def read_project(root: Path) -> OriginalProject:
     """Return what the files declare: built metadata first, then pyproject.toml, setup.cfg, setup.py."""
     project: dict[str, Any] = {}
-    for reader in (_built_metadata, _pyproject, _setup_cfg, _setup_py):
+    for reader in (_built_metadata, _pyproject, _setup_cfg, _setup_py, _manifests):
         for key, value in reader(root).items():
             if value and not project.get(key):
                 project[key] = value
@@ -70,6 +73,7 @@ def _built_metadata(root: Path) -> Mapping[str, Any]:
     points = text_at(folder / "entry_points.txt") if folder else None
     top = text_at(folder / "top_level.txt") if folder else None
     every = [str(line) for line in headers.get_all("Requires-Dist", [])]
+    every = every or list(_of_requires_txt(text_at(folder / "requires.txt") or "") if folder else ())
     return {
         "name": headers["Name"],
         "version": headers["Version"],
@@ -80,6 +84,18 @@ def _built_metadata(root: Path) -> Mapping[str, Any]:
         "headers": {name: found for name in _HEADERS if (found := _one_line(headers.get_all(name, [])))},
         "modules": tuple(top.split()) if top else None,
     }
+
+
+def _of_requires_txt(text: str) -> Iterator[str]:
+    """Yield as `Requires-Dist` what an older setuptools wrote beside the metadata and not into it."""
+    marker = ""
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("["):
+            extra, _, condition = line.strip("[]").partition(":")
+            parts = [f"({condition})"] * bool(condition) + [f'extra == "{extra}"'] * bool(extra)
+            marker = " and ".join(parts)
+        else:
+            yield f"{line}; {marker}" if marker else line
 
 
 def without_extra(line: str) -> str:
@@ -167,7 +183,7 @@ def _setup_cfg(root: Path) -> Mapping[str, Any]:
         "name": parser.get("metadata", "name", fallback=None),
         "version": parser.get("metadata", "version", fallback=None),
         "licence": parser.get("metadata", "license", fallback=None),
-        "requires": parser.get("options", "install_requires", fallback="").split("\n"),
+        "requires": parser.get("options", "install_requires", fallback="").splitlines(),
         "entry_points": points,
     }
 
@@ -208,6 +224,54 @@ def _setup_py(root: Path) -> Mapping[str, Any]:
         "entry_points": points if isinstance(points, dict) else None,
         "modules": tuple(dict.fromkeys(name.partition(".")[0] for name in modules)),
     }
+
+
+def _manifests(root: Path) -> Mapping[str, Any]:
+    """Read what other tools' files and files of requirements at the root ask for at run time."""
+    found: list[Dependency] = []
+    for name in ("pyproject.toml", "requirements.txt"):
+        path = root / name
+        known = format_of(name)
+        if known is None or path.is_symlink() or not path.is_file():
+            continue
+        with contextlib.suppress(ManifestError, OSError):
+            found += known.read(path.read_bytes(), name).dependencies
+    return {
+        "requires": [
+            requirement_line(one)
+            for one in found
+            if one.source is DependencySource.REGISTRY and one.kind is DependencyKind.RUNTIME
+        ]
+    }
+
+
+_POETRY = re.compile(r"(\^|~(?!=))?\s*v?(\d+(?:\.\d+)*(?:[a-z]+\d+)?(?:\.\*)?)")
+
+
+def requirement_line(one: Dependency) -> str:
+    """Return a declaration as pip reads it; a constraint that cannot be told so is left out."""
+    if one.constraint in ("", "*"):
+        return render_requirement(one.but(constraint=""))
+    parts = []
+    for part in map(str.strip, one.constraint.split(",")):
+        found = _POETRY.fullmatch(part)
+        parts.append(_range(found[1] or "", found[2]) if found else part)
+    translated = one.but(constraint=",".join(parts))
+    try:
+        return str(Requirement(render_requirement(translated)))
+    except (InvalidRequirement, ManifestError):
+        return render_requirement(one.but(constraint=""))
+
+
+def _range(operator: str, version: str) -> str:
+    """Return what Poetry means by `^1.2`, `~1.2` or `1.2`."""
+    if not operator or version.endswith("*"):
+        return f"=={version}"
+    numbers = [int(digits) for digits in re.findall(r"\d+", version)][:3]
+    at = 0 if len(numbers) == 1 else 1
+    if operator == "^":
+        at = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
+    return f">={version},<{'.'.join(map(str, [*numbers[:at], numbers[at] + 1]))}"
 
 
 def source_folders(root: Path) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 
 _MISSING = re.compile(r"No module named '([\w.]+)'")
+_NO_PROGRAM = re.compile(r"FileNotFoundError: .*No such file or directory: '([\w-]+)'")
 _FIXTURE = re.compile(r"fixture '(\w+)' not found")
 _ASYNC = re.compile(r"async def functions are not natively supported|Unknown pytest\.mark\.asyncio")
 _UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w+)")
@@ -62,7 +63,7 @@ def repaired(recipe: Recipe, execution: Execution, original: Path) -> list[Repai
     printed = _output(execution)
     printed += _absent_modules(recipe, execution, original)
     steps: tuple[Callable[[Recipe, str, Path], Iterator[Repaired]], ...]
-    steps = (_modules, _optional, _fixtures, with_django_settings, _marks, _writable)
+    steps = (_modules, _programs, _optional, _fixtures, with_django_settings, _marks, _writable)
     current = recipe
     if execution.result.ending.is_out_of_time and recipe.tests.one_test_s is None:
         current = recipe.but(tests=recipe.tests.but(one_test_s=_ONE_TEST_S))
@@ -153,6 +154,17 @@ def _modules(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]
             yield made
 
 
+def _programs(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
+    """Add distributions whose program of the same name tests start; the library's own is there in any case."""
+    own = (recipe.tests.distribution.entry_points if recipe.tests.distribution else {}).get("console_scripts", {})
+    for program in dict.fromkeys(_NO_PROGRAM.findall(printed)):
+        provider = python_provider(program.replace("-", "_"))
+        made = _wish(recipe, provider.name, f"tests start {program}") if provider.known else None
+        if made is not None and program not in own and not is_standard(program):
+            recipe = made[0]
+            yield made
+
+
 def _fixtures(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired]:
     wanted = {_FIXTURES[name]: f"fixture {name}" for name in _FIXTURE.findall(printed) if name in _FIXTURES}
     if _ASYNC.search(printed):
@@ -169,8 +181,10 @@ def _optional(recipe: Recipe, printed: str, original: Path) -> Iterator[Repaired
     if not _NOT_INSTALLED.search(printed):
         return
     places = [str(path.relative_to(original)) for path in source_files(original, recipe.tests)]
+    imported = {python_provider(name).name for name in imported_by_tests(original, places)}
     for line in needs_of_tests(original, places):
-        made = _wish(recipe, line, "the library imports it where it is there")
+        meant = canonicalize_name(Requirement(line).name) in imported
+        made = _wish(recipe, line, "the library imports it where it is there") if meant else None
         if made is not None:
             recipe = made[0]
             yield made
@@ -271,15 +285,24 @@ async def run_and_repair(
 ) -> tuple[Recipe, PythonEnvironment, Execution]:
     """Lock, build and run the original, repairing what it lacks until nothing more can be done."""
     lockable = recipe.environment.wants
+    working: Recipe | None = None
     for _ in range(MOST_ROUNDS):
         if not recipe.environment.lock:
             recipe = await _locked_with_more(recipe, lockable, say)
             lockable = recipe.environment.wants
         say(f"building the environment, {len(recipe.environment.lock)} distributions, and running the tests")
-        environment = await context.builder.python(recipe.environment.request())
+        try:
+            environment = await context.builder.python(recipe.environment.request())
+        except TaskError as error:
+            if working is None or working.environment == recipe.environment:
+                raise
+            recipe = without_additions(recipe, working, error, say)
+            lockable = recipe.environment.wants
+            continue
         if may_repair and (plugged := _plugins(recipe, environment)) is not None:
             recipe = plugged[0].but(notes=noted(recipe.notes, [plugged[1]]))
             say(plugged[1])
+        working = recipe
         original = await original_tree(recipe, context)
         execution = await run_hidden_tests(
             LibraryUnderTest(original, original, recipe.tests, environment), context
@@ -288,11 +311,21 @@ async def run_and_repair(
         say(f"the original passes {outcomes.count('passed')} of {len(outcomes)}")
         steps = repaired(recipe, execution, original) if may_repair else []
         if not steps:
-            return recipe, environment, execution
+            break
         for changed, note in steps:
             say(note)
             recipe = changed.but(notes=noted(recipe.notes, [note]))
-    return recipe, environment, execution
+    assert working is not None
+    return working, environment, execution
+
+
+def without_additions(recipe: Recipe, working: Recipe, error: TaskError, say: Callable[[str], None]) -> Recipe:
+    """Return the draft with the environment of the *working* one: what was added since could not be built."""
+    more = [line for line in recipe.environment.wants if line not in working.environment.wants]
+    said = " ".join(str(error).split())[:200]
+    say(f"taken back {', '.join(more)}, with which the environment cannot be built: {said}")
+    notes = noted(recipe.notes, [f"{line} {_LEFT_OUT}" for line in more])
+    return recipe.but(environment=working.environment, notes=notes)
 
 
 async def _locked_with_more(recipe: Recipe, before: Sequence[str], say: Callable[[str], None]) -> Recipe:

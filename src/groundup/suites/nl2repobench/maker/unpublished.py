@@ -32,6 +32,7 @@ from groundup.suites.nl2repobench.maker.differences import with_reasons
 from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary, attempts, draft_of, most_telling
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read
 from groundup.suites.nl2repobench.maker.losses import (
+    absent_modules,
     causes_of,
     compiled_parts,
     lacking_data,
@@ -144,6 +145,8 @@ async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say:
         said = f"{len(lacking)} of them for data: {next(iter(lacking.values()))}"
         causes += f"; {said}; name the library's Git repository instead"
         say(said)
+    elif absent := await asyncio.to_thread(absent_modules, uncollected, recipe.tests, original):
+        causes += f"; tests import {', '.join(absent[:3])}, which is not in this source; name the Git repository"
     elif uncollected and isinstance(recipe.source, RecipeSource):
         causes += "; a source distribution often lacks files of its tests, so try the Git repository"
     require_share(passed, len(results) + len(uncollected), causes, rules.left_out)
