@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from groundup.api.data import pull
 from groundup.api.runs import run
-from groundup.curation.set_entries import SetEntry, parse_wish
+from groundup.curation.set_entries import EntryWalk, SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set
 from groundup.curation.spending import SetModel
 from groundup.domain.errors import UsageError
@@ -153,24 +154,58 @@ def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
 @pytest.mark.needs("git")
 @pytest.mark.usefixtures("sandboxes")
 def test_a_model_writes_what_the_checks_hold(tmp_path: Path) -> None:
-    """Its examples run with the original in a sandbox; without the example that fails it is as it wrote it."""
+    """Its examples run with the original in a sandbox; a set that is there gets its words later, no more."""
     settings = load({"data_dir": str(tmp_path / "data")})
     write_tree(tmp_path / "tally", LIBRARY)
     whole = "".join(f"## {one}\n\nIt counts.\n\n" for one in SECTIONS)
     whole += "`tally`: `Tally`, `_plural`, `plural_of`, `LIMIT`\n\n"
     whole += "```python\nimport tally\nassert tally.LIMIT == {}\n```\n"
     script = tmp_path / "script.json"
+    wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set")
+    asked = replace(wanted, rules=MakingRules(rounds=2), model=SetModel(f"scripted/{script}"))
+    turn = {"content": whole.format(99)}
+
+    extracted = asyncio.run(make_set(wanted, settings, lambda *_: None))
+    script.write_text(json.dumps({"turn": [turn], "then": "repeat"}))
+    refused = asyncio.run(make_set(asked, settings, lambda *_: None))
     mended = {"when": "example 1 does not run .*AssertionError", "content": whole.format(100)}
-    script.write_text(json.dumps({"turn": [{"content": whole.format(99)}], "rule": [mended]}))
-    model = SetModel(f"scripted/{script}")
+    mended_script = tmp_path / "mended.json"
+    mended_script.write_text(json.dumps({"turn": [turn], "rule": [mended]}))
+    again = replace(asked, model=SetModel(f"scripted/{mended_script}"))
+    written = asyncio.run(make_set(again, settings, lambda *_: None))
+    kept = asyncio.run(make_set(again, settings, lambda *_: None))
 
-    wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set", rules=MakingRules(rounds=2), model=model)
-    made = asyncio.run(make_set(wanted, settings, lambda *_: None))
-
-    assert [(one.standing, one.why) for one in made.entries] == [("accepted", "")]
+    for made in (extracted, refused, written):
+        assert [(one.standing, one.why, one.tests) for one in made.entries] == [("accepted", "", 6)]
+    assert [made.kept for made in (extracted, refused, written, kept)] == [0, 0, 0, 1]
+    assert [made.entries[0].gaps for made in (extracted, written)] == [(), ()]
+    assert "example 1 does not run" in refused.entries[0].remark
     (task,) = checked_set(tmp_path / "my-set", "library").tasks
     assert task.specification == "written"
     assert "assert tally.LIMIT == 100" in (tmp_path / "my-set" / f"specifications/{task.id}.md").read_text()
+    evidence = tmp_path / "my-set" / "evidence" / written.entries[0].evidence
+    assert "assert tally.LIMIT == 99" in (evidence / "refused-specification.md").read_text()
+    assert (evidence / "log.txt").read_text().count("freezing") == 1
+
+
+async def test_a_model_without_its_key_is_refused_before_anything_begins(tmp_path: Path) -> None:
+    """A night is not spent on recipes whose specifications nobody can write."""
+    model = SetModel(f"scripted/{tmp_path}/absent.json")
+    with pytest.raises(UsageError, match=r"absent\.json"):
+        await make_set(SetRequest(["inflection"], tmp_path / "set", model=model), load(), lambda *_: None)
+    assert not (tmp_path / "set" / ENTRIES).exists()
+
+
+def test_what_a_model_left_out_is_said(tmp_path: Path) -> None:
+    """An accepted entry whose written specification was refused says why the extracted one is used."""
+    walk = EntryWalk(parse_wish("inflection"), tmp_path, lambda *_: None)
+    walk.gaps = ("there is no section `## API`", "example 1 does not run")
+
+    one = walk.ended("accepted", task="inflection@1", tests=9)
+
+    assert one.why == ""
+    assert one.remark.endswith("the written one has 2 gaps, first: there is no section `## API`")
+    assert walk.ended("rejected", "it is so").remark == "it is so"
 
 
 def _grades(folder: Path, settings: Settings) -> list[float]:

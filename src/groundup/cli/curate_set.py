@@ -340,7 +340,7 @@ def _print(made: "SetYield") -> None:
     from groundup.cli.console import print_table
 
     rows = [
-        (one.task, one.standing, str(one.tests or "-"), str(one.left_out), f"{one.seconds:.0f}", one.why or "-")
+        (one.task, one.standing, str(one.tests or "-"), str(one.left_out), f"{one.seconds:.0f}", one.remark or "-")
         for one in made.entries
     ]
     print_table("", ("task", "standing", "tests", "left out", "s", "why"), rows)
@@ -427,8 +427,10 @@ def why(
         return 0
     one = found.entry
     typer.echo(f"{one.entry}: {one.standing}" + (f" at {one.step} ({one.cause})" if one.cause else ""))
-    if one.why:
-        typer.echo(f"  {one.why}")
+    if one.remark:
+        typer.echo(f"  {one.remark}")
+    for gap in one.gaps[1:]:
+        typer.echo(f"  further: {gap}")
     facts = one.facts
     typer.echo(
         f"  {facts.language or 'no language'}, licence {facts.licence}, {facts.size.lines} lines, "

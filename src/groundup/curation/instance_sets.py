@@ -143,6 +143,10 @@ class InstanceSets:
         """Whether there is the instance's line."""
         return any(folder.glob(f"*/*/{one.task}"))
 
+    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+        """Return False: nothing is added to a task later."""
+        return False
+
     def described(self, one: SetEntry, folder: Path) -> SetTask:
         """Return what the manifest says of an instance."""
         (problem,) = (problem for problem in _problems(folder) if problem.id == one.task)

@@ -17,14 +17,16 @@ from groundup.curation.set_entries import (
     parse_wish,
 )
 from groundup.episodes.backends import opened_context
-from groundup.store.ownership import copy_made, digest_of_entry, write_made
+from groundup.grading.context import GradingContext
+from groundup.store.files import write_atomically
+from groundup.store.ownership import copy_made, digest_of_entry, is_made, write_made
 from groundup.suites.nl2repobench.maker.extracted import extracted
 from groundup.suites.nl2repobench.maker.sound import refuse_unsound
 from groundup.suites.nl2repobench.maker.unpublished import (
     MakingRules,
     make_recipe,
 )
-from groundup.suites.nl2repobench.maker.written import MARK, checked_specification
+from groundup.suites.nl2repobench.maker.written import MARK, Specified, checked_specification
 from groundup.suites.nl2repobench.own_suite import RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
@@ -34,21 +36,29 @@ from groundup.suites.sets import SetTask
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
 
+REFUSED = "refused-specification.md"
+"""In an entry's evidence: what a model wrote last, and the checks refused."""
+
 
 class LibrarySets:
     """How a library becomes a task."""
 
-    steps: tuple[str, ...] = ("fetched", "filtered", "proven", "specified", "audited")
+    steps: tuple[str, ...] = ("fetched", "filtered", "proven", "audited", "specified")
 
-    def __init__(self, rules: MakingRules) -> None:
+    def __init__(self, rules: MakingRules, *, is_written: bool = False) -> None:
+        """Take *rules*, and whether a model is to write the specifications."""
         self._rules = rules
+        self._is_written = is_written
 
     def parse(self, text: str) -> SetWish:
         """Return what an entry names: a package, a folder or a repository. Raises `UsageError`."""
         return parse_wish(text)
 
     async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
-        """Make recipe, fingerprint and specification, and put them in place."""
+        """Make recipe, fingerprint and specification, and put them in place; of what is there, a specification."""
+        there = place.settled.get(walk.wish.text)
+        if there is not None and self.is_owed(there, place.folder):
+            return await self._write(there, walk, place)
         with scratch_folder("set") as work:
             library, origin = await original_of(walk.wish, work, place.settings)
             if place.earlier is not None:
@@ -65,22 +75,14 @@ class LibrarySets:
 
             async with opened_context(place.settings) as context:
                 recipe = await make_recipe(library, self._rules, context, place.settings, walk.say, look)
-                walk.at("specified")
                 recipe = identified(recipe, origin)
                 original = await original_tree(recipe, context)
-                canary = place.manifest.canary
-                if place.spending is None:
-                    text = await asyncio.to_thread(extracted, recipe, original, canary)
-                else:
-                    rounds = self._rules.rounds
-                    async with place.spending.opened(walk.wish.text) as model:
-                        text = await checked_specification(
-                            recipe, original, canary, model, rounds, context, walk.say
-                        )
-                prints = await asyncio.to_thread(fingerprint_of, recipe, original)
-                licence = await asyncio.to_thread(licence_of, original)
                 walk.at("audited")
                 await refuse_unsound(recipe, original, context)
+                walk.at("specified")  # last: nobody pays a model for what makes no task
+                text = await self._specified(recipe, original, context, walk, place)
+                prints = await asyncio.to_thread(fingerprint_of, recipe, original)
+                licence = await asyncio.to_thread(licence_of, original)
             if licence != UNKNOWN:
                 walk.facts = walk.facts.but(licence=licence)
             elif recipe.source.licence:
@@ -88,13 +90,41 @@ class LibrarySets:
             self._put(recipe, text, fingerprint_text(prints), work, place.folder)
         return MadeTask(recipe.task, len(recipe.expected), len(recipe.excluded))
 
-    def _put(self, recipe: Recipe, text: str, prints: str, work: Path, folder: Path) -> None:
+    async def _write(self, there: SetEntry, walk: EntryWalk, place: SetPlace) -> MadeTask:
+        """Let the model write the specification of a task that is there."""
+        walk.facts = there.facts
+        walk.at("specified")
+        recipe = read_recipe(place.folder / RECIPES / f"{there.task}.toml")
+        if isinstance(recipe.source, KeptSource):
+            recipe = recipe.but(source=recipe.source.within(place.folder / RECIPES))
+        async with opened_context(place.settings) as context:
+            original = await original_tree(recipe, context)
+            text = await self._specified(recipe, original, context, walk, place)
+        write_made(_specification(place.folder, there.task), text)
+        return MadeTask(there.task, there.tests, there.left_out)
+
+    async def _specified(
+        self, recipe: Recipe, original: Path, context: GradingContext, walk: EntryWalk, place: SetPlace
+    ) -> bytes:
+        """Return the specification, and keep what the checks refused of a written one."""
+        canary, rounds = place.manifest.canary, self._rules.rounds
+        if place.spending is None:
+            found = Specified(await asyncio.to_thread(extracted, recipe, original, canary))
+        else:
+            async with place.spending.opened(walk.wish.text) as model:
+                found = await checked_specification(recipe, original, canary, model, rounds, context, walk.say)
+        if found.refused is not None:
+            walk.gaps = found.refused.gaps
+            write_atomically(walk.evidence / REFUSED, found.refused.text.encode("utf-8", "replace"))
+        return found.text.encode("utf-8", "replace")
+
+    def _put(self, recipe: Recipe, text: bytes, prints: str, work: Path, folder: Path) -> None:
         with disk_errors(folder):
             for place in (RECIPES, SPECIFICATIONS):
                 (folder / place).mkdir(exist_ok=True)
         if isinstance(recipe.source, KeptSource):
             copy_made(work / recipe.source.bundle, folder / RECIPES / recipe.source.bundle)
-        write_made(folder / SPECIFICATIONS / f"{recipe.task}.md", text.encode("utf-8", "replace"))
+        write_made(_specification(folder, recipe.task), text)
         write_made(folder / RECIPES / f"{recipe.task}{FINGERPRINT_SUFFIX}", prints.encode())
         write_made(folder / RECIPES / f"{recipe.task}.toml", recipe_text(recipe).encode())
 
@@ -105,6 +135,12 @@ class LibrarySets:
         """Whether there is a recipe, which is written last."""
         return (folder / RECIPES / f"{one.task}.toml").is_file()
 
+    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+        """Whether a model is to write the specification, which was extracted and which nobody edited."""
+        if not self._is_written or one.standing != "accepted" or not self.is_there(one, folder):
+            return False
+        return is_made(_specification(folder, one.task)) and not _is_written(folder, one.task)
+
     def described(self, one: SetEntry, folder: Path) -> SetTask:
         """Return what the manifest says of a library."""
         recipe = read_recipe(folder / RECIPES / f"{one.task}.toml")
@@ -113,11 +149,10 @@ class LibrarySets:
         if isinstance(recipe.source, KeptSource):
             places.append(f"{RECIPES}/{recipe.source.bundle}")
         digests = {path: digest_of_entry(folder / path) for path in places}
-        text = (folder / SPECIFICATIONS / f"{one.task}.md").read_text(encoding="utf-8", errors="replace")
         return SetTask(
             id=one.task,
             entry=one.entry,
-            specification="written" if f"\nThis specification was {MARK} by " in text else "extracted",
+            specification="written" if _is_written(folder, one.task) else "extracted",
             source=recipe.source.label,
             licence=one.facts.licence if one.facts.licence != UNKNOWN else recipe.source.licence,
             tests=len(recipe.expected),
@@ -137,10 +172,19 @@ class LibrarySets:
         return {}
 
 
+def _specification(folder: Path, task: str) -> Path:
+    return folder / SPECIFICATIONS / f"{task}.md"
+
+
+def _is_written(folder: Path, task: str) -> bool:
+    text = _specification(folder, task).read_text(encoding="utf-8", errors="replace")
+    return f"\nThis specification was {MARK} by " in text
+
+
 def _taken_over(same: EarlierTask, walk: EntryWalk, place: SetPlace) -> MadeTask:
     """Put the files of an earlier version in place, with this one's canary."""
     walk.facts = same.entry.facts
-    walk.at("audited")
+    walk.at("specified")
     for path in sorted(same.task.files, key=lambda path: path.endswith(".toml")):
         content = (same.folder / path).read_bytes()
         (place.folder / path).parent.mkdir(exist_ok=True)

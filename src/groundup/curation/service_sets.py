@@ -78,6 +78,10 @@ class ServiceSets:
         """Whether there is the task, which is put in place last."""
         return (folder / TASKS / one.task / TASK_FILE).is_file()
 
+    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+        """Return False: nothing is added to a task later."""
+        return False
+
     def described(self, one: SetEntry, folder: Path) -> SetTask:
         """Return what the manifest says of a service."""
         task = parse_task((folder / TASKS / one.task / TASK_FILE).read_text(encoding="utf-8"), one.task)

@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -84,9 +84,19 @@ class SetEntry(Record):
     evidence: str = Field(default="", description="folder of its log, beside those of the others")
     tests: int = 0
     left_out: int = 0
+    gaps: tuple[str, ...] = Field(
+        default=(), description="of the specification that a model wrote, which is why an extracted one is used"
+    )
     seconds: float = Field(ge=0)
     processor_s: float = Field(default=0, description="of this process and its children; a share, with --jobs")
     layers_mb: float = Field(default=0, description="of environments that came to the cache meanwhile")
+
+    @property
+    def remark(self) -> str:
+        """Why it is no task, or why its specification is not the one that a model wrote."""
+        if self.why or not self.gaps:
+            return self.why
+        return f"specification extracted, as the written one has {len(self.gaps)} gaps, first: {self.gaps[0]}"
 
 
 def read_entries(folder: Path) -> list[SetEntry]:
@@ -215,6 +225,8 @@ class EntryWalk:
         self.otherwise: tuple[str, str] | None = None
         """The cause and the sentence that stand, should the time be up while something else is tried."""
         self.facts = RepositoryFacts(language=wish.language, stars=wish.stars)
+        self.gaps: tuple[str, ...] = ()
+        """Of what a model wrote for it."""
         self._tell = tell
         self._began = time.monotonic()
 
@@ -265,6 +277,7 @@ class EntryWalk:
             evidence=self.wish.slug,
             tests=tests,
             left_out=left_out,
+            gaps=self.gaps,
             seconds=round(time.monotonic() - self._began, 1),
         )
 
@@ -286,6 +299,8 @@ class SetPlace:
     settings: Settings
     spending: SetSpending | None = None
     """On the model that writes specifications; None: they are extracted."""
+    settled: Mapping[str, SetEntry] = field(default_factory=dict)
+    """What became of entries before."""
 
 
 @dataclass(frozen=True)

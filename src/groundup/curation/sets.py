@@ -108,6 +108,9 @@ class SetKind(Protocol):
     def is_there(self, one: SetEntry, folder: Path) -> bool:
         """Whether the files of an accepted entry are in place."""
 
+    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+        """Whether an accepted entry that is there lacks something that was asked for."""
+
     def described(self, one: SetEntry, folder: Path) -> SetTask:
         """Return what the manifest says of an accepted entry."""
 
@@ -132,7 +135,8 @@ def kind_of(name: SetKindName, request: SetRequest) -> SetKind:
     """Return how tasks of the kind *name* are made."""
     if name == "service":
         return ServiceSets(ProofRules(times=request.times, mutants=request.mutants))
-    return InstanceSets(request.times) if name == "dibench" else LibrarySets(request.rules)
+    libraries = LibrarySets(request.rules, is_written=request.model is not None)
+    return InstanceSets(request.times) if name == "dibench" else libraries
 
 
 async def make_set(
@@ -159,7 +163,7 @@ async def make_set(
         manifest = _begun(request, named, folder)
         settled = {one.entry: one for one in read_entries(folder)}
         owed = [one for one in wanted if _is_owed(one, settled, folder, kind, again=request.again)]
-        place = SetPlace(folder, manifest, request.filters, request.earlier, settings, spending)
+        place = SetPlace(folder, manifest, request.filters, request.earlier, settings, spending, dict(settled))
         tasks = {
             one.entry: kind.described(one, folder)
             for one in settled.values()
@@ -172,14 +176,16 @@ async def make_set(
 
             async def settle(one: SetWish) -> None:
                 walk = EntryWalk(one, folder, tell)
-                if elsewhere is not None and one.kind != "folder":
+                if elsewhere is not None and one.kind != "folder" and not _is_begun(one.text, place, kind):
                     found = await _adopted(walk, place, elsewhere, settled, kind)
                 else:
                     async with places:
                         if spending is not None and spending.is_spent:
                             return
                         await asyncio.to_thread(meter.begin, one.text)
-                        found = await _settled(walk, place, request.minutes, settled, kind)
+                        found = _or_before(
+                            await _settled(walk, place, request.minutes, settled, kind), place, kind
+                        )
                         cost = await asyncio.to_thread(meter.end, one.text)
                         found = found.but(processor_s=cost.processor_s, layers_mb=cost.layers_mb)
                 journal.append(found.model_dump_json().encode())
@@ -259,11 +265,26 @@ def _begun(request: SetRequest, kind: SetKindName, folder: Path) -> SetManifest:
     return manifest.but(**{key: value for key, value in given.items() if value is not None})
 
 
+def _is_begun(entry: str, place: SetPlace, kind: SetKind) -> bool:
+    """Whether there is a task of *entry* that only lacks something."""
+    before = place.settled.get(entry)
+    return before is not None and kind.is_owed(before, place.folder)
+
+
+def _or_before(found: SetEntry, place: SetPlace, kind: SetKind) -> SetEntry:
+    """Return *found*, or the task that is there all the same, where only what it lacks failed."""
+    if found.standing == "accepted" or not _is_begun(found.entry, place, kind):
+        return found
+    return place.settled[found.entry].but(gaps=(found.why,))
+
+
 def _is_owed(one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool) -> bool:
     found = settled.get(one.text)
     if found is None or found.standing in ("failed", "pending"):
         return True
-    return not kind.is_there(found, folder) if found.standing == "accepted" else again
+    if found.standing == "accepted":
+        return not kind.is_there(found, folder) or kind.is_owed(found, folder)
+    return again
 
 
 async def _settled(

@@ -83,13 +83,29 @@ async def test_gaps_go_back_for_some_rounds(tmp_path: Path) -> None:
     first = {"content": WHOLE.replace("`Basket`", "a class")}
     mended = {"when": "Basket` must be stated", "content": WHOLE}
     script.write_text(json.dumps({"turn": [first], "then": "repeat", "rule": [mended]}))
+    said: list[str] = []
     async with open_model(f"scripted/{script}") as model:
-        one = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 1, _fine)
-        two = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 3, _fine)
+        one = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 1, _fine, said.append)
+        two = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 3, _fine, lambda _: None)
 
     assert one.rounds == 1
     assert [gap.partition(":")[0] for gap in one.gaps] == ["`calc`", "`calc.core`"]
+    assert said == [f"round 1: {gap}" for gap in one.gaps]
     assert (two.rounds, two.gaps) == (2, ())
     assert "This specification was written by scripted/" in two.text
     assert "canary c0ffee" in two.text
     assert all(f"## {section}" in two.text for section in SECTIONS)
+
+
+async def test_a_model_that_cannot_answer_has_a_gap(tmp_path: Path) -> None:
+    """A request that is too long, or refused, leaves the extracted specification, with a sentence that says so."""
+    write_tree(tmp_path / "calc", LIBRARY)
+    for number, (given, sentence) in enumerate((({"context_tokens": 10}, "10"), ({}, "content management"))):
+        script = tmp_path / f"script{number}.json"
+        turns = [{"content": WHOLE, "fail": ["refusal"]}]
+        script.write_text(json.dumps({**given, "turn": turns}))
+        async with open_model(f"scripted/{script}") as model:
+            found = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 3, _fine, lambda _: None)
+        (gap,) = found.gaps
+        assert "does not answer" in gap
+        assert sentence in gap

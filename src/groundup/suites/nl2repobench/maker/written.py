@@ -17,7 +17,7 @@ from groundup.domain.names import printable
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
-from groundup.models.protocol import ChatModel
+from groundup.models.protocol import ChatModel, ContextOverflowError, RefusedError
 from groundup.sandbox.protocol import Command
 from groundup.suites.nl2repobench.maker.extracted import (
     bodies_of_tests,
@@ -62,32 +62,59 @@ class WrittenSpecification(NamedTuple):
     """What is still wrong with it; none: it holds."""
 
 
+class Specified(NamedTuple):
+    """The specification of a task."""
+
+    text: str
+    refused: WrittenSpecification | None = None
+    """What a model wrote and the checks refused, so that *text* is extracted."""
+
+
 async def checked_specification(
     recipe: Recipe, original: Path, canary: str, model: ChatModel, rounds: int, context: GradingContext, say: Say
-) -> str:
+) -> Specified:
     """Return the specification that *model* wrote of *recipe* where all checks hold, else what is extracted."""
     run_example = example_runner(recipe, original, context)
-    found = await write_specification(recipe, original, canary, model, rounds, run_example)
+    found = await write_specification(recipe, original, canary, model, rounds, run_example, say)
     if not found.gaps:
         say(f"specification written by {model.name}, in round {found.rounds}")
-        return found.text
-    say(f"extracted, as after {found.rounds} rounds the written one has gaps: {'; '.join(found.gaps)[:300]}")
-    return await asyncio.to_thread(extracted, recipe, original, canary)
+        return Specified(found.text)
+    say(f"specification extracted: after {found.rounds} rounds the written one has {len(found.gaps)} gaps")
+    return Specified(await asyncio.to_thread(extracted, recipe, original, canary), found)
 
 
 async def write_specification(
-    recipe: Recipe, original: Path, canary: str, model: ChatModel, rounds: int, run_example: RunExample
+    recipe: Recipe,
+    original: Path,
+    canary: str,
+    model: ChatModel,
+    rounds: int,
+    run_example: RunExample,
+    say: Say,
 ) -> WrittenSpecification:
-    """Return what *model* writes of *recipe*, whose original is at *original*. Raises what the model raises."""
-    messages = [Message(role="user", content=f"{_ASKED}\n{_material(recipe, original)}")]
+    """Return what *model* writes of *recipe*, whose original is at *original*. Raises what the model raises.
+
+    A request that is too long for it, or that it will not answer, is a gap, too.
+    """
+    asked = f"The library is {recipe.source.label}.\n\n{_ASKED}\n{_material(recipe, original)}"
+    messages = [Message(role="user", content=asked)]
     text, gaps = "", list[str]()
     for number in range(1, rounds + 1):
-        reply = await model.complete(ChatRequest(messages=tuple(messages)))
+        try:
+            reply = await model.complete(ChatRequest(messages=tuple(messages)))
+        except (ContextOverflowError, RefusedError) as error:
+            said = " ".join(str(error).split())
+            gaps = [f"{model.name} does not answer {len(asked):,} characters of sources and docs: {said}", *gaps]
+            return WrittenSpecification(text, number, tuple(gaps))
         answer = reply.message.content or ""
         text = f"{title(recipe, canary, MARK, model.name)}\n{environment_section(recipe)}\n{answer.strip()}\n"
         gaps = await gaps_of(answer, recipe, original, run_example)
+        if reply.finish == "length":
+            gaps.insert(0, "the answer was cut off: it is longer than the model may answer")
         if not gaps:
             return WrittenSpecification(text, number, ())
+        for gap in gaps:
+            say(f"round {number}: {gap}")
         listed = "\n".join(f"- {gap}" for gap in gaps)
         messages.append(Message(role="assistant", content=answer))
         messages.append(
