@@ -10,7 +10,7 @@ import pytest
 from groundup.api.data import pull
 from groundup.api.runs import run
 from groundup.curation.set_entries import EntryWalk, SetEntry, parse_wish
-from groundup.curation.sets import SetRequest, make_set
+from groundup.curation.sets import SetRequest, make_set, out_of_time
 from groundup.curation.spending import SetModel
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
@@ -194,6 +194,13 @@ async def test_a_model_without_its_key_is_refused_before_anything_begins(tmp_pat
     with pytest.raises(UsageError, match=r"absent\.json"):
         await make_set(SetRequest(["inflection"], tmp_path / "set", model=model), load(), lambda *_: None)
     assert not (tmp_path / "set" / ENTRIES).exists()
+
+
+def test_minutes_of_a_busy_machine_reject_nothing() -> None:
+    """What other programs took is no fault of an entry: it is owed, and tried again by the same command."""
+    assert out_of_time(7, 1.5) == ("rejected", "it took more than 7 minutes; see --minutes")
+    assert out_of_time(7, 12.4)[0] == "failed"
+    assert "12 programs wanted each processor" in out_of_time(7, 12.4)[1]
 
 
 def test_what_a_model_left_out_is_said(tmp_path: Path) -> None:

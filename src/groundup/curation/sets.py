@@ -30,6 +30,7 @@ from groundup.curation.set_entries import (
     SetEntry,
     SetPlace,
     SetWish,
+    Standing,
     Tell,
     read_entries,
 )
@@ -48,6 +49,8 @@ from groundup.trees.writer import disk_errors
 
 _LOCK = ".lock"
 _VERSION = "1"
+_BUSY = 3.0
+"""Programs for each processor, beyond which minutes say nothing of an entry."""
 
 
 class SetYield(Record):
@@ -298,7 +301,10 @@ async def _settled(
         _refuse_twin(made, walk, settled)
         return walk.ended("accepted", task=made.id, tests=made.tests, left_out=made.left_out)
     except TimeoutError:
-        walk.cause, why = walk.otherwise or ("time", f"it took more than {minutes:g} minutes; see --minutes")
+        standing, why = out_of_time(minutes, os.getloadavg()[1] / (os.cpu_count() or 1))
+        if walk.otherwise is None and standing == "failed":
+            return walk.ended("failed", why)
+        walk.cause, why = walk.otherwise or ("time", why)
         return walk.ended("rejected", why)
     except InfrastructureError as error:
         return walk.ended("failed", error)
@@ -309,6 +315,14 @@ async def _settled(
     except Exception as error:  # noqa: BLE001 - the boundary of an entry: a stranger's package ends no night's work
         walk.cause = "a fault of groundup"
         return walk.ended("rejected", f"groundup could not cope with it: {type(error).__name__}: {error}")
+
+
+def out_of_time(minutes: float, load: float) -> tuple[Standing, str]:
+    """Return what becomes of an entry that took more than *minutes*, where *load* programs want each processor."""
+    said = f"it took more than {minutes:g} minutes"
+    if load <= _BUSY:
+        return "rejected", f"{said}; see --minutes"
+    return "failed", f"{said} while {load:.0f} programs wanted each processor; the same command tries it again"
 
 
 async def _adopted(

@@ -4,12 +4,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from groundup.domain.errors import TaskError
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.sandbox.protocol import Ending
-from groundup.suites.nl2repobench.maker.repairs import repaired, without_additions
+from groundup.suites.nl2repobench.maker.repairs import repaired, without_additions, without_wheel
 from groundup.suites.nl2repobench.recipe import Recipe
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
@@ -58,6 +60,21 @@ def test_what_cannot_be_built_is_taken_back_and_not_added_again(tmp_path: Path) 
     assert added.environment.wants == ("pytest", "pyyaml")
     assert back.environment == RECIPE.environment
     assert _mended(back, lacking, tmp_path) == back
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Because all versions of jsonpath have no usable wheels and you", "jsonpath"),
+        ("Because jsonpath==0.82 has no usable wheels and you", "jsonpath"),
+        ("Because jsonpath>=0.82 has no usable wheels and you require jsonpath>=0.82", "jsonpath"),
+        ("Because jsonpath<1,>=0.82 has no usable wheels and you", "jsonpath"),
+        ("Because there is no version of jsonpath==0.82", None),
+    ],
+)
+def test_what_has_no_wheel_is_told_by_uvs_words(said: str, name: str | None) -> None:
+    """It is built from its source then, also where a range of versions is wanted."""
+    assert without_wheel(said) == name
 
 
 def test_a_program_that_tests_start_is_installed(tmp_path: Path) -> None:

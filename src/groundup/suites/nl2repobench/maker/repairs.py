@@ -366,8 +366,16 @@ def noted(notes: str, more: Sequence[str]) -> str:
     return "; ".join([*([notes] if notes else []), *kept])
 
 
-_NO_WHEEL = re.compile(r"all versions of ([\w.-]+) have no usable wheels|([\w.-]+)==\S+ has no usable wheels")
+_NO_WHEEL = re.compile(
+    r"all versions of ([\w.-]+) have no usable wheels|([\w.-]+)[=<>~!]=?\S+ has no usable wheels"
+)
 _MOST_FROM_SOURCE = 6
+
+
+def without_wheel(said: str) -> str | None:
+    """Return the distribution of which uv *said* that it has only sources in the versions that are wanted."""
+    found = _NO_WHEEL.search(said)
+    return found and (found[1] or found[2])
 
 
 async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
@@ -376,10 +384,10 @@ async def _locked(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
         try:
             return await _locked_once(recipe, say)
         except TaskError as error:
-            found = _NO_WHEEL.search(str(error))
-            if found is None:
+            name = without_wheel(str(error))
+            if name is None:
                 raise
-            recipe = await _from_source(recipe, found[1] or found[2], error)
+            recipe = await _from_source(recipe, name, error)
             say(recipe.notes.rpartition("; ")[2])
     return await _locked_once(recipe, say)
 
@@ -432,7 +440,7 @@ async def _locked_once(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
     try:
         recipe = await locked(recipe)
     except TaskError as error:
-        if _NO_WHEEL.search(str(error)):
+        if without_wheel(str(error)):
             raise
         pinned = sum("==" in line for line in recipe.environment.wants)
         if recipe.environment.complete or pinned * 2 < len(recipe.environment.wants):
