@@ -41,6 +41,10 @@ class Asking:
         """Whether there is an answer."""
         return (folder / f"{one.task}.txt").is_file()
 
+    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+        """Nothing is added later."""
+        return False
+
     def described(self, one: SetEntry, folder: Path) -> SetTask:
         """Say little."""
         return SetTask(
