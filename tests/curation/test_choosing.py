@@ -77,6 +77,17 @@ jobs:
         chosen_job(JobWish(), "r", root, failed=failed)
 
 
+def test_no_runner_up_takes_the_place_of_what_was_wished_for(tmp_path: Path) -> None:
+    """After a job of one's own come its other legs only, and after a leg of one's own nothing."""
+    workflow = TWO_JOBS.replace("  quick:", "  quick:\n    strategy: {matrix: {python: ['3.12', '3.11']}}")
+    root = repository(tmp_path, workflow)
+    failed = {f"{WORKFLOW}: quick (python: 3.12)": "it failed"}
+    assert chosen_job(JobWish(job="quick"), "r", root, failed=failed).leg == {"python": "3.11"}
+    for wish in (JobWish(job="quick", leg={"python": "3.12"}), JobWish(job="test")):
+        with pytest.raises(TaskError, match="can be run here"):
+            chosen_job(wish, "r", root, failed=failed)
+
+
 def test_obstacles_are_told_before_an_instance_is_made(tmp_path: Path) -> None:
     """Where no test job can be run here the refusal says why; a job that is named is taken all the same."""
     root = repository(tmp_path, TWO_JOBS.replace("  quick:", "  docs:\n    container: x"))

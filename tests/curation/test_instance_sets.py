@@ -12,12 +12,15 @@ from groundup.api.runs import run
 from groundup.curation.filters import FilterRules
 from groundup.curation.instance_making import MAKING
 from groundup.curation.instance_sets import InstanceSets
+from groundup.curation.instances import InstanceRequest, add_instance
 from groundup.curation.set_entries import SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set
 from groundup.curation.yields import evidence_of, yield_of
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.settings import Settings, load
 from groundup.suites.base import open_suite
+from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.execution_validity import valid_ids, validity_file
 from groundup.suites.sets import ENTRIES, SetKindName, checked_set, read_manifest
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
@@ -131,11 +134,7 @@ def test_a_runner_up_is_executed_where_the_best_job_fails_here(
     tmp_path: Path, settings: Settings, quick: str
 ) -> None:
     """It wants a program that is not here: the other job decides; where that fails, the first reason stands."""
-    best = PYTHON.workflow.replace("run: python install.py", "run: svn --version && python install.py")
-    other = PYTHON.workflow.partition("jobs:\n")[2].replace("  test:", "  quick:")
-    other = other.replace("python -m unittest discover -s tests", quick)
-    files = {**WHOLE, ".github/workflows/ci.yml": best + other}
-    entry = str(committed(tmp_path / "somebody" / "two-jobs", files))
+    entry = str(_two_jobs(tmp_path, quick))
     told: list[str] = []
     wanted = SetRequest([entry], tmp_path / "my-set", kind=KIND, times=1)
     (one,) = asyncio.run(make_set(wanted, settings, lambda _, line: told.append(line))).entries
@@ -147,6 +146,32 @@ def test_a_runner_up_is_executed_where_the_best_job_fails_here(
         assert "svn: command not found" in one.why
     else:
         assert (one.standing, one.step) == ("accepted", "audited")
+
+
+def _two_jobs(tmp_path: Path, quick: str) -> Path:
+    """Return a repository whose best job wants a program that is not here, and whose other one runs *quick*."""
+    best = PYTHON.workflow.replace("run: python install.py", "run: svn --version && python install.py")
+    other = PYTHON.workflow.partition("jobs:\n")[2].replace("  test:", "  quick:")
+    other = other.replace("python -m unittest discover -s tests", quick)
+    files = {**WHOLE, ".github/workflows/ci.yml": best + other}
+    return committed(tmp_path / "somebody" / "two-jobs", files)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.needs("git")
+def test_one_instance_is_executed_by_the_same_rule(tmp_path: Path, settings: Settings) -> None:
+    """Its runner-up decides, and it is known as valid afterwards; where none stands, nothing is added."""
+    repository = _two_jobs(tmp_path, "python -m unittest discover -s tests")
+    folder, told = tmp_path / "mine", list[str]()
+    wanted = InstanceRequest(repository=str(repository), language="python", times=1)
+    made = asyncio.run(add_instance(wanted, folder, settings, told.append))
+    assert made.job.name == "quick"
+    assert "svn: command not found" in told[0]
+    assert valid_ids(validity_file(settings), read_dataset(folder).problems) == {made.instance.instance_id}
+
+    with pytest.raises(TaskError, match="svn: command not found"):
+        asyncio.run(add_instance(wanted.but(job="test"), tmp_path / "none", settings))
+    assert not (tmp_path / "none").exists()
 
 
 class KilledBeforeItsEnd(InstanceSets):

@@ -31,6 +31,10 @@ EXAMPLES: dict[str, Examples] = {
             "groundup curate instance . -l rust --commit 6fd031c --workflow .github/workflows/ci.yml --job test "
             "--leg build:stable -o my-set",
         ),
+        (
+            "Only if it can be executed here, with another job if need be",
+            "groundup curate instance github.com/un33k/python-slugify -l python -o my-set --validate",
+        ),
     ),
     "curate validate": (
         ("Which Python instances can be executed here?", "groundup curate validate dibench --tasks python"),
@@ -78,6 +82,16 @@ class InstanceDetails:
         list[str] | None,
         typer.Option(metavar="KINDS", help="Kinds of dependencies to take out, such as `runtime,optional`."),
     ] = None
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate", help="Execute it first, and take a runner-up of its jobs where it shows nothing."
+        ),
+    ] = False
+    times: Annotated[
+        int,
+        typer.Option("--times", "-k", min=1, help="With --validate: how often the original, and its masked form."),
+    ] = 3
 
 
 def locate(
@@ -159,6 +173,7 @@ def instance(
     """Make a DI-Bench instance of REPOSITORY: dependencies masked, the patch that restores them, and its CI job.
 
     FOLDER gets the masked repository and a line in a JSONL file, for `groundup data pull dibench --from FOLDER`.
+    With --validate only if the original passes here and the masked repository fails.
     """
     import asyncio
 
@@ -175,8 +190,9 @@ def instance(
         job=choice.job,
         leg=_pairs(choice.leg or []),
         kinds=_kinds(details.kinds),
+        times=details.times if details.validate else 0,
     )
-    made = asyncio.run(add_instance(wanted, output, load()))
+    made = asyncio.run(add_instance(wanted, output, load(), lambda line: say(f"groundup: {line}")))
     if json:
         print_document(made)
     for better in made.job.passed_over[:_SHOWN]:

@@ -84,7 +84,7 @@ def chosen_job(
     if not fitting:
         return _unlocated(wish, repository, original, found)
     seen: list[TestJob] = []
-    choices = _choices(fitting, wish.leg) if not failed else _runners_up(fitting)
+    choices = _choices(fitting, wish.leg) if not failed or wish.leg else _runners_up(fitting)
     for candidate, leg in itertools.islice(choices, _MOST_TRIED):
         if candidate.through is None:
             job = _pinned(original, candidate.workflow, candidate.job, leg, candidate.runner)
@@ -98,7 +98,7 @@ def chosen_job(
             told = tuple(dict.fromkeys(f"{one.title}: {one.hindered}" for one in seen))
             return job.but(passed_over=told)
         seen.append(job)
-    if wish.job is not None:
+    if wish.job is not None and not failed:
         return seen[0]
     whys = "; ".join(dict.fromkeys(f"{one.workflow}: {one.name}: {one.hindered}" for one in seen[:_MOST_TOLD]))
     raise TaskError(

@@ -15,6 +15,7 @@ from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instances import InstanceRequest, Made, masked_instance, masked_kinds
 from groundup.curation.repositories import RepositoryOrigin, check_out_listed, foreign_of
 from groundup.curation.set_entries import EntryWalk, SetPlace, identity
+from groundup.curation.trials import FailedJob
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES as RECORDS
@@ -30,14 +31,6 @@ LARGE = 120_000
 _MADE = "made.json"
 DATA = "data"
 _WRITTEN = "# Written by groundup:"
-
-
-class FailedJob(Record):
-    """A job that ran here and showed nothing of its dependencies."""
-
-    title: str
-    cause: str
-    why: str
 
 
 class InstanceInMaking(Record):

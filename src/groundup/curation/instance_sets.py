@@ -7,8 +7,7 @@ validity.jsonl                       how the executions ended
 """
 
 import asyncio
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instance_making import (
     DATA,
     MAKING,
-    FailedJob,
     InstanceInMaking,
     known_making,
     make_instance,
@@ -32,23 +30,15 @@ from groundup.curation.set_entries import (
     noted_refetch,
     parse_repository,
 )
-from groundup.domain.errors import InfrastructureError, TaskError
-from groundup.domain.tasks import Task
-from groundup.episodes.backends import backends
-from groundup.grading.context import GradingContext
-from groundup.registries.names import names_of
-from groundup.settings import environment
+from groundup.curation.trials import FailedJob, InstanceTrial, JobsFailedError, first_that_stands, instance_trial
+from groundup.domain.errors import TaskError
 from groundup.store.ownership import digest_of_entry
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceProblem, read_dataset
-from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
-from groundup.suites.dibench.suite import DiBench
+from groundup.suites.dibench.execution_validity import keep_validity, read_validity
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
 from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
-
-_MOST_JOBS = 3
-"""Of an entry, which are executed one after another until one shows something."""
 
 
 class InstanceSets:
@@ -87,52 +77,28 @@ class InstanceSets:
     ) -> InstanceInMaking:
         """Return *made* or, where its job shows nothing here, what was made with a runner-up.
 
-        Raises `TaskError` with what the best job showed where no other does better.
+        Raises `TaskError`.
         """
-        while True:
-            try:
-                await self._validate(walk, place, making)
-            except TaskError as error:
-                if walk.step != "validated":
-                    raise
-                failed = (*made.failed, FailedJob(title=made.job, cause=walk.cause, why=str(error)))
-            else:
-                return made
-            walk.say(f"{made.job}: {failed[-1].why}")
+
+        async def execute(one: InstanceInMaking) -> FailedJob | None:
+            async with instance_trial(making / DATA, making / VALIDITY, place.settings) as trial:
+                walk.at("validated")
+                end = await trial.execute(one.job, self._times, walk.evidence)
+                if end is None:
+                    walk.at("audited")
+                    await _audit(trial, walk)
+                return end
+
+        async def runner_up(failed: tuple[FailedJob, ...]) -> InstanceInMaking:
             walk.otherwise = (failed[0].cause, failed[0].why)
-            other = await _runner_up(walk, place, making, failed) if len(failed) < _MOST_JOBS else None
-            if other is None:
-                walk.at("validated")
-                walk.cause = failed[0].cause
-                raise TaskError(failed[0].why)
-            made = other
+            return await make_instance(walk, place, making, failed)
 
-    async def _validate(self, walk: EntryWalk, place: SetPlace, making: Path) -> None:
-        """Execute original and masked repository, and grade both by their texts. Raises `TaskError`."""
-        dataset = read_dataset(making / DATA)
-        settings = place.settings
-        names = names_of(settings.registry, settings.cache_dir, environment())
-        suite = DiBench(dataset, names, making / VALIDITY, settings.ci_exclude_newer, settings.ci_timeout_s)
-        (task,) = suite.tasks()
-        numbers = itertools.count()
-        with scratch_folder("validate") as scratch:
-            async with backends(settings.sandbox, settings) as tools:
-
-                def context() -> GradingContext:
-                    folder = scratch / str(next(numbers))
-                    folder.mkdir()
-                    return tools.context(folder, None)
-
-                walk.at("validated")
-                validator = suite.validator(walk.evidence)
-                found = await validator.validate(task, self._times, context, again=False)
-                if found.standing == "infrastructure":
-                    raise InfrastructureError(found.why)
-                if found.standing != "valid":
-                    walk.cause = _cause(read_validity(making / VALIDITY)[task.id])
-                    raise TaskError(f"{found.standing}: {found.why}")
-                walk.at("audited")
-                await _audit(suite, task, context, walk)
+        try:
+            return await first_that_stands(made, made.failed, execute, runner_up, walk.say)
+        except JobsFailedError as error:
+            walk.at("validated")
+            walk.cause = error.failed[0].cause
+            raise
 
     def finished(self, one: SetEntry, folder: Path) -> None:
         """Remove what was kept of an entry to go on with."""
@@ -180,35 +146,15 @@ class InstanceSets:
         return {name: digest for name, digest in digests.items() if digest is not None}
 
 
-async def _runner_up(
-    walk: EntryWalk, place: SetPlace, making: Path, failed: tuple[FailedJob, ...]
-) -> InstanceInMaking | None:
-    """Return the instance with another job than *failed*; None where there is none that is nearly as good."""
-    try:
-        return await make_instance(walk, place, making, failed)
-    except TaskError as error:
-        walk.say(str(error))
-        return None
-
-
 def _problems(folder: Path) -> Sequence[InstanceProblem]:
     if not any((folder / f"{subset}.jsonl").is_file() for subset in SUBSETS):
         return ()
     return read_dataset(folder).problems
 
 
-def _cause(found: Validity) -> str:
-    """Return as what an instance that did not stand its executions is counted."""
-    last = found.tries[-1] if found.tries else None
-    if last is not None and last.subject == "nop" and last.passed:
-        return "passes without its dependencies"
-    if last is not None and last.passed is None:
-        return "the test job cannot be run here"
-    return f"original: {last.failure or 'fails'}" if last is not None else found.standing
-
-
-async def _audit(suite: DiBench, task: Task, context: Callable[[], GradingContext], walk: EntryWalk) -> None:
+async def _audit(trial: InstanceTrial, walk: EntryWalk) -> None:
     """Grade the answer and nothing by their texts. Raises `TaskError` where the ruler does not tell them apart."""
+    suite, task, context = trial.suite, trial.task, trial.context
     scores = {}
     for subject in ("oracle", "nop"):
         tools = context()

@@ -18,10 +18,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.curation.choosing import JobWish, TestJob, chosen_job
 from groundup.curation.instance_folders import ADVICE, InstanceFolder
 from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_of, has_commit
+from groundup.curation.trials import FailedJob, first_that_stands, instance_trial
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record
@@ -33,9 +35,12 @@ from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.base import Validation, open_suite
-from groundup.suites.dibench.dataset import Instance, InstanceMetadata
+from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata
+from groundup.suites.dibench.execution_validity import keep_validity, read_validity, validity_file
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
+from groundup.suites.sets import VALIDITY
 from groundup.trees.scratch import scratch_folder
+from groundup.trees.writer import copy_tree
 
 _NO_END = b"\n\\ No newline at end of file\n"
 
@@ -89,6 +94,8 @@ class InstanceRequest(Record):
     job: str | None = None
     leg: dict[str, str] | None = None
     kinds: frozenset[DependencyKind] | None = None
+    times: int = 0
+    """How often original and masked repository are executed before it is taken; 0: it is taken unseen."""
 
 
 def masked_instance(
@@ -169,27 +176,72 @@ def _specifications(language: Language, job: TestJob) -> dict[str, str]:
     return {"OS": job.runner, "SDK": f"{known.sdk} {versions[0]}" if versions else known.sdk}
 
 
-async def add_instance(wanted: InstanceRequest, folder: Path, settings: Settings) -> Made:
+async def add_instance(
+    wanted: InstanceRequest, folder: Path, settings: Settings, say: Callable[[str], None] = lambda _: None
+) -> Made:
     """Make the instance and add it to *folder*, in the place of an earlier one of the same id and commit.
 
-    An instance of another repository or commit is never replaced, nor one that was edited. Raises `UsageError`,
-    `TaskError` or `NetworkError`; then *folder* is as it was.
+    Where it is executed before, a job that shows nothing makes way for a runner-up, which *say* is told. How that
+    ended is noted as `validate` does. An instance of another repository or commit is never replaced, nor one that
+    was edited. Raises `UsageError`, `TaskError` or `NetworkError`; then *folder* is as it was.
     """
     target = InstanceFolder(folder)
     with scratch_folder("curate") as work:
         original = work / "original"
         origin = await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
-        wish = JobWish(workflow=wanted.workflow, job=wanted.job, leg=wanted.leg)
         foreign = await foreign_of(original, work, settings.git_mirror)
-        job = chosen_job(wish, wanted.repository, original, foreign)
-        identity = checked_name(wanted.name or _name_of(origin, wanted.repository))
-        earlier = target.earlier(wanted.language, identity)
+        name = checked_name(wanted.name or _name_of(origin, wanted.repository))
+
+        def candidate(failed: tuple[FailedJob, ...]) -> _Candidate:
+            place = work / f"job-{len(failed)}"
+            copy_tree(original, place / "original")  # a workflow that a job calls is written into it
+            wish = JobWish(workflow=wanted.workflow, job=wanted.job, leg=wanted.leg)
+            tried = {one.title: one.why for one in failed}
+            job = chosen_job(wish, wanted.repository, place / "original", foreign, tried)
+            made = masked_instance(place / "original", place / "masked", wanted, job, name, origin)
+            return _Candidate(made, place / "masked")
+
+        best = candidate(())
+        earlier = target.earlier(wanted.language, name)
         if earlier is not None:
             await _refuse_others(earlier, target.lines, wanted, origin, work, settings)
             target.refuse_edited(earlier)
-        made = masked_instance(original, work / "masked", wanted, job, identity, origin)
-        target.put(made.instance, work / "masked", work)
-    return made
+        if wanted.times:
+            best = await _executed(best, candidate, wanted.times, settings, say)
+        target.put(best.made.instance, best.masked, work)
+    return best.made
+
+
+class _Candidate(NamedTuple):
+    """An instance with one of the jobs, and where its masked repository lies."""
+
+    made: Made
+    masked: Path
+
+
+async def _executed(
+    best: _Candidate,
+    runner_up: Callable[[tuple[FailedJob, ...]], _Candidate],
+    times: int,
+    settings: Settings,
+    say: Callable[[str], None],
+) -> _Candidate:
+    """Return the first whose job shows something here, and note that it is valid. Raises `TaskError`."""
+
+    async def execute(one: _Candidate) -> FailedJob | None:
+        data, work = one.masked.with_name("data"), one.masked.with_name("work")
+        copy_tree(one.masked, work / "masked")
+        InstanceFolder(data, SUBSETS[0]).put(one.made.instance, work / "masked", work)
+        async with instance_trial(data, data / VALIDITY, settings) as trial:
+            return await trial.execute(one.made.job.title, times)
+
+    async def other(failed: tuple[FailedJob, ...]) -> _Candidate:
+        return await asyncio.to_thread(runner_up, failed)
+
+    found = await first_that_stands(best, (), execute, other, say)
+    validity = read_validity(found.masked.with_name("data") / VALIDITY)
+    keep_validity(validity_file(settings), validity[found.made.instance.instance_id])
+    return found
 
 
 async def _refuse_others(

@@ -1,0 +1,117 @@
+"""Instances of DI-Bench's kind executed while they are made: a runner-up decides where the best job shows nothing.
+
+Sets and single instances go by one rule. Knows nothing of how an instance is made (`instances`).
+"""
+
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.records import Record
+from groundup.episodes.backends import backends
+from groundup.grading.context import GradingContext
+from groundup.registries.names import names_of
+from groundup.settings import Settings, environment
+from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.execution_validity import Validity, read_validity
+from groundup.suites.dibench.suite import DiBench
+from groundup.trees.scratch import scratch_folder
+
+_MOST_JOBS = 3
+"""Of a repository, which are executed one after another until one shows something."""
+M = TypeVar("M")
+
+
+class FailedJob(Record):
+    """A job that ran here and showed nothing of its dependencies."""
+
+    title: str
+    cause: str
+    why: str
+
+
+class JobsFailedError(TaskError):
+    """No job that was tried shows anything; its text is what the best one showed."""
+
+    def __init__(self, failed: tuple[FailedJob, ...]) -> None:
+        super().__init__(failed[0].why)
+        self.failed = failed
+
+
+class InstanceTrial:
+    """The one instance that lies in a folder of data, ready to be executed and graded."""
+
+    def __init__(self, suite: DiBench, validity: Path, context: Callable[[], GradingContext]) -> None:
+        self.suite = suite
+        self.context = context
+        (self.task,) = suite.tasks()
+        self._validity = validity
+
+    async def execute(self, job: str, times: int, evidence: Path | None = None) -> FailedJob | None:
+        """Execute its original and its masked repository; None: the original passes, and the other fails.
+
+        Logs go to the folder *evidence*. Raises `InfrastructureError` for a fault of the machine.
+        """
+        validator = self.suite.validator(evidence)
+        found = await validator.validate(self.task, times, self.context, again=False)
+        if found.standing == "infrastructure":
+            raise InfrastructureError(found.why)
+        if found.standing == "valid":
+            return None
+        cause = _cause(read_validity(self._validity)[self.task.id])
+        return FailedJob(title=job, cause=cause, why=f"{found.standing}: {found.why}")
+
+
+@contextlib.asynccontextmanager
+async def instance_trial(data: Path, validity: Path, settings: Settings) -> AsyncIterator[InstanceTrial]:
+    """Yield the trial of the instance in *data*; how executions end is kept in the file *validity*."""
+    names = names_of(settings.registry, settings.cache_dir, environment())
+    suite = DiBench(read_dataset(data), names, validity, settings.ci_exclude_newer, settings.ci_timeout_s)
+    numbers = itertools.count()
+    with scratch_folder("validate") as scratch:
+        async with backends(settings.sandbox, settings) as tools:
+
+            def context() -> GradingContext:
+                folder = scratch / str(next(numbers))
+                folder.mkdir()
+                return tools.context(folder, None)
+
+            yield InstanceTrial(suite, validity, context)
+
+
+async def first_that_stands(
+    made: M,
+    failed: tuple[FailedJob, ...],
+    execute: Callable[[M], Awaitable[FailedJob | None]],
+    runner_up: Callable[[tuple[FailedJob, ...]], Awaitable[M]],
+    say: Callable[[str], None],
+) -> M:
+    """Return *made* or, where its job shows nothing here, the first that does with a runner-up.
+
+    *failed* were tried before. *runner_up* raises `TaskError` where there is no job left that is nearly as good.
+    Raises `JobsFailedError`.
+    """
+    while (end := await execute(made)) is not None:
+        failed = (*failed, end)
+        say(f"{end.title}: {end.why}")
+        if len(failed) >= _MOST_JOBS:
+            raise JobsFailedError(failed)
+        try:
+            made = await runner_up(failed)
+        except TaskError as error:
+            say(str(error))
+            raise JobsFailedError(failed) from error
+    return made
+
+
+def _cause(found: Validity) -> str:
+    """Return as what an instance that did not stand its executions is counted."""
+    last = found.tries[-1] if found.tries else None
+    if last is not None and last.subject == "nop" and last.passed:
+        return "passes without its dependencies"
+    if last is not None and last.passed is None:
+        return "the test job cannot be run here"
+    return f"original: {last.failure or 'fails'}" if last is not None else found.standing
