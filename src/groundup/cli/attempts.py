@@ -100,8 +100,13 @@ def why(
         say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {task}` says how it ended")
         return 0
     lost = [one for one in tests if one.lost and (test or "") in one.id]
+    other = [
+        one for one in tests if one.kind == "dependency" and not one.lost and one.detail and (test or "") in one.id
+    ]
     if json:
-        print_document({"attempt": str(key), "lost": [one.model_dump(mode="json") for one in lost]})
+        parts = {"lost": lost, "otherwise": other}
+        shown = {name: [one.model_dump(mode="json") for one in found] for name, found in parts.items()}
+        print_document({"attempt": str(key), **shown})
         return 0
     _print_causes(folder.latest().get(key))
     for one in lost:
@@ -114,7 +119,11 @@ def why(
         _text("\n".join(silent), full=True)
     named = f" whose names hold {test!r}" if test else ""
     if any(one.kind == "dependency" for one in tests):
-        say(f"groundup: {len(lost)} of {len(tests)} dependencies{named} are missing, or one too many")
+        for one in other:
+            _heading(one.id, {}, "bold")
+            _text(one.detail, full=True)
+        more = f"; {len(other)} declared otherwise" if other else ""
+        say(f"groundup: {len(lost)} of {len(tests)} dependencies{named} are missing, or one too many{more}")
     else:
         of = f"of {sum(one.expected for one in tests)} expected tests"
         say(f"groundup: {len(lost)} {of}{named} did not pass")

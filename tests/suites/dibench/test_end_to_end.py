@@ -1,6 +1,7 @@
 """DI-Bench through the command line: subjects, predictions, faults of the published code, reports."""
 
 import json
+import re
 import shutil
 import tarfile
 from contextlib import closing
@@ -154,24 +155,35 @@ def test_what_was_added_is_looked_up(groundup: Groundup, tmp_path: Path) -> None
 
 
 def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_path: Path) -> None:
-    """In the reasons and by `why`: what is missing, what is one too many, and what no registry has."""
-    edited = PYTHON_MASKED.replace("dependencies = []", 'dependencies = ["made-up-name", "unused"]', 1)
+    """In reasons, JUnit, page and `why`: what is missing, too many, in no registry, or declared otherwise."""
+    edited = PYTHON_MASKED.replace(
+        "dependencies = []", 'dependencies = ["made-up-name", "unused", "requests<1"]', 1
+    )
     write_tree(tmp_path / "p/one_alpha", {"pyproject.toml": edited})
     ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
     reasons = " | ".join(one["message"] for one in verdict(tmp_path, ended.document)["reasons"])
     assert "made-up-name" in reasons
-    assert "unused in pyproject.toml" in reasons
-    assert "missing: " in reasons
+    line = next(number for number, text in enumerate(edited.splitlines(), 1) if "made-up-name" in text)
+    assert f"no registry has it: made-up-name in pyproject.toml:{line}" in reasons
+    assert f"unused in pyproject.toml:{line}" in reasons
+    assert f"1 declared otherwise: requests in pyproject.toml:{line}" in reasons
+    assert re.search(r"\d missing: \S+ in pyproject\.toml:\d", reasons)
+    exchanged = groundup("report", run_of(ended.document)["run_id"], "--format", "junit").out
+    assert f"unused in pyproject.toml:{line}" in exchanged
     document = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--json").document
     lost = {one["id"]: one["detail"] for one in document["lost"]}
-    line = next(number for number, text in enumerate(edited.splitlines(), 1) if "made-up-name" in text)
     assert "no registry has it" in lost["pyproject.toml::made-up-name"]
     assert f"in line {line}" in lost["pyproject.toml::made-up-name"]
     assert "the original does not declare it" in lost["pyproject.toml::unused"]
     missing = [detail for detail in lost.values() if detail.startswith("missing: the original declares `")]
     assert len(missing) == len(lost) - 2 > 0
+    (otherwise,) = document["otherwise"]
+    assert otherwise["detail"].startswith(f'declared otherwise: `"requests<1"` in line {line}; the original has')
     shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha")
-    assert f"{len(lost)} of {len(lost)} dependencies are missing, or one too many" in shown.err
+    assert (
+        f"{len(lost)} of {len(lost) + 1} dependencies are missing, or one too many; 1 declared otherwise"
+        in shown.err
+    )
     assert "expected tests" not in shown.err
     viewer = Viewer(load({"output": str(tmp_path / "runs")}))
     with closing(viewer.index), TestClient(viewer.app()) as client:

@@ -26,7 +26,7 @@ from groundup.suites.dibench.answers import Edited, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.extra import require_extra
-from groundup.suites.dibench.missed import TextScore, nothing_declared, text_score
+from groundup.suites.dibench.missed import TextScore, missed_reasons, nothing_declared, text_score
 from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
@@ -123,7 +123,7 @@ class ExecutionGrader(Grader):
             taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
         score = await text_score(problem, edited, self._names)
         # The job decides; what was missed stands beside it and counts for nothing here.
-        missed = {"tests": tuple(one.but(expected=False) for one in score.results)}
+        missed = {"tests": tuple(one.as_result().but(expected=False) for one in score.names)}
         facts: Facts = {"taken back": ", ".join(taken_back)[:200] or None, CUTOFF: self.cutoff(problem.instance)}
         try:
             result = await self._run(problem, tree, context)
@@ -181,7 +181,7 @@ class ExecutionGrader(Grader):
             "substitutes": "; ".join(result.substitutes)[:200] or None,
             "leg": ", ".join(f"{key}: {value}" for key, value in result.leg.items())[:120] or None,
         }
-        reasons = () if failure is None else (_reason(failure, result),)
+        reasons = _reasons(failure, result, score) if failure is not None else ()
         timings = {**result.timings_s, "all": round(seconds, 3)}
         points = Score(numerator=float(failure is None), denominator=1)
         graded = self._verdict(task, score, points, facts, reasons, timings)
@@ -194,7 +194,8 @@ class ExecutionGrader(Grader):
 
     def _not_executed(self, task: Task, score: TextScore, why: str) -> Graded:
         reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {why}"[:400])
-        return self._verdict(task, score, Score(numerator=0, denominator=0), {EXECUTED: False}, (reason,), {})
+        reasons = (reason, *missed_reasons(score.names, reason.stage))
+        return self._verdict(task, score, Score(numerator=0, denominator=0), {EXECUTED: False}, reasons, {})
 
     def _verdict(
         self,
@@ -254,7 +255,9 @@ def _write_repository(problem: InstanceProblem, edited: Edited, tree: Path) -> t
     return files.taken_back
 
 
-def _reason(failure: JobFailure, result: JobResult) -> Reason:
+def _reasons(failure: JobFailure, result: JobResult, score: TextScore) -> tuple[Reason, ...]:
+    """Return why the job failed, and which declarations may have been the cause."""
     stage = _STAGES.get(failure.kind, Stage.INSTALL)
     where = "" if result.reason in failure.evidence else f" ({result.reason})"
-    return Reason(stage=stage, message=f"{failure.kind}: {failure.evidence}{where}"[:400])
+    own = Reason(stage=stage, message=f"{failure.kind}: {failure.evidence}{where}"[:400])
+    return (own, *missed_reasons(score.names, stage))

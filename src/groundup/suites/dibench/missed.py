@@ -23,64 +23,103 @@ from groundup.suites.dibench.registry_check import Checked, EditedRepository, Ex
 from groundup.suites.dibench.sizes import sized
 
 _SHOWN = 6
-_MADE_UP = {Existence.FAKE: "no registry has it", Existence.INTERNAL_MISSING: "the repository does not have it"}
+_LONGEST = 300
+MISSING = "missing"
+OTHERWISE = "declared otherwise"
+_TOO_MANY = {
+    Existence.FAKE: "no registry has it",
+    Existence.INTERNAL_MISSING: "the repository does not have it",
+    Existence.FOUND: "the original does not declare it",
+}
+_ORDER = (*_TOO_MANY.values(), MISSING, OTHERWISE)
 
 
-def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[TestResult, ...]:
-    """Return a result for each name that the original or the prediction declares, file by file.
+class NameFound(NamedTuple):
+    """A name that the original or the prediction declares in one file, and what is wrong with it."""
 
-    Each name counts: a missing one in recall, one too many in precision. The detail says what is declared where.
-    """
+    path: str
+    name: str
+    wrong: str
+    """One of `_ORDER`; empty: both declare it alike."""
+    line: int | None = None
+    """Where it stands: in the original's file what is missing, in the prediction's all else."""
+    detail: str = ""
+
+    def as_result(self) -> TestResult:
+        """Return it as a test: passed where both declare the name, for each name counts.
+
+        A missing one counts in recall, one too many in precision.
+        """
+        lost = self.wrong not in ("", OTHERWISE)
+        outcome: Literal["passed", "failed"] = "failed" if lost else "passed"
+        message = f"one too many: {self.wrong}" if lost and self.wrong != MISSING else self.wrong
+        name = f"{self.path}::{self.name}"
+        return TestResult(
+            id=name, outcome=outcome, expected=True, message=message, detail=self.detail, kind="dependency"
+        )
+
+
+def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[NameFound, ...]:
+    """Return each name that the original or the prediction declares, file by file."""
     made_up = {(one.path, name_key(one.dependency)): one.existence for one in checked}
     return tuple(result for file in found.files for result in _of_file(file, made_up))
 
 
-def _of_file(file: FileAnswer, made_up: Mapping[tuple[str, str], Existence]) -> Iterator[TestResult]:
+def _of_file(file: FileAnswer, made_up: Mapping[tuple[str, str], Existence]) -> Iterator[NameFound]:
     wanted = {name_key(one): one for one in file.expected}
     declared = {name_key(one): one for one in file.predicted or ()}
     for key in sorted(wanted.keys() | declared.keys()):
         original, own = wanted.get(key), declared.get(key)
-        shown = f"{file.path}::{(original or own or wanted[key]).name or key}"
+        found = NameFound(file.path, (original or own or wanted[key]).name or key, "")
         if own is None:
             detail = f"missing: the original declares {_words(wanted[key])}"
-            yield _result(shown, "missing", detail)
+            yield found._replace(wrong=MISSING, line=_line(wanted[key]), detail=detail)
         elif original is None:
-            why = _MADE_UP.get(made_up.get((file.path, key), Existence.FOUND), "the original does not declare it")
+            existence = made_up.get((file.path, key), Existence.FOUND)
+            why = _TOO_MANY.get(existence, _TOO_MANY[Existence.FOUND])
             detail = f"one too many: {why}; declared as {_words(own)}"
-            yield _result(shown, f"one too many: {why}", detail)
+            yield found._replace(wrong=why, line=_line(own), detail=detail)
+        elif exact_key(original) != exact_key(own):
+            detail = f"declared otherwise: {_words(own)}; the original has {_words(original)}"
+            yield found._replace(wrong=OTHERWISE, line=_line(own), detail=detail)
         else:
-            same = exact_key(original) == exact_key(own)
-            detail = "" if same else f"another declaration: {_words(own)}; the original has {_words(original)}"
-            yield _result(shown, "", detail)
+            yield found
 
 
-def _result(shown: str, wrong: str, detail: str) -> TestResult:
-    outcome: Literal["passed", "failed"] = "failed" if wrong else "passed"
-    return TestResult(id=shown, outcome=outcome, expected=True, message=wrong, detail=detail, kind="dependency")
+def _line(dependency: Dependency) -> int | None:
+    return dependency.location.line if dependency.location else None
 
 
 def _words(dependency: Dependency) -> str:
     text = " ".join(dependency.text.split()) or f"{dependency.name} {dependency.constraint}".strip()
-    return f"`{text[:200]}`" + (f" in line {dependency.location.line}" if dependency.location else "")
+    line = _line(dependency)
+    return f"`{text[:200]}`" + (f" in line {line}" if line else "")
 
 
-def missed_reasons(results: Sequence[TestResult]) -> Iterator[Reason]:
-    """Yield which dependencies are missing, and which are too many, with their files."""
-    for message, words in (("missing", "missing"), ("one too many: the original does not declare it", "too many")):
-        names = [" in ".join(reversed(one.id.split("::", 1))) for one in results if one.message == message]
-        if names:
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            yield Reason(
-                stage=Stage.TEST, message=f"{len(names)} {words}: {', '.join(names[:_SHOWN])}{more}"[:240]
-            )
+def missed_reasons(found: Sequence[NameFound], stage: Stage = Stage.TEST) -> Iterator[Reason]:
+    """Yield which names are made up, too many, missing or declared otherwise, each with file and line.
+
+    Lines of what is missing are the original's.
+    """
+    for wrong in _ORDER:
+        places = [
+            f"{one.name} in {one.path}" + (f":{one.line}" if one.line else "")
+            for one in found
+            if one.wrong == wrong
+        ]
+        if places:
+            more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+            said = wrong if wrong in (MISSING, OTHERWISE) else f"too many, {wrong}"
+            text = f"{len(places)} {said}: {', '.join(places[:_SHOWN])}{more}"
+            yield Reason(stage=stage, message=text[:_LONGEST])
 
 
 class TextScore(NamedTuple):
-    """Counts of declarations; what looking up added ones found, None where nobody looked; each name's result."""
+    """Counts of declarations; what looking up added ones found, None where nobody looked; each name."""
 
     counts: InstanceScore
     existence: Counter[Existence] | None
-    results: tuple[TestResult, ...]
+    names: tuple[NameFound, ...]
 
     @property
     def is_looked_up(self) -> bool:

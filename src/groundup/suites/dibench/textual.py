@@ -12,7 +12,7 @@ a name that no registry can be asked about is counted apart, unlike in the publi
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from typing_extensions import override
@@ -43,7 +43,7 @@ from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
 _RESERVATION_MB = 128
 _SHOWN = 6
-_REASONS = 4
+_REASONS = 6
 
 
 class TextualGrader(Grader):
@@ -111,16 +111,17 @@ class DIBenchStrictGrader(TextualGrader):
         async with self._names.asking() as asking:
             checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
         timings = {"compare": looking - started, "look up": time.monotonic() - looking}
-        results = compared(found, checked)
-        reasons = (*_reasons(broken, checked), *missed_reasons(results))[:_REASONS]
+        compared_names = compared(found, checked)
+        reasons = (*_unreadable_files(broken), *missed_reasons(compared_names))[:_REASONS]
         graded = self._graded(task, score, checked, reasons, edited, timings)
-        return graded.but(tests=results)
+        return graded.but(tests=tuple(one.as_result() for one in compared_names))
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Everything that should be declared is missing."""
         graded = self._graded(task, self.missing(task.id), (), (reason,), None, {})
-        return graded.but(tests=compared(answer(self._problems[task.id], None)[0]))
+        names = compared(answer(self._problems[task.id], None)[0])
+        return graded.but(tests=tuple(one.as_result() for one in names))
 
     def missing(self, task: str) -> InstanceScore:
         """Return the counts of a prediction that is not there. Raises `TaskError`."""
@@ -157,18 +158,9 @@ def _is_broken(reason: Reason) -> bool:
     return reason.stage is Stage.INSTALL
 
 
-def _reasons(broken: Mapping[str, str], checked: tuple[Checked, ...]) -> tuple[Reason, ...]:
-    broken = {path: why if why.startswith(path) else f"{path}: {why}" for path, why in broken.items()}
-    listing = [Reason(stage=Stage.INSTALL, message=why[:400]) for why in broken.values()]
-    wrong = {Existence.FAKE: "no registry has", Existence.INTERNAL_MISSING: "the repository does not have"}
-    for kind, words in wrong.items():
-        names = [item.dependency.name for item in checked if item.existence is kind]
-        if names:
-            listed = ", ".join(names[:_SHOWN]) + (
-                f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            )
-            listing.append(Reason(stage=Stage.TEST, message=f"{words} {listed}"[:400]))
-    return tuple(listing)
+def _unreadable_files(broken: Mapping[str, str]) -> Iterator[Reason]:
+    for path, why in broken.items():
+        yield Reason(stage=Stage.INSTALL, message=(why if why.startswith(path) else f"{path}: {why}")[:400])
 
 
 def _log(checked: tuple[Checked, ...]) -> bytes:
