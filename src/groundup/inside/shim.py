@@ -3,12 +3,15 @@
 Runs inside act's sandbox, by an interpreter without site-packages; knows nothing of groundup. It sends the name it
 was called by, arguments, folder, variables and the files that arguments name; it gets an exit code, what to print,
 and what to append to files. So nothing of a job runs where act runs.
+
+It starts for every step, so it goes without `json` and `socket`: these take as long as the interpreter. A question
+is JSON; an answer is a line of an exit code and of `name:bytes` for each text that follows.
 """
 
-import json
+import _socket
 import os
-import socket
 import sys
+from _json import encode_basestring_ascii as quoted
 
 PORT = 4711
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
@@ -30,24 +33,49 @@ def main() -> int:
         path for path in [*sys.argv[1:], *(variables.get(name, "") for name in _READ)] if os.path.isfile(path)
     ]
     asked = {
-        "argv": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
-        "cwd": os.getcwd(),
-        "environment": variables,
-        "files": {path: _read(path) for path in named},
+        "argv": _listed([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+        "cwd": quoted(os.getcwd()),
+        "environment": _table(variables),
+        "files": _table({path: _read(path) for path in named}),
     }
-    with socket.create_connection(("127.0.0.1", PORT)) as connection:
-        connection.sendall(json.dumps(asked).encode() + b"\n")
-        connection.shutdown(socket.SHUT_WR)
-        with connection.makefile("rb") as answer:
-            answered = json.loads(answer.read())
-    for name, text in answered["files"].items():
+    code, texts = _answered("{" + ", ".join(f'"{name}": {value}' for name, value in asked.items()) + "}")
+    for name, text in texts.items():
         if name in FILES and os.path.basename(variables.get(name, "")) in _NAMES:
-            with open(variables[name], "a", encoding="utf-8", errors="surrogateescape") as file:
+            with open(variables[name], "ab") as file:
                 file.write(text)
-    sys.stdout.write(answered["stdout"])
-    sys.stdout.flush()
-    sys.stderr.write(answered["stderr"])
-    return int(answered["exit_code"])
+    for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
+        stream.buffer.write(texts[name])
+        stream.flush()
+    return code
+
+
+def _answered(question: str) -> tuple[int, dict[str, bytes]]:
+    """Send the question; return the exit code and the texts of the answer."""
+    connection = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    connection.connect(("127.0.0.1", PORT))
+    data = memoryview(question.encode() + b"\n")
+    while data:
+        data = data[connection.send(data) :]
+    connection.shutdown(_socket.SHUT_WR)
+    pieces = []
+    while piece := connection.recv(1 << 16):
+        pieces.append(piece)
+    connection.close()
+    head, _, rest = b"".join(pieces).partition(b"\n")
+    code, *parts = head.decode().split()
+    texts = {}
+    for part in parts:
+        name, _, length = part.partition(":")
+        texts[name], rest = rest[: int(length)], rest[int(length) :]
+    return int(code), texts
+
+
+def _listed(texts: list[str]) -> str:
+    return "[" + ", ".join(map(quoted, texts)) + "]"
+
+
+def _table(texts: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{quoted(name)}: {quoted(value)}" for name, value in texts.items()) + "}"
 
 
 def _read(path: str) -> str:

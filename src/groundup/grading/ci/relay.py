@@ -8,7 +8,6 @@ here; act gets the lines that are workflow commands.
 
 import asyncio
 import contextlib
-import json
 import posixpath
 import re
 import socket
@@ -106,8 +105,8 @@ class Relay:
         try:
             asked = _Asked.model_validate_json(await reader.readuntil(b"\n"))
             with self.debt.owing():
-                answer_document = await self._run(asked)
-            writer.write(json.dumps(answer_document).encode())
+                answer = await self._run(asked)
+            writer.write(answer)
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
         except (ValidationError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -117,7 +116,7 @@ class Relay:
         finally:
             writer.close()
 
-    async def _run(self, asked: _Asked) -> Mapping[str, object]:
+    async def _run(self, asked: _Asked) -> bytes:
         if _asks_for_hash(asked):
             digest = self._hash_files(tuple(asked.environment.get("patterns", "").splitlines()))
             return _told(0, stderr=f"__OUTPUT__{digest}__OUTPUT__")
@@ -188,7 +187,7 @@ class Relay:
         room = _LOG_BYTES - len(self._log)
         self._log += (head.encode() + output + foot.encode())[: max(room, 0)]
 
-    def _unprepared(self, error: Exception) -> Mapping[str, object]:
+    def _unprepared(self, error: Exception) -> bytes:
         self.last_failed = f"the step's files cannot be written: {error}\n"
         self._log += self.last_failed.encode()[: max(_LOG_BYTES - len(self._log), 0)]
         return _told(1, stderr=self.last_failed)
@@ -226,10 +225,12 @@ def _step_of(argv: tuple[str, ...]) -> str | None:
     return None if script is None else script.stem.partition("-composite-")[0]
 
 
-def _told(
-    code: int, stdout: str = "", stderr: str = "", files: Mapping[str, str] | None = None
-) -> dict[str, object]:
-    return {"exit_code": code, "stdout": stdout, "stderr": stderr, "files": dict(files or {})}
+def _told(code: int, stdout: str = "", stderr: str = "", files: Mapping[str, str] | None = None) -> bytes:
+    """Return an answer as the shim reads it: its exit code and lengths in a line, then all texts."""
+    parts = {"stdout": stdout, "stderr": stderr, **(files or {})}
+    texts = {name: text.encode("utf-8", "surrogateescape") for name, text in parts.items()}
+    head = " ".join((str(code), *(f"{name}:{len(text)}" for name, text in texts.items())))
+    return b"\n".join((head.encode(), b"".join(texts.values())))
 
 
 def _workflow_commands(result: CommandResult) -> str:
