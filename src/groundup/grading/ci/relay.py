@@ -70,6 +70,8 @@ class Relay:
         self._places: dict[str, asyncio.Task[StepPlace]] = {}
         self._kept_back: dict[str, dict[str, str]] = {}
         """Variables that act's own programs must not get, by job."""
+        self._empty: dict[str, set[str]] = {}
+        """Files of a job that steps append to, and that its last command left empty."""
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._left_s = float("inf")
@@ -125,8 +127,8 @@ class Relay:
             return _told(1, stderr=f"{asked.cwd} is no folder of a job\n")
         place = await self._place(job)
         files = {name: f"{TEMPORARY}/{name.lower()}" for name in FILES}
-        # Emptied each time: act appends to its own files what one command wrote.
-        written = dict.fromkeys(files.values(), b"")
+        # Emptied for each command: act appends to its own files what one command wrote.
+        written = dict.fromkeys(set(files.values()) - self._empty.get(job, set()), b"")
         for path, text in asked.files.items():
             written[self._translated(path)] = self._translated(text).encode("utf-8", "surrogateescape")
         try:
@@ -138,7 +140,9 @@ class Relay:
         self._left_s -= result.counted_s
         self._record(asked, result)
         code = result.exit_code if result.ending is Ending.EXITED and result.exit_code is not None else 1
-        appended = {name: await _appended(place.sandbox, path) for name, path in files.items()}
+        found = {name: await _appended(place.sandbox, path) for name, path in files.items()}
+        self._empty[job] = {files[name] for name, text in found.items() if text == ""}
+        appended = {name: text or "" for name, text in found.items()}
         appended["GITHUB_ENV"] = self._loader_kept_back(job, appended["GITHUB_ENV"])
         return _told(code if code >= 0 else 128 - code, stdout=_workflow_commands(result), files=appended)
 
@@ -242,10 +246,11 @@ def _workflow_commands(result: CommandResult) -> str:
     return "".join(f"{line}\n" for line in lines if _COMMAND.match(line))[:_TOLD_TO_ACT]
 
 
-async def _appended(sandbox: Sandbox, path: str) -> str:
+async def _appended(sandbox: Sandbox, path: str) -> str | None:
+    """Return what a command appended to a file; None where it cannot be read."""
     try:
         data = await sandbox.read_file(path, max_bytes=_FILE_BYTES)
     except (OSError, ValueError):
-        return ""
+        return None
     text = data.decode(errors="replace")
     return text if not text or text.endswith("\n") else f"{text}\n"
