@@ -34,7 +34,7 @@ from groundup.curation.trials import FailedJob, InstanceTrial, JobsFailedError, 
 from groundup.domain.errors import TaskError
 from groundup.store.ownership import digest_of_entry
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceProblem, read_dataset
-from groundup.suites.dibench.execution_validity import keep_validity, read_validity
+from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
 from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
