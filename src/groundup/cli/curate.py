@@ -272,7 +272,7 @@ def validate(
     from collections import Counter
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.instances import validate as validated
+    from groundup.curation.trials import validate as validated
     from groundup.settings import load
 
     def tell(one: "Validation") -> None:

@@ -1,4 +1,4 @@
-"""Making DI-Bench instances of repositories, and validating them: originals must pass, empty submissions fail.
+"""Making DI-Bench instances of repositories, and executing them before they are taken, where that is wished.
 
 The named repository is never written to: what is needed of it is fetched into a repository of our own.
 
@@ -13,10 +13,9 @@ Knows nothing of how a job is found (`locating`) or executed (`grading`).
 import asyncio
 import contextlib
 import difflib
-import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,16 +24,13 @@ from groundup.curation.instance_folders import ADVICE, InstanceFolder
 from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_of, has_commit
 from groundup.curation.trials import FailedJob, first_that_stands, instance_trial
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.names import checked_name, unknown
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.episodes.backends import backends
-from groundup.grading.context import GradingContext
 from groundup.languages import LANGUAGES
 from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
-from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata
 from groundup.suites.dibench.execution_validity import keep_validity, read_validity, validity_file
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
@@ -273,46 +269,3 @@ def _name_of(origin: RepositoryOrigin, repository: str) -> str:
     if origin.full_name is not None:
         return origin.full_name.replace("/", "_")
     return Path(repository).resolve().name.removesuffix(".git")
-
-
-async def validate(
-    suite_name: str,
-    wanted: Sequence[str],
-    settings: Settings,
-    *,
-    times: int = 3,
-    again: bool = False,
-    progress: Callable[[Validation], None],
-) -> list[Validation]:
-    """Execute originals and empty submissions of the tasks or groups *wanted* (none: all), *times* each.
-
-    *progress* is called with each result. What is known is found again only with *again*. Raises `UsageError`.
-    """
-    suite = open_suite(suite_name, settings)
-    validator = suite.validator()
-    if validator is None:
-        raise UsageError(f"{suite_name} has nothing to validate; only suites that execute tasks of others have")
-    every = suite.by_name()
-    groups = suite.groups()
-    for part in wanted:
-        if part not in every and part not in groups:
-            raise UsageError(unknown("task", part, [*every, *groups]))
-    chosen = sorted({task for part in wanted for task in groups.get(part, (part,))} or every)
-    turn = asyncio.Semaphore(settings.jobs)
-    numbers = itertools.count()
-
-    async with backends(settings.sandbox, settings) as tools:
-        with scratch_folder("validate") as folder:
-
-            def context() -> GradingContext:
-                scratch = folder / str(next(numbers))
-                scratch.mkdir()
-                return tools.context(scratch, None)
-
-            async def one(task: str) -> Validation:
-                async with turn:
-                    found = await validator.validate(every[task], times, context, again=again)
-                progress(found)
-                return found
-
-            return list(await asyncio.gather(*map(one, chosen)))

@@ -1,20 +1,24 @@
-"""Instances of DI-Bench's kind executed while they are made: a runner-up decides where the best job shows nothing.
+"""Executing instances of DI-Bench's kind: originals must pass, empty submissions fail.
 
-Sets and single instances go by one rule. Knows nothing of how an instance is made (`instances`).
+Where that is not so while one is made, a runner-up of its jobs is tried: sets and single instances go by one rule.
+Knows nothing of how an instance is made (`instances`).
 """
 
+import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.errors import InfrastructureError, TaskError, UsageError
+from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.episodes.backends import backends
 from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import Settings, environment
+from groundup.suites.base import Validation, open_suite
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import Validity, read_validity
 from groundup.suites.dibench.suite import DiBench
@@ -70,6 +74,13 @@ async def instance_trial(data: Path, validity: Path, settings: Settings) -> Asyn
     """Yield the trial of the instance in *data*; how executions end is kept in the file *validity*."""
     names = names_of(settings.registry, settings.cache_dir, environment())
     suite = DiBench(read_dataset(data), names, validity, settings.ci_exclude_newer, settings.ci_timeout_s)
+    async with _contexts(settings) as context:
+        yield InstanceTrial(suite, validity, context)
+
+
+@contextlib.asynccontextmanager
+async def _contexts(settings: Settings) -> AsyncIterator[Callable[[], GradingContext]]:
+    """Yield what returns tools for one execution, around a new folder."""
     numbers = itertools.count()
     with scratch_folder("validate") as scratch:
         async with backends(settings.sandbox, settings) as tools:
@@ -79,7 +90,7 @@ async def instance_trial(data: Path, validity: Path, settings: Settings) -> Asyn
                 folder.mkdir()
                 return tools.context(folder, None)
 
-            yield InstanceTrial(suite, validity, context)
+            yield context
 
 
 async def first_that_stands(
@@ -115,3 +126,38 @@ def _cause(found: Validity) -> str:
     if last is not None and last.passed is None:
         return "the test job cannot be run here"
     return f"original: {last.failure or 'fails'}" if last is not None else found.standing
+
+
+async def validate(
+    suite_name: str,
+    wanted: Sequence[str],
+    settings: Settings,
+    *,
+    times: int = 3,
+    again: bool = False,
+    progress: Callable[[Validation], None],
+) -> list[Validation]:
+    """Execute originals and empty submissions of the tasks or groups *wanted* (none: all), *times* each.
+
+    *progress* is called with each result. What is known is found again only with *again*. Raises `UsageError`.
+    """
+    suite = open_suite(suite_name, settings)
+    validator = suite.validator()
+    if validator is None:
+        raise UsageError(f"{suite_name} has nothing to validate; only suites that execute tasks of others have")
+    every = suite.by_name()
+    groups = suite.groups()
+    for part in wanted:
+        if part not in every and part not in groups:
+            raise UsageError(unknown("task", part, [*every, *groups]))
+    chosen = sorted({task for part in wanted for task in groups.get(part, (part,))} or every)
+    turn = asyncio.Semaphore(settings.jobs)
+    async with _contexts(settings) as context:
+
+        async def one(task: str) -> Validation:
+            async with turn:
+                found = await validator.validate(every[task], times, context, again=again)
+            progress(found)
+            return found
+
+        return list(await asyncio.gather(*map(one, chosen)))
