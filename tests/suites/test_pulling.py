@@ -89,6 +89,16 @@ async def test_an_unknown_commit_is_said(repository: PublishedRepository, settin
     assert data_folder("toy", settings) is None
 
 
+async def test_a_mirror_that_lacks_the_commit_is_said_beside_the_network(
+    repository: PublishedRepository, settings: Settings, tmp_path: Path
+) -> None:
+    """A mirror with another commit is the user's to mend, even when the publisher cannot be reached."""
+    shutil.copytree(repository.address, tmp_path / "owner+name")
+    wrong = repository.but(address="https://127.0.0.1:9/owner/name", commit="0" * 40)
+    with pytest.raises(NetworkError, match="the mirror has no commit 0000000.*cannot fetch"):
+        await pull("toy", wrong, settings.but(git_mirror=str(tmp_path / "{owner}+{name}")))
+
+
 @pytest.mark.needs("git")
 async def test_an_unreachable_repository_names_the_ways_out(settings: Settings, tmp_path: Path) -> None:
     """Without the network there are two ways, and the error names both."""

@@ -184,7 +184,9 @@ async def _fetch(published: PublishedRepository, repository: GitRepository, mirr
             assert found is not None
             return found
     if isinstance(refused[-1], NetworkError):
-        raise refused[-1]
+        lacking = isinstance(refused[0], TaskError)
+        mirrored = f"the mirror has no commit {published.commit} (--commit names another), and " if lacking else ""
+        raise NetworkError(f"{mirrored}{refused[-1]}")
     raise UsageError(f"{published.address} has no commit {published.commit}; name another with --commit")
 
 
