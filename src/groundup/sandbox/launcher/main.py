@@ -284,23 +284,28 @@ class Launcher:
             self._kill(box, "closed")
 
     def _reap(self) -> None:
+        outer = {box.outer: box for box in self.boxes.values()}
+        ended = False
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                break
             if pid == 0:
-                return
+                break
             finished = self.finishing.pop(pid, None)
             if finished:
                 finished(status)
-            for box in [box for box in self.boxes.values() if box.outer == pid]:
+            box = outer.pop(pid, None)
+            if box:
+                ended = True
                 self._ended(box)
+        if ended:
+            self._end_strays()
 
     def _ended(self, box: Box) -> None:
         """All processes are gone: give the folders back in a child, so that others do not wait for it."""
         del self.boxes[box.key]
-        self._end_strays()
         self._forget_info(box)
         if box.handle >= 0:
             self.poller.unregister(box.handle)
