@@ -95,7 +95,7 @@ async def test_a_mirror_that_lacks_the_commit_is_said_beside_the_network(
     """A mirror with another commit is the user's to mend, even when the publisher cannot be reached."""
     shutil.copytree(repository.address, tmp_path / "owner+name")
     wrong = repository.but(address="https://127.0.0.1:9/owner/name", commit="0" * 40)
-    with pytest.raises(NetworkError, match="the mirror has no commit 0000000.*cannot fetch"):
+    with pytest.raises(NetworkError, match=r"the mirror has no commit 0000000.*cannot fetch"):
         await pull("toy", wrong, settings.but(git_mirror=str(tmp_path / "{owner}+{name}")))
 
 

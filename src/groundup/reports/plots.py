@@ -362,7 +362,8 @@ def _forest(report: Report) -> Plot:
     ]
     for number, one in enumerate(rows):
         y, value = 16 + _ROW * number + 12, one.difference or 0.0
-        words = f"{one.other} against {one.base}: {value * 100:+.1f} points over {one.tasks} task{'s' if one.tasks != 1 else ''}"
+        over = f"{one.tasks} task" if one.tasks == 1 else f"{one.tasks} tasks"
+        words = f"{one.other} against {one.base}: {value * 100:+.1f} points over {over}"
         parts.append(_label(left - 14, y + 4, one.other))
         if one.interval:
             parts += _whisker(place(one.interval.low), place(one.interval.high), y)
