@@ -40,7 +40,7 @@ NOT_RUN = {
         "shell runs/broken *",
         "show runs/first-agent *",
     ),
-    "a real sandbox": ("shell *", "curate validate *"),
+    "a real sandbox": ("shell *", "curate instance * --validate", "curate validate *"),
     "a machine without leftovers of other runs": ("clean*",),
     "an engine that runs containers": ("* --sandbox docker*", "* --sandbox podman*"),
     "a fleet": ("* --workers *",),
