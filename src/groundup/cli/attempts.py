@@ -1,5 +1,6 @@
 """`groundup show`, `why` and `shell`: one attempt, what its agent did, why tests failed, and its sandbox."""
 
+import itertools
 import json as json_module
 import sys
 from collections.abc import Mapping
@@ -212,10 +213,10 @@ def _print_causes(line: "VerdictLine | None") -> None:
     """Print what took points before a test could; the failures of tests follow one by one."""
     if line is None or line.verdict is None:
         return
-    for reason in line.verdict.reasons:
-        if reason.stage.value != "test":
-            _heading(reason.stage.value, {}, "bold")
-            _text(reason.message, full=True)
+    for stage, reasons in itertools.groupby(line.verdict.reasons, lambda reason: reason.stage.value):
+        if stage != "test":
+            _heading(stage, {}, "bold")
+            _text("\n".join(reason.message for reason in reasons), full=True)
 
 
 def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
