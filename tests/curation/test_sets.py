@@ -9,8 +9,9 @@ import pytest
 
 from groundup.api.data import pull
 from groundup.api.runs import run
+from groundup.curation.costs import EntryCost
 from groundup.curation.set_entries import EntryWalk, SetEntry, parse_wish
-from groundup.curation.sets import SetRequest, make_set, out_of_time
+from groundup.curation.sets import SetRequest, at_cost, make_set, out_of_time
 from groundup.curation.spending import SetModel
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
@@ -201,6 +202,17 @@ def test_minutes_of_a_busy_machine_reject_nothing() -> None:
     assert out_of_time(7, 1.5) == ("rejected", "it took more than 7 minutes; see --minutes")
     assert out_of_time(7, 12.4)[0] == "failed"
     assert "12 programs wanted each processor" in out_of_time(7, 12.4)[1]
+
+
+def test_what_a_specification_took_later_is_added() -> None:
+    """A task costs what its recipe took and what its words took; another task of an entry costs its own."""
+    before = SetEntry(entry="a", task="a@1", standing="accepted", seconds=60, processor_s=20, layers_mb=9)
+    words = before.but(seconds=5, processor_s=0, layers_mb=0)
+    again = at_cost(words, EntryCost(2, 1), before)
+
+    assert (again.seconds, again.processor_s, again.layers_mb) == (65, 22, 10)
+    assert at_cost(words.but(task="a@2"), EntryCost(2, 1), before).processor_s == 2
+    assert at_cost(words, EntryCost(2, 1), before.but(standing="failed")).processor_s == 2
 
 
 def test_what_a_model_left_out_is_said(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from groundup.curation.costs import CostMeter
+from groundup.curation.costs import CostMeter, EntryCost
 from groundup.curation.filters import FilterRules
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
@@ -190,7 +190,7 @@ async def make_set(
                             await _settled(walk, place, request.minutes, settled, kind), place, kind
                         )
                         cost = await asyncio.to_thread(meter.end, one.text)
-                        found = found.but(processor_s=cost.processor_s, layers_mb=cost.layers_mb)
+                        found = at_cost(found, cost, place.settled.get(one.text))
                 journal.append(found.model_dump_json().encode())
                 settled[one.text] = found
                 await asyncio.to_thread(kind.finished, found, folder)
@@ -278,7 +278,7 @@ def _or_before(found: SetEntry, place: SetPlace, kind: SetKind) -> SetEntry:
     """Return *found*, or the task that is there all the same, where only what it lacks failed."""
     if found.standing == "accepted" or not _is_begun(found.entry, place, kind):
         return found
-    return place.settled[found.entry].but(gaps=(found.why,))
+    return place.settled[found.entry].but(gaps=(found.why,), seconds=found.seconds)
 
 
 def _is_owed(one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool) -> bool:
@@ -315,6 +315,17 @@ async def _settled(
     except Exception as error:  # noqa: BLE001 - the boundary of an entry: a stranger's package ends no night's work
         walk.cause = "a fault of groundup"
         return walk.ended("rejected", f"groundup could not cope with it: {type(error).__name__}: {error}")
+
+
+def at_cost(found: SetEntry, cost: EntryCost, before: SetEntry | None) -> SetEntry:
+    """Return *found* with what it took; what was taken *before* for the same task counts, too."""
+    if before is None or before.standing != "accepted" or before.task != found.task:
+        return found.but(processor_s=cost.processor_s, layers_mb=cost.layers_mb)
+    return found.but(
+        seconds=round(before.seconds + found.seconds, 1),
+        processor_s=round(before.processor_s + cost.processor_s, 1),
+        layers_mb=round(before.layers_mb + cost.layers_mb, 1),
+    )
 
 
 def out_of_time(minutes: float, load: float) -> tuple[Standing, str]:
