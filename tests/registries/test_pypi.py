@@ -102,6 +102,24 @@ async def test_pages_of_what_was_resolved_are_not_read_again_to_install_it(
         assert (await client.get("/simple/demo/")).status_code == 404
 
 
+async def test_a_kept_page_that_lacks_what_is_pinned_is_asked_for_again(
+    index: FakeIndex, registry: PyPIClient
+) -> None:
+    """A mirror may have lagged behind when the page was kept, and a page kept after the cut-off never ages."""
+    index.add(make_wheel("demo", "1.0"))
+    asking = PyPIGateway(registry, cutoff=cutoff_instant("2025-01-01"))
+    async with guest(asking) as client:
+        await client.get("/simple/demo/")
+        newer = make_wheel("demo", "2.0")
+        index.add(newer)
+        assert len((await client.get("/simple/demo/")).json()["files"]) == 1
+        asking.pinned = {"demo": frozenset({sha256(newer[1])})}
+        (file,) = (await client.get("/simple/demo/")).json()["files"]
+        assert file["filename"] == newer[0]
+        asking.pinned = {}
+        assert len((await client.get("/simple/demo/")).json()["files"]) == 2
+
+
 async def test_metadata_is_passed_on_and_verified(index: FakeIndex, registry: PyPIClient) -> None:
     """A guest can read a wheel's metadata without the wheel, where the index offers it."""
     wheel = make_wheel("demo", "1.0")

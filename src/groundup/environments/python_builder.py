@@ -150,8 +150,11 @@ async def _install(build: BuildSandbox, request: PythonRequest, *, compiled: boo
 
 
 def _pinned(lines: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the hashes of locked *lines* by project."""
-    return {_name(line): frozenset(_SHA256.findall(line)) for line in lines}
+    """Return the hashes of locked *lines* by project, of which markers may choose one of several lines."""
+    pinned: dict[str, frozenset[str]] = {}
+    for line in lines:
+        pinned[_name(line)] = pinned.get(_name(line), frozenset()) | frozenset(_SHA256.findall(line))
+    return pinned
 
 
 def _name(line: str) -> str:

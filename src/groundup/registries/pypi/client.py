@@ -222,16 +222,19 @@ class PyPIClient(RegistryClient[RegistrySettings]):
         page = (await self.page(name)).page
         return tuple(dict.fromkeys(file.version for file in page.files if file.version is not None))
 
-    async def page(self, name: str, cutoff: datetime | None = None) -> Found[ProjectPage]:
+    async def page(
+        self, name: str, cutoff: datetime | None = None, wanted: frozenset[str] = frozenset()
+    ) -> Found[ProjectPage]:
         """Return the page of *name* from the first index that knows it, with files up to *cutoff* only.
 
+        A page that was kept and has none of the files *wanted*, by sha256, is asked for again: mirrors lag behind.
         Raises `UnknownPackageError`, or `NetworkError` when an index cannot be asked and nothing older is kept.
         """
         project = normalised(name)
         for index in self.settings.indexes:
-            key = (index.url, project, cutoff)
+            key = (index.url, project, cutoff, wanted)
             try:
-                found = await self._pages.get(key, partial(self._page, index, project, cutoff))
+                found = await self._pages.get(key, partial(self._page, index, project, cutoff, wanted))
             except UnknownPackageError:
                 continue
             if cutoff is None:
@@ -262,7 +265,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
     ) -> Found[ProjectPage] | None:
         """Return what was remembered as long as a page counts without asking its index again; else None."""
         kept_at, found = self._short.get((project, wanted, cutoff), (0.0, None))
-        return found if time.monotonic() - kept_at < FRESH_S else None
+        return found if found and found.page.files and time.monotonic() - kept_at < FRESH_S else None
 
     async def file(self, file: ProjectFile) -> FileFound:
         """Return *file* on disk, verified against the hashes that its page named. Raises as `page` does."""
@@ -297,7 +300,9 @@ class PyPIClient(RegistryClient[RegistrySettings]):
             f"{name} {version} has another hash on the package index: {offered}, not {sha256}"
         )
 
-    async def _page(self, index: Index, project: str, cutoff: datetime | None) -> Found[ProjectPage]:
+    async def _page(
+        self, index: Index, project: str, cutoff: datetime | None, wanted: frozenset[str]
+    ) -> Found[ProjectPage]:
         question = Question(
             name=project,
             url=f"{index.url}/{project}/",
@@ -306,10 +311,14 @@ class PyPIClient(RegistryClient[RegistrySettings]):
             key={"index": index.url, "project": project},
         )
         stamp, recent = self._recent.get(question.url, (None, None))
+        if recent is not None and wanted and not shortened(recent.page, wanted).files:
+            recent = None
         if recent is not None and recent.is_fresh(cutoff) and stamp == self._stamp(question):
             self._recent.move_to_end(question.url)
             return Found(recent.page, from_cache=True)
         kept = await self._kept(question, Kept[ProjectPage])
+        if kept is not None and wanted and not shortened(kept.page, wanted).files:
+            kept = kept.but(fetched_at=0.0)
         found = await self._ask(question, kept, cutoff)
         if isinstance(found, Found):
             if kept is not None and kept.is_fresh(cutoff):

@@ -91,7 +91,8 @@ class PyPIGateway(RegistryGateway):
         pinned = self.pinned.get(project)
         found = None if pinned is None else self._registry.short_page(project, pinned, self._cutoff)
         if found is None:
-            found = self._pages[project] = await self._registry.page(project, self._cutoff)
+            found = await self._registry.page(project, self._cutoff, pinned or frozenset())
+            self._pages[project] = found
         page = found.page if pinned is None else shortened(found.page, pinned)
         accept = request.headers.get("accept", "")
         as_json = wants_json(accept)
