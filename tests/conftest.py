@@ -1,10 +1,8 @@
 """What holds for all tests: nothing fails because the machine was busy, and what is missing here is said."""
 
-import gc
 import os
 import signal
 import threading
-from collections.abc import Generator
 
 import pytest
 import pytest_timeout  # type: ignore[import-untyped]  # it has no types
@@ -41,16 +39,6 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: pytest_timeout.Setting
     signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     return True
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage while thousands of tests are collected, in each worker: there is none."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
