@@ -162,18 +162,18 @@ def _scores(generator: np.random.Generator, tasks: int, attempts: int) -> NDArra
 def test_intervals_cover_the_true_mean(tasks: int, attempts: int) -> None:
     """95 % of them, by the product's own function."""
     generator = np.random.default_rng(11)
-    samples, held = 400, 0
+    samples, held = 200, 0
     for _ in range(samples):
         found = mean_interval(_scores(generator, tasks, attempts).tolist())
         held += found is None or found.low - 1e-9 <= 0.5 <= found.high + 1e-9
     assert held / samples >= 0.93
 
 
-@pytest.mark.parametrize("tasks", [3, 6, 9, 14, 30])
+@pytest.mark.parametrize("tasks", [3, 6, 9, 30])
 def test_two_runs_that_do_not_differ_seldom_seem_to(tasks: int) -> None:
     """At most 6 %: three tasks never do, which the bootstrap before called different in up to 23 %."""
     generator = np.random.default_rng(12)
-    samples, differ = 400, 0
+    samples, differ = 200, 0
     for _ in range(samples):
         differences = (_scores(generator, tasks, 1) - _scores(generator, tasks, 1)).ravel().tolist()
         chance = sign_flips(differences)
