@@ -40,7 +40,7 @@ from groundup.suites.repogenesis.tasks import TASK_FILE
 from groundup.trees.walking import read_regular
 
 _AIDS = ("/openapi", "/swagger", "/docs", "/redoc", "/apispec", "/static", "/flasgger", "/metrics", "/favicon")
-_ROUNDS = 8
+_ROUNDS = 20
 
 
 class MadeService(Record):
