@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.manifests.records import Language
 from groundup.suites.dibench.metrics import MatchCounts
-from groundup.suites.dibench.published import PublishedFailureError, Reader, official_comparison, specifier
+from groundup.suites.dibench.published import PublishedFailureError, Reader, official_comparison
 
 RIGHT = MatchCounts(true_positives=1)
 WRONG = MatchCounts(false_positives=1, false_negatives=1)
@@ -219,37 +219,6 @@ def test_csharp_counts_updates_as_references() -> None:
         b'<PackageReference Update="A"/><PackageReference Remove="B"/><!-- <PackageReference Include="C"/> -->'
     )
     assert official("csharp", "A.csproj", data, data) == RIGHT
-
-
-@pytest.mark.parametrize(
-    ("constraint", "expected"),
-    [
-        ("^1.2.3", ">=1.2.3,<2"),
-        ("^0.2.3", ">=0.2.3,<0.3"),
-        ("^0.0.3", ">=0.0.3,<0.0.4"),
-        ("^0", ">=0,<1"),
-        ("~1.2.3", ">=1.2.3,<1.3"),
-        ("~1", ">=1,<2"),
-        ("1.2.*", ">=1.2,<1.3"),
-        ("*", ""),
-        ("1.2", "==1.2"),
-        (">=1, <2", ">=1,<2"),
-        ("~=1.4", "~=1.4"),
-        ("!=1.*", "!=1.*"),
-        ("^1 || ^2.1 | ^2", ">=1,<3"),
-        ("^1 || >=2", ">=1"),
-    ],
-)
-def test_poetry_constraints(constraint: str, expected: str) -> None:
-    """Carets, tildes and wildcards become the ranges that they mean."""
-    assert specifier(constraint) == expected
-
-
-@pytest.mark.parametrize("constraint", ["^1 || ^3", "1 || 2", "latest"])
-def test_poetry_constraints_that_fail(constraint: str) -> None:
-    """Alternatives with a gap have no form that the published code could compare: it raises."""
-    with pytest.raises(ValueError, match=r"alternatives|latest"):
-        specifier(constraint)
 
 
 def test_an_unknown_option_zeroes_a_requirements_file() -> None:

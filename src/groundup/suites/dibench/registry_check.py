@@ -23,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
 from groundup.manifests.formats import find_manifests
+from groundup.manifests.python.poetry_constraints import specifier
 from groundup.manifests.records import Dependency, DependencySource, Language
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
 from groundup.suites.base import PackageName
@@ -30,7 +31,6 @@ from groundup.suites.dibench.answers import Read, answer, new_dependencies, subm
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.own_names import offered_names
 from groundup.suites.dibench.patches import PatchError
-from groundup.suites.dibench.published import specifier
 
 Key = tuple[tuple[int, ...], tuple[tuple[int, int, str], ...]]
 Test = Callable[[Key], bool]

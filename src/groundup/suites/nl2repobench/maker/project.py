@@ -14,6 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from groundup.domain.records import Record
 from groundup.grammars import python_tree
 from groundup.manifests.formats import format_of
+from groundup.manifests.python.poetry_constraints import specifier
 from groundup.manifests.python.requirement import render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.registries.pypi.pages import spelled_version
@@ -245,33 +246,26 @@ def _manifests(root: Path) -> Mapping[str, Any]:
     }
 
 
-_POETRY = re.compile(r"(\^|~(?!=))?\s*v?(\d+(?:\.\d+)*(?:[a-z]+\d+)?(?:\.\*)?)")
+_WILDCARD = re.compile(r"[\^~]?\s*v?(\d+(?:\.\d+)*\.\*)")
+_POETRY = re.compile(r"(?:\^|~(?!=))?\s*v?\d+(?:\.\d+)*(?:[a-z]+\d+)?")
 
 
 def requirement_line(one: Dependency) -> str:
-    """Return a declaration as pip reads it; a constraint that cannot be told so is left out."""
+    """Return a declaration as pip reads it, without a constraint that pip has no form for."""
     if one.constraint in ("", "*"):
         return render_requirement(one.but(constraint=""))
-    parts = []
-    for part in map(str.strip, one.constraint.split(",")):
-        found = _POETRY.fullmatch(part)
-        parts.append(_range(found[1] or "", found[2]) if found else part)
-    translated = one.but(constraint=",".join(parts))
     try:
-        return str(Requirement(render_requirement(translated)))
-    except (InvalidRequirement, ManifestError):
+        constraint = ",".join(_as_pip(part.strip()) for part in one.constraint.split(","))
+        return str(Requirement(render_requirement(one.but(constraint=constraint))))
+    except (ValueError, ManifestError):
         return render_requirement(one.but(constraint=""))
 
 
-def _range(operator: str, version: str) -> str:
-    """Return what Poetry means by `^1.2`, `~1.2` or `1.2`."""
-    if not operator or version.endswith("*"):
-        return f"=={version}"
-    numbers = [int(digits) for digits in re.findall(r"\d+", version)][:3]
-    at = 0 if len(numbers) == 1 else 1
-    if operator == "^":
-        at = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
-    return f">={version},<{'.'.join(map(str, [*numbers[:at], numbers[at] + 1]))}"
+def _as_pip(part: str) -> str:
+    """Return a part of a constraint, perhaps of Poetry's, as a version specifier. Raises `ValueError`."""
+    if wildcard := _WILDCARD.fullmatch(part):
+        return f"=={wildcard[1]}"
+    return specifier(part) if _POETRY.fullmatch(part) else part
 
 
 def source_folders(root: Path) -> tuple[str, ...]:
