@@ -36,6 +36,7 @@ from groundup.registries.pypi.pages import (
     ProjectPage,
     SimplePageError,
     is_name,
+    lacks_all,
     normalised,
     parse_page,
     shortened,
@@ -255,6 +256,8 @@ class PyPIClient(RegistryClient[RegistrySettings]):
         self, project: str, wanted: frozenset[str], cutoff: datetime | None, found: Found[ProjectPage]
     ) -> None:
         """Remember what *found*, the page of *project* up to *cutoff*, says of the files with these sha256."""
+        if lacks_all(found.page, wanted):
+            return  # it is asked for again
         page = shortened(found.page, wanted)
         self._short[project, wanted, cutoff] = time.monotonic(), found._replace(page=page, from_cache=True)
         while len(self._short) > _SHORT_PAGES:
@@ -265,7 +268,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
     ) -> Found[ProjectPage] | None:
         """Return what was remembered as long as a page counts without asking its index again; else None."""
         kept_at, found = self._short.get((project, wanted, cutoff), (0.0, None))
-        return found if found and found.page.files and time.monotonic() - kept_at < FRESH_S else None
+        return found if time.monotonic() - kept_at < FRESH_S else None
 
     async def file(self, file: ProjectFile) -> FileFound:
         """Return *file* on disk, verified against the hashes that its page named. Raises as `page` does."""
@@ -311,13 +314,13 @@ class PyPIClient(RegistryClient[RegistrySettings]):
             key={"index": index.url, "project": project},
         )
         stamp, recent = self._recent.get(question.url, (None, None))
-        if recent is not None and wanted and not shortened(recent.page, wanted).files:
+        if recent is not None and lacks_all(recent.page, wanted):
             recent = None
         if recent is not None and recent.is_fresh(cutoff) and stamp == self._stamp(question):
             self._recent.move_to_end(question.url)
             return Found(recent.page, from_cache=True)
         kept = await self._kept(question, Kept[ProjectPage])
-        if kept is not None and wanted and not shortened(kept.page, wanted).files:
+        if kept is not None and lacks_all(kept.page, wanted):
             kept = kept.but(fetched_at=0.0)
         found = await self._ask(question, kept, cutoff)
         if isinstance(found, Found):

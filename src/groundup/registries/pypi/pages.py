@@ -93,6 +93,11 @@ def shortened(page: ProjectPage, wanted: frozenset[str]) -> ProjectPage:
     return page.but(files=files)
 
 
+def lacks_all(page: ProjectPage, wanted: frozenset[str]) -> bool:
+    """Whether *page* has none of the files *wanted*, by sha256; where none are wanted it lacks nothing."""
+    return bool(wanted) and not any(file.hashes.get("sha256") in wanted for file in page.files)
+
+
 @functools.lru_cache(maxsize=65536)
 def spelled_version(version: str) -> str | None:
     """Return *version* in its one spelling; None when it is none."""

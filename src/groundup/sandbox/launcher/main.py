@@ -284,22 +284,17 @@ class Launcher:
             self._kill(box, "closed")
 
     def _reap(self) -> None:
-        outer = {box.outer: box for box in self.boxes.values()}
-        ended = False
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
+        reaped: dict[int, int] = {}
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                reaped[found[0]] = found[1]
+        for pid, status in reaped.items():
             finished = self.finishing.pop(pid, None)
             if finished:
                 finished(status)
-            box = outer.pop(pid, None)
-            if box:
-                ended = True
-                self._ended(box)
+        ended = [box for box in self.boxes.values() if box.outer in reaped] if reaped else []
+        for box in ended:
+            self._ended(box)
         if ended:
             self._end_strays()
 
