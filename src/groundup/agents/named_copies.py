@@ -59,7 +59,7 @@ def names_below(root: Path, unseen: Collection[str]) -> Names:
 
 
 def kept_names_below(root: Path, unseen: Collection[str], room: Path, settled_ns: int = SETTLED_NS) -> Names:
-    """Return `names_below`, kept in the folder *room*, which nobody else may write."""
+    """Return `names_below`, kept in the folder *room*, which no other user may write."""
     place = room / f"{short(digest_of([str(root), sorted(unseen), rules_digest()]))}.json"
     with contextlib.suppress(OSError, ValueError, LookupError, AttributeError, TypeError):
         kept = json.loads(place.read_bytes())

@@ -268,7 +268,7 @@ def _said(made: "SetYield", output: Path) -> int:
     pending = [one for one in made.entries if one.standing == "pending"]
     if pending:
         say(f"groundup: {len(pending)} are pending: {pending[0].why}")
-    failed = made.left or any(one.standing in ("failed", "pending") for one in made.entries)
+    failed = made.left or any(one.is_unsettled for one in made.entries)
     return 3 if failed else 0 if accepted else NOTHING_ACCEPTED
 
 

@@ -177,7 +177,7 @@ async def add_instance(
 ) -> Made:
     """Make the instance and add it to *folder*, in the place of an earlier one of the same id and commit.
 
-    Where it is executed before, a job that shows nothing makes way for a runner-up, which *say* is told. How that
+    Where it is executed before, a job that shows nothing is replaced by a runner-up, which *say* reports. How that
     ended is noted as `validate` does. An instance of another repository or commit is never replaced, nor one that
     was edited. Raises `UsageError`, `TaskError` or `NetworkError`; then *folder* is as it was.
     """

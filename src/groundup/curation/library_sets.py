@@ -79,7 +79,7 @@ class LibrarySets:
                 original = await original_tree(recipe, context)
                 walk.at("audited")
                 await refuse_unsound(recipe, original, context)
-                walk.at("specified")  # last: nobody pays a model for what makes no task
+                walk.at("specified")  # last, so that no model is paid for what makes no task
                 text = await self._specified(recipe, original, context, walk, place)
                 prints = await asyncio.to_thread(fingerprint_of, recipe, original)
                 licence = await asyncio.to_thread(licence_of, original)
@@ -136,7 +136,7 @@ class LibrarySets:
         return (folder / RECIPES / f"{one.task}.toml").is_file()
 
     def is_owed(self, one: SetEntry, folder: Path) -> bool:
-        """Whether a model is to write the specification, which was extracted and which nobody edited."""
+        """Whether a model is to write the specification, which was extracted and never edited."""
         if not self._is_written or one.standing != "accepted" or not self.is_there(one, folder):
             return False
         return is_made(_specification(folder, one.task)) and not _is_written(folder, one.task)

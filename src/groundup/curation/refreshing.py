@@ -61,7 +61,7 @@ async def refresh_set(earlier: Path, request: SetRequest, settings: Settings, te
         word: Literal["the same", "renewed", "new", "gone", "owed"]
         if accepted:
             word = "new" if was is None else "the same" if was == one.task else "renewed"
-        elif one.standing in ("failed", "pending"):
+        elif one.is_unsettled:
             word = "owed"
         else:
             word = "gone"

@@ -92,6 +92,11 @@ class SetEntry(Record):
     layers_mb: float = Field(default=0, description="of environments that came to the cache meanwhile")
 
     @property
+    def is_unsettled(self) -> bool:
+        """Whether it is neither a task nor rejected, so that it is tried again."""
+        return self.standing in _OWED
+
+    @property
     def remark(self) -> str:
         """Why it is no task, or why its specification is not the one that a model wrote."""
         if self.why or not self.gaps:

@@ -128,7 +128,7 @@ class MadeElsewhere(Protocol):
     """Where entries are made that other machines can reach."""
 
     async def entry(self, one: SetWish, place: SetPlace, part: Path) -> SetEntry:
-        """Have the set of this one entry made, write it to the new folder *part*, and return what became of it.
+        """Make the set of this one entry elsewhere, write it to the new folder *part*, and return its result.
 
         Raises `InfrastructureError` where that is owed.
         """
@@ -283,7 +283,7 @@ def _or_before(found: SetEntry, place: SetPlace, kind: SetKind) -> SetEntry:
 
 def _is_owed(one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool) -> bool:
     found = settled.get(one.text)
-    if found is None or found.standing in ("failed", "pending"):
+    if found is None or found.is_unsettled:
         return True
     if found.standing == "accepted":
         return not kind.is_there(found, folder) or kind.is_owed(found, folder)

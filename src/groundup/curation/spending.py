@@ -159,7 +159,7 @@ class _Lost:
     use: ModelUse | None = None
 
     def saying(self, text: str) -> None:
-        """Do nothing: nobody watches."""
+        """Do nothing: no progress is shown."""
 
     def lost(self, use: ModelUse) -> None:
         """Keep it."""

@@ -109,7 +109,7 @@ def _row(name: str, group: Sequence[SetEntry], steps: tuple[str, ...]) -> YieldR
         ended = len(steps) if one.standing == "accepted" else steps.index(one.step) if one.step in steps else 0
         for step in steps[:ended]:
             survived[step] += 1
-    failed = sum(one.standing in ("failed", "pending") for one in group)
+    failed = sum(one.is_unsettled for one in group)
     return YieldRow(language=name, asked=len(group), survived=survived, failed=failed)
 
 

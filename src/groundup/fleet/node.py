@@ -328,7 +328,7 @@ def grade(order: Order, archive: bytes) -> NodeAnswer:
 
 
 def carry(work: Callable[[Any], Coroutine[Any, Any, R]], argument: object) -> R:
-    """Return what *work* makes of *argument*, and end it when nobody wants it any more.
+    """Return what *work* makes of *argument*, and end it when the scheduler has dropped it.
 
     Raises `Reschedule` on a node that rests, and what *work* raises.
     """

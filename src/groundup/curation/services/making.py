@@ -93,8 +93,8 @@ async def make_service(
 
     numbers = count()
 
-    async def prover_of(some: Sequence[Recorded]) -> Prover:
-        return Prover(read_task_folder(await asyncio.to_thread(writer.write, some, stated)), settings, room)
+    async def prover_of(some: Sequence[Recorded], by: _TaskWriter = writer) -> Prover:
+        return Prover(read_task_folder(await asyncio.to_thread(by.write, some, stated)), settings, room)
 
     async def passed(some: Sequence[Recorded]) -> frozenset[str]:
         return await (await prover_of(some)).passed(reference.tree) if some else frozenset()
@@ -110,10 +110,7 @@ async def make_service(
 
     async def asking(mutant: Mutant) -> tuple[Prover, int]:
         some = [one for one in left if one.asks_for(mutant.concerns)] or left
-        part = writer.of_part(work / f"part-{next(numbers)}")
-        return Prover(read_task_folder(await asyncio.to_thread(part.write, some, stated)), settings, room), len(
-            some
-        )
+        return await prover_of(some, writer.of_part(work / f"part-{next(numbers)}")), len(some)
 
     proof = await (await prover_of(left)).prove(reference.tree, rules, mutants, asking, walk.say)
     (walk.evidence / "proof.json").write_text(proof.model_dump_json(indent=1) + "\n")

@@ -115,7 +115,7 @@ def missed_reasons(found: Sequence[NameFound], stage: Stage = Stage.TEST) -> Ite
 
 
 class TextScore(NamedTuple):
-    """Counts of declarations; what looking up added ones found, None where nobody looked; each name."""
+    """Counts of declarations; what the look-up of added ones found, None without one; each name."""
 
     counts: InstanceScore
     existence: Counter[Existence] | None

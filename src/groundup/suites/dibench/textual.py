@@ -42,7 +42,6 @@ from groundup.suites.dibench.sizes import sized, source_size
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
 _RESERVATION_MB = 128
-_SHOWN = 6
 _REASONS = 6
 
 

@@ -71,7 +71,7 @@ def lacking_data(report: RunnerReport, tests: HiddenTests, original: Path) -> di
 
 
 def absent_modules(uncollected: list[str], tests: HiddenTests, original: Path) -> list[str]:
-    """Return the modules that test files import from which nothing was collected, and that nobody has.
+    """Return the absent modules that test files import from which nothing was collected.
 
     They are neither in the source nor in a distribution that is known: helpers that stayed in the repository.
     """
