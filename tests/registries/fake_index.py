@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Literal
 
 from groundup.registries.settings import Index, RegistrySettings
@@ -62,11 +63,17 @@ def make_wheel(name: str, version: str, *, requires: tuple[str, ...] = (), body:
 
 
 def make_sdist(
-    name: str, version: str, *, extra: str = "pass", requires: tuple[str, ...] = (), built_with: str = ""
+    name: str,
+    version: str,
+    *,
+    extra: str = "pass",
+    requires: tuple[str, ...] = (),
+    built_with: str = "",
+    files: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, bytes]:
     """Return an sdist with its own build backend; *extra* is a statement that runs while it is built.
 
-    *built_with* is a requirement of that backend.
+    *built_with* is a requirement of that backend, *files* are put over the others.
     """
     backend = _BACKEND.format(name=name, version=version, extra=extra, requires=list(requires))
     members = {
@@ -75,6 +82,7 @@ def make_sdist(
         "backend.py": backend,
         "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{name}.py": f"version = {version!r}\n",
+        **files,
     }
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:

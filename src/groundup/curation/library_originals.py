@@ -9,9 +9,9 @@ from groundup.environments.git import GitRepository
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.maker.candidates import open_index, parse_source
 from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary
-from groundup.suites.nl2repobench.maker.unpublished import newest_release
+from groundup.suites.nl2repobench.maker.originals import newest_release
 from groundup.suites.nl2repobench.own_suite import BUNDLE
-from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource
+from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource, RepositorySource
 
 
 async def original_of(
@@ -45,7 +45,8 @@ async def identity_of(library: UnpublishedLibrary, origin: RepositoryOrigin | No
 def identified(recipe: Recipe, origin: RepositoryOrigin | None) -> Recipe:
     """Return *recipe* by the id of the very original that it is of."""
     source = recipe.source
-    if isinstance(source, RecipeSource):
+    is_release = isinstance(source, RepositorySource) and origin is None
+    if isinstance(source, RecipeSource) or is_release:
         return recipe.but(task=identity(None, recipe.task, source.version))
     full_name = origin.full_name if origin is not None else None
     return recipe.but(task=identity(full_name, recipe.task, source.commit[:12]))

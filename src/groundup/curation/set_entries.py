@@ -46,12 +46,13 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
         (r"", "a build file that is not understood"),
     ),
     "fetched": (
-        (r"no source distribution", "no source distribution"),
-        (r"holds no tests", "no tests"),
+        (r"name no repository", "no tests, and no repository named"),
+        (r"has no tag of", "no tests, and no tag of the release"),
+        (r"is a part of it", "no tests, and a part of a repository"),
+        (r"holds? (?:no tests|none)", "no tests"),
     ),
     "proven": (
-        (r"no source distribution", "no source distribution"),
-        (r"holds no tests|no tests that pytest could", "no tests"),
+        (r"no tests that pytest could", "no tests"),
         (r"no package or module was found", "no package found"),
         (r"pytest itself needs", "pytest itself needs it"),
         (r"wants Python", "no fitting Python"),

@@ -34,13 +34,32 @@ class AbsentFileError(TaskError):
 
 async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> bool:
     """Whether *repository* can be asked for what it has, each of its addresses within *timeout_s*."""
+    return (await _asked(repository, mirror, timeout_s, "HEAD")).ok
+
+
+async def tags_of(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> dict[str, str]:
+    """Return the tags of *repository*, each with the commit that it stands for. Raises `NetworkError`."""
+    printed = await _asked(repository, mirror, timeout_s, "refs/tags/*")
+    if not printed.ok:
+        raise NetworkError(f"{repository} cannot be asked for its tags: {_complaint(printed)}; {_ADVICE}")
+    found = {}
+    for line in printed.stdout.decode(errors="replace").splitlines():
+        commit, _, name = line.partition("\t")
+        found[name.removeprefix("refs/tags/").removesuffix("^{}")] = (
+            commit  # of a signed tag the commit comes last
+        )
+    return found
+
+
+async def _asked(repository: str, mirror: str | None, timeout_s: float, what: str) -> ProgramResult:
+    """Ask each address of *repository* until one says which references like *what* it has."""
     variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
     for address in addresses_of(repository, mirror):
-        command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address, "HEAD"]
+        command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address, what]
         printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=timeout_s)
         if printed.ok:
-            return True
-    return False
+            break
+    return printed
 
 
 _LEFT_OUT = """

@@ -38,6 +38,13 @@ class IndexRelease(Record):
     """Minor versions that can install it from a wheel."""
     source: ProjectFile | None
     """Its source distribution."""
+    wheel: ProjectFile | None = None
+
+    @property
+    def is_yanked(self) -> bool:
+        """Whether its authors took it back."""
+        file = self.source or self.wheel
+        return file is not None and bool(file.yanked)
 
 
 @asynccontextmanager
@@ -89,6 +96,7 @@ def _release(version: Version, files: Iterable[ProjectFile]) -> IndexRelease:
         uploaded=min(times) if times else None,
         pythons=frozenset(pythons),
         source=sources[0] if sources else None,
+        wheel=next((file for file in files if not file.is_source), None),
     )
 
 
@@ -212,7 +220,7 @@ async def of_commits(
         whole = await history.resolve(commit)
         if whole is None:
             raise TaskError(f"{repository} has no commit {commit}; name another")
-        return [await _candidate(repository, Commit(whole, ""), tree, history)]
+        return [await _candidate(repository, Commit(whole, await history.date(whole) or ""), tree, history)]
     every = [one for one in await history.commits() if datetime.fromisoformat(one.date) <= until + _LATE]
     found = []
     last = b""

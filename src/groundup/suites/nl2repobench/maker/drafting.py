@@ -116,11 +116,13 @@ _PASS = re.compile(r"^(\d+) of \d+ tests pass")
 def most_telling(errors: Sequence[TaskError]) -> TaskError:
     """Return the error of the attempt that came furthest."""
 
-    def passed(error: TaskError) -> int:
-        found = _PASS.match(str(error))
-        return int(found[1]) if found else -1
+    return max(errors, key=passed_by)
 
-    return max(errors, key=passed)
+
+def passed_by(error: TaskError) -> int:
+    """Return how many tests pass as *error* says it; -1 where it does not."""
+    found = _PASS.match(str(error))
+    return int(found[1]) if found else -1
 
 
 @dataclass(frozen=True)

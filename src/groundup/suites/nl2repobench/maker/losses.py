@@ -105,7 +105,7 @@ def uncollected_functions(report: RunnerReport, tests: HiddenTests, original: Pa
         for path in files_of_tests(original / argument):
             inner = str(path.relative_to(original))
             if inner not in reported and not any(map(passed_by, PurePosixPath(inner).parents)):
-                found += [f"{inner}::{name}" for name in _functions(path)]
+                found += [f"{inner}::{name}" for name in functions_of(path)]
     return sorted(set(found))
 
 
@@ -123,7 +123,8 @@ def _passed_by(ini: Sequence[str]) -> Callable[[PurePosixPath], bool]:
     return is_passed_by
 
 
-def _functions(path: Path) -> Iterator[str]:
+def functions_of(path: Path) -> Iterator[str]:
+    """Yield the names of the test functions in a file and its classes."""
     try:
         tree = python_tree(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):

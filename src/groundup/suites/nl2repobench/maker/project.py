@@ -64,26 +64,38 @@ def read_project(root: Path) -> OriginalProject:
 
 def _built_metadata(root: Path) -> Mapping[str, Any]:
     """Read what a source distribution's own build left in it."""
-    from email.parser import HeaderParser
-
     text = text_at(root / "PKG-INFO")
     if text is None:
         return {}
-    headers = HeaderParser().parsestr(text)
     folder = next(iter(sorted(root.rglob("*.egg-info"))), None)
     points = text_at(folder / "entry_points.txt") if folder else None
     top = text_at(folder / "top_level.txt") if folder else None
-    every = [str(line) for line in headers.get_all("Requires-Dist", [])]
-    every = every or list(_of_requires_txt(text_at(folder / "requires.txt") or "") if folder else ())
+    requires = _of_requires_txt(text_at(folder / "requires.txt") or "") if folder else ()
+    return {
+        **_metadata(text, requires),
+        "entry_points": _ini_points(points) if points else None,
+        "modules": tuple(top.split()) if top else None,
+    }
+
+
+def read_metadata(text: str) -> OriginalProject:
+    """Return what the metadata of a built distribution declare."""
+    return OriginalProject.model_validate({key: value for key, value in _metadata(text).items() if value})
+
+
+def _metadata(text: str, otherwise: Iterable[str] = ()) -> dict[str, Any]:
+    """Read the metadata *text*; where they require nothing, the lines *otherwise* do."""
+    from email.parser import HeaderParser
+
+    headers = HeaderParser().parsestr(text)
+    every = [str(line) for line in headers.get_all("Requires-Dist", [])] or list(otherwise)
     return {
         "name": headers["Name"],
         "version": headers["Version"],
         "licence": headers["License-Expression"] or _short(headers["License"]),
         "requires": [line for line in every if "extra ==" not in line],
         "test_requires": [without_extra(line) for line in every if _of_test_extra(line)],
-        "entry_points": _ini_points(points) if points else None,
         "headers": {name: found for name in _HEADERS if (found := _one_line(headers.get_all(name, [])))},
-        "modules": tuple(top.split()) if top else None,
     }
 
 

@@ -9,29 +9,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
-from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.maker.candidates import (
-    SourceCandidate,
-    of_commits,
-    of_releases,
-    open_index,
-    parse_source,
-    releases,
-)
+from groundup.suites.nl2repobench.maker.candidates import open_index
 from groundup.suites.nl2repobench.maker.controls import prove
 from groundup.suites.nl2repobench.maker.differences import with_reasons
-from groundup.suites.nl2repobench.maker.drafting import UnpublishedLibrary, attempts, draft_of, most_telling
+from groundup.suites.nl2repobench.maker.drafting import (
+    UnpublishedLibrary,
+    attempts,
+    draft_of,
+    most_telling,
+    passed_by,
+)
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read
 from groundup.suites.nl2repobench.maker.losses import (
+    LEAST_TESTS,
     absent_modules,
     causes_of,
     compiled_parts,
@@ -40,10 +37,10 @@ from groundup.suites.nl2repobench.maker.losses import (
     require_share,
     uncollected_functions,
 )
-from groundup.suites.nl2repobench.maker.project import read_project
-from groundup.suites.nl2repobench.maker.repairs import locked_with, run_and_repair
+from groundup.suites.nl2repobench.maker.originals import Original, originals_of
+from groundup.suites.nl2repobench.maker.repairs import locked_with, noted, run_and_repair
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource, Why
+from groundup.suites.nl2repobench.recipe import Recipe, Why
 
 LEFT_OUT = 0.2
 """The share of an original's tests that may not be expected, by default: skipped, failing, not collected."""
@@ -75,60 +72,46 @@ async def make_recipe(
     *look* is called with its source, and the date of that where it is known; what it raises ends the making.
     """
     async with open_index(settings) as registry:
-        candidate = await _candidate(library, registry, settings)
-        root = (await context.builder.source(candidate.request)).path
-        look(root, candidate.date)
-        project = await asyncio.to_thread(read_project, root)
-        name = canonicalize_name(project.name or library.task)
+        originals = await originals_of(library.source, context, registry, settings, say)
+        look(originals[0].root, originals[0].candidate.date)
+        name = canonicalize_name(originals[0].project.name or library.task)
         if name in _OF_PYTEST:
             raise TaskError(
                 f"pytest itself needs {name}, so its tests cannot run without it; take another library"
             )
-        drafts = [
-            await draft_of(library, candidate, project, attempt, context, registry)
-            for attempt in attempts(root, rules.python, candidate.date, settings)
-        ]
-    refused: list[TaskError] = []
-    for draft, needs in drafts:
-        day = draft.environment.exclude_newer[:10]
-        say(f"{draft.source.label} with Python {draft.environment.python}, the index as of {day}")
-        try:
-            return await _made(await locked_with(draft, needs, say), rules, context, say)
-        except TaskError as error:
-            say(str(error).partition("\n")[0][:300])
-            refused.append(error)
+        refused: list[TaskError] = []
+        for original in originals:
+            for attempt in attempts(original.root, rules.python, original.candidate.date, settings):
+                try:
+                    draft, needs = await draft_of(
+                        library, original.candidate, original.project, attempt, context, registry
+                    )
+                    day = draft.environment.exclude_newer[:10]
+                    say(f"{draft.source.label} with Python {draft.environment.python}, the index as of {day}")
+                    draft = await locked_with(_with_written(draft, original), needs, say)
+                    return await _made(draft, rules, context, say)
+                except TaskError as error:
+                    say(str(error).partition("\n")[0][:300])
+                    refused.append(error)
+            if passed_by(most_telling(refused)) >= LEAST_TESTS:
+                break  # the same tests elsewhere would not tell more
     raise most_telling(refused)
 
 
-async def _candidate(library: UnpublishedLibrary, registry: PyPIClient, settings: Settings) -> SourceCandidate:
-    kind, what, version = parse_source(library.source)
-    now = datetime.now(UTC)
-    if kind == "git":
-        found = await of_commits(what, version, frozenset(), now, settings)
-    else:
-        found = await of_releases(
-            [what], version or await newest_release(what, registry), frozenset(), now, registry
-        )
-    if not found:
-        raise TaskError(
-            f"the package index has no source distribution {what} {version or ''}; name its repository"
-        )
-    if not found[0].has_tests:
-        raise TaskError(f"{found[0].label} holds no tests; name the library's Git repository instead")
-    return found[0]
-
-
-async def newest_release(name: str, registry: PyPIClient) -> str:
-    """Return the newest release of *name* with a source distribution that nobody yanked."""
-    known = [
-        version
-        for version, release in (await releases(registry, name)).items()
-        if release.source is not None and not release.source.yanked
-    ]
-    final = [version for version in known if not Version(version).is_prerelease]
-    if not known:
-        raise TaskError(f"the package index has no source distribution of {name}; name its repository")
-    return (final or known)[-1]
+def _with_written(draft: Recipe, original: Original) -> Recipe:
+    """Return the draft with the modules of the library that a build writes and its repository lacks."""
+    tests = draft.tests
+    places = [PurePosixPath(root, *name.split(".")) for root in tests.import_roots for name in tests.packages]
+    inside = {
+        path: text
+        for path, text in original.written.items()
+        if any(PurePosixPath(path).is_relative_to(place) for place in places)
+        and not any(PurePosixPath(path).is_relative_to(place) for place in tests.protected)
+    }
+    if not inside:
+        return draft
+    note = f"written by the build, from the source distribution: {', '.join(inside)}"
+    return draft.but(tests=tests.but(generated={**inside, **tests.generated}), notes=noted(draft.notes, [note]))
 
 
 async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say: Say) -> Recipe:
@@ -142,13 +125,9 @@ async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say:
     if not passed and (made_of := compiled_parts(original)):
         causes += f"; it is compiled ({made_of}), which this way does not do: its recipe wants a person"
     elif lacking:
-        said = f"{len(lacking)} of them for data: {next(iter(lacking.values()))}"
-        causes += f"; {said}; name the library's Git repository instead"
-        say(said)
+        causes += f"; {len(lacking)} of them for data: {next(iter(lacking.values()))}"
     elif absent := await asyncio.to_thread(absent_modules, uncollected, recipe.tests, original):
-        causes += f"; tests import {', '.join(absent[:3])}, which is not in this source; name the Git repository"
-    elif uncollected and isinstance(recipe.source, RecipeSource):
-        causes += "; a source distribution often lacks files of its tests, so try the Git repository"
+        causes += f"; tests import {', '.join(absent[:3])}, which is not in this source"
     require_share(passed, len(results) + len(uncollected), causes, rules.left_out)
     recipe = await protect_what_tests_read(recipe, original, execution, environment, context, say)
     reasons_of_data = dict.fromkeys(lacking, Why.DATA)
