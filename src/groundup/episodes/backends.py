@@ -10,7 +10,7 @@ from groundup import catalog
 from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.grading.context import GradingContext, Slots
+from groundup.grading.context import GradingContext, Slots, processors
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.scratch import async_scratch_folder
@@ -135,7 +135,7 @@ async def backends(
     provider: SandboxProvider = catalog.find("sandbox", name)(checked.but(image=one))
     async with provider:
         builder = catalog.find("builder", settings.builder)(settings, provider)
-        yield Backends(provider, builder, images=images)
+        yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images)
 
 
 @asynccontextmanager

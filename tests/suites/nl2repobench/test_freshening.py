@@ -1,11 +1,17 @@
 """Fresh inputs from end to end: made with the original, and run with one that knows the suite by heart."""
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from groundup.domain.verdicts import Score
+from groundup.grading.context import Slots
 from groundup.grading.library.hidden import HiddenTests
+from groundup.sandbox.bubblewrap import BubblewrapProvider
+from groundup.sandbox.protocol import Sandbox, SandboxSpec
 from groundup.suites.nl2repobench.freshening import fresh_text, made_fresh, own_fresh, read_fresh
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.trees.removal import remove_tree
@@ -50,3 +56,36 @@ async def test_one_who_knows_the_suite_by_heart_is_noted(laboratory: Laboratory,
     assert (shares["honest"][1], shares["by heart"][1]) == (1, 0)
     assert found["honest"].facts["signs"] == found["wrong"].facts["signs"] == "none"
     assert "memorised: of" in str(found["by heart"].facts["signs"])
+
+
+class InPairs(BubblewrapProvider):
+    """Opens one sandbox, and after it only two at once: the first of two waits for the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = 0
+        self._pair = asyncio.Barrier(2)
+
+    @override
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        self.opened += 1
+        if self.opened > 1:
+            await self._pair.wait()
+        return await super().open(spec)
+
+
+@pytest.mark.end_to_end
+async def test_checks_and_fresh_inputs_share_the_processors(laboratory: Laboratory) -> None:
+    """With two slots the check and the fresh inputs run at once; what they say is what they say one by one."""
+    made = await made_fresh(PUBLISHED.recipe, laboratory.context(PUBLISHED), "7")
+    grader = NL2RepoStrictGrader({"calc": PUBLISHED.recipe}, lambda _: made)
+    submission = laboratory.submission({"calc/__init__.py": WRONG})
+    one = replace(laboratory.context(PUBLISHED), slots=Slots(1))
+    alone = (await grader.grade(PUBLISHED.task, submission, one)).verdict
+
+    async with InPairs() as provider, asyncio.timeout(120):
+        two = replace(laboratory.context(PUBLISHED), slots=Slots(2), provider=provider)
+        together = (await grader.grade(PUBLISHED.task, submission, two)).verdict
+
+    assert provider.opened == 3
+    assert together.but(timings_s={}) == alone.but(timings_s={})

@@ -126,16 +126,18 @@ def _key(variant: Variant) -> Place:
 
 
 async def with_fresh_inputs(
-    fresh: FreshInputs,
+    fresh: FreshInputs | None,
     decision: Decision,
     library: LibraryUnderTest,
     suite: HiddenSuite,
     context: GradingContext,
-) -> FreshOutcome:
-    """Run *library* with fresh inputs, in a slot of the machine. *decision*: on the tests as published.
+) -> FreshOutcome | None:
+    """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the tests as published.
 
     Nothing is run where none of them has a variant.
     """
+    if fresh is None:
+        return None
     known = passing_tests(decision)
     concerned = frozenset(map(NumberedTest.parse, fresh.tests))
     if not concerned & known:

@@ -16,7 +16,6 @@ from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.library.check import Check
 from groundup.grading.library.composition import SHADOWS, Dropped
@@ -45,6 +44,7 @@ from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
+from groundup.suites.nl2repobench.fresh import FreshInputs, FreshOutcome
 from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 
@@ -56,6 +56,8 @@ class Judged:
     rounds: Rounds
     decision: Decision
     integrity: Integrity
+    fresh: FreshOutcome | None = None
+    """What it does with fresh inputs, where there are some."""
 
     @property
     def execution(self) -> Execution:
@@ -82,25 +84,41 @@ class Judged:
 
 
 async def judge(
-    library: LibraryUnderTest, recipe: Recipe, context: GradingContext, *, suite: HiddenSuite, deep: bool
+    library: LibraryUnderTest,
+    recipe: Recipe,
+    context: GradingContext,
+    *,
+    suite: HiddenSuite,
+    deep: bool,
+    fresh: FreshInputs | None,
 ) -> Judged:
-    """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`."""
+    """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`.
+
+    Where a slot is free, they run with *fresh* inputs while they are checked.
+    """
     async with context.slots.taken():
         library = await with_extensions(library, context, context.scratch)
         rounds = await run_to_the_end(library, context)
-        last = rounds.last
-        decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
+    decision = decide(recipe.expected, recipe.tests, rounds.last.report, rounds.last.result, rounds.ended)
+    freshly = asyncio.create_task(with_fresh_inputs(fresh, decision, library, suite, context))
+    try:
         integrity = Integrity()
         if decision.passed:
             check = Check(library, context, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
-            integrity = await check.integrity(deep=deep)
-    return Judged(rounds, decision, integrity)
+            async with context.slots.taken():
+                integrity = await check.integrity(deep=deep)
+        # What is tampered with already needs no further sign.
+        seen = None if integrity.answer == "tampered" else await freshly
+    finally:
+        freshly.cancel()
+        await asyncio.gather(freshly, return_exceptions=True)
+    return Judged(rounds, decision, integrity, seen)
 
 
 def facts_of(
-    judged: Judged, recipe: Recipe, environment: PythonEnvironment, declared: int | None
+    judged: Judged, recipe: Recipe, python: str, declared: int | None
 ) -> dict[str, str | int | float | bool | None]:
-    """Return what a verdict tells beside its score."""
+    """Return what a verdict tells beside its score; *python*: the version that ran."""
     decision, execution, integrity = judged.decision, judged.execution, judged.integrity
     facts: dict[str, str | int | float | bool | None] = {
         "expected": decision.expected,
@@ -113,13 +131,13 @@ def facts_of(
         "integrity": integrity.answer,
         "check": integrity.depth,
         "checked": integrity.checked,
-        "python": environment.python_version,
+        "python": python,
     }
     if integrity.why:
         facts["integrity_why"] = integrity.why
     if integrity.flaky:
         facts["flaky"] = len(integrity.flaky)
-    if environment.python_version != recipe.environment.python_micro:
+    if python != recipe.environment.python_micro:
         facts["python_of_recipe"] = recipe.environment.python_micro
     if decision.passed_before_end != decision.passed:
         facts["passed_before_end"] = decision.passed_before_end
@@ -173,14 +191,15 @@ class NL2RepoStrictGrader(Grader):
 
     @override
     def reservation_mb(self, task: Task) -> int:
-        """Return the peak that the recipe recorded, with a margin; the sandbox's limit if unknown."""
+        """Return the peak that the recipe recorded, with a margin, for each run at once; the limit if unknown."""
         recipe = self._recipes.get(task.id)
         if recipe is None:
             return task.limits.memory_mb
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
             return recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
-        return min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
+        at_once = 1 if self._fresh(task.id) is None else 2
+        return at_once * min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
 
     @override
     def expected_s(self, task: Task) -> float:
@@ -216,13 +235,11 @@ class NL2RepoStrictGrader(Grader):
         kept = original.path, recipe.tests.protected, recipe.expected
         suite = await asyncio.to_thread(suite_of_layer, *kept)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-        judged = await judge(library, recipe, context, suite=suite, deep=self.deep)
-        verdict = self._verdict(task, recipe, judged, environment)
         fresh = self._fresh(task.id)
-        # Beside the verdict, never part of it: what is tampered with already needs no further sign.
-        if fresh is not None and verdict.status is Status.GRADED:
-            seen = await with_fresh_inputs(fresh, judged.decision, library, suite, context)
-            verdict = beside(verdict, seen)
+        judged = await judge(library, recipe, context, suite=suite, deep=self.deep, fresh=fresh)
+        verdict = self._verdict(task, recipe, judged, environment.python_version)
+        if judged.fresh is not None:
+            verdict = beside(verdict, judged.fresh)
         timings = {
             "environment": round(prepared - began, 3),
             "tests": round(judged.execution.result.duration_s, 3),
@@ -266,7 +283,7 @@ class NL2RepoStrictGrader(Grader):
         task: Task,
         recipe: Recipe,
         judged: Judged,
-        environment: PythonEnvironment,
+        python: str,
     ) -> Verdict:
         decision, integrity = judged.decision, judged.integrity
         tampered = integrity.answer == "tampered"
@@ -276,7 +293,7 @@ class NL2RepoStrictGrader(Grader):
             status=Status.TAMPERED if tampered else Status.GRADED,
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
-            facts=facts_of(judged, recipe, environment, declared),
+            facts=facts_of(judged, recipe, python, declared),
             reasons=reasons_of(judged),
             grader=self._identity(task),
             cacheable=not (decision.timed_out or integrity.open or integrity.unsteady),
