@@ -43,14 +43,27 @@ def test_a_wrong_request_is_explained(groundup: Groundup, arguments: list[str], 
     assert not Path("my-set").exists()
 
 
-def test_a_folder_that_is_no_set_is_no_suite(groundup: Groundup, tmp_path: Path) -> None:
-    """The sentence says what a set has."""
-    (tmp_path / "my-lib").mkdir()
+@pytest.mark.needs("git")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["tasks", "./my-lib"], "is no set: it has no set.json"),
+        (["run", "./my-set", "-a", "oracle"], "`groundup curate yield ./my-set` says why"),
+        (["tasks", "my-set"], "write ./my-set for the set in it"),
+        (["data", "pull", "trio", "--from", "trio.tar.gz"], "trio.tar.gz is not here"),
+    ],
+)
+def test_what_is_no_suite_is_explained(
+    groundup: Groundup, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    """A folder that is no set, a set without tasks or written without its dots, and a lost archive."""
+    Path("my-lib").mkdir()
+    groundup("curate", "set", f"file://{tmp_path}/absent/apple", "-o", "my-set")
 
-    ended = groundup("tasks", "./my-lib")
+    ended = groundup(*arguments)
 
     assert ended.code == 2
-    assert "is no set: it has no set.json" in ended.err
+    assert said in " ".join(ended.err.split())
 
 
 @pytest.mark.needs("git")

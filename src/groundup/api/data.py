@@ -47,6 +47,8 @@ def pull(
             if not holds_set(archive):
                 raise UsageError(f"{address} is no packed set; download it, and name the folder with --from")
             return _installed_set(suite, archive, settings, address)
+    if source is not None and not Path(source).exists():
+        raise UsageError(f"{source} is not here; name a folder, a packed set, or the address of one with --from")
     if source is not None and holds_set(Path(source)):
         return _installed_set(suite, Path(source), settings)
     base, settings = places.with_data_set(suite, settings)

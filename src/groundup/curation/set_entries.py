@@ -48,7 +48,8 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "fetched": (
         (r"name no repository", "no tests, and no repository named"),
         (r"has no tag of", "no tests, and no tag of the release"),
-        (r"is a part of it", "no tests, and a part of a repository"),
+        (r"at its root", "no tests, and another project's repository"),
+        (r"package index has no", "not on the package index"),
         (r"holds? (?:no tests|none)", "no tests"),
     ),
     "proven": (

@@ -445,6 +445,8 @@ def named_suite(name: str, settings: Settings) -> str:
     if not is_set(place):
         raise UsageError(f"{place} is no set: it has no {MANIFEST}; name a suite")
     manifest = read_manifest(place)
+    if not manifest.tasks:
+        raise UsageError(f"the set in {name} has no tasks; `groundup curate yield {name}` says why")
     suite, own = SUITES[manifest.kind], manifest.name
     bare = settings.but(data_dir=settings.data / ".none")
     source = catalog.find("suite", suite)(bare).data_source()
@@ -467,4 +469,6 @@ def _installed(name: str, settings: Settings) -> str:
     ]
     if len(found) > 1:
         raise UsageError(f"{name!r} may be {' or '.join(found)}; name one of them")
+    if not found and is_set(Path(name)):
+        raise UsageError(f"{name} is a folder here; write ./{name} for the set in it")
     return found[0] if found else name

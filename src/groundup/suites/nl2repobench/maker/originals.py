@@ -107,7 +107,8 @@ async def newest_release(name: str, registry: PyPIClient) -> str:
     """Return the newest release of *name* that nobody yanked, one with a source distribution if there is any."""
     known = [one for one in (await releases(registry, name)).values() if not one.is_yanked]
     if not known:
-        raise TaskError(f"the package index has no file of {name}; name its repository")
+        folder = f"; write ./{name} for the folder" if Path(name).is_dir() else "; name its repository"
+        raise TaskError(f"the package index has no file of {name}{folder}")
     known = [one for one in known if one.source is not None] or known
     final = [one.version for one in known if not Version(one.version).is_prerelease]
     return (final or [one.version for one in known])[-1]
@@ -159,8 +160,7 @@ async def _tagged(
     found = await _at_hand(candidate, context)
     if found.project.name is not None and canonicalize_name(found.project.name) != canonicalize_name(name):
         raise TaskError(
-            f"its repository {repository} is of {found.project.name}: {name} is a part of it, which this way does "
-            "not do"
+            f"its repository {repository} is of {found.project.name} at its root, and {name} no more than a part"
         )
     mine = found.project
     project = mine.but(
