@@ -1,11 +1,13 @@
 """With which interpreters, and an index of which day, an original is tried."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.settings import load
+from groundup.suites.nl2repobench.maker.candidates import MINORS
 from groundup.suites.nl2repobench.maker.drafting import Attempt, attempts, first_of_each, most_telling
 from tests.grading.library.laboratory import write_tree
 
@@ -18,10 +20,21 @@ def test_an_old_release_is_tried_as_its_authors_had_it(tmp_path: Path) -> None:
     unknown = attempts(tmp_path, None, "", settings)
 
     assert all(not one.old and one.day > "2026" for one in (*new, *unknown, *old[1:]))
-    if old[0].old:  # an interpreter of that time is here
-        assert old[0].day == "2021-08-01T00:00:00Z"
-        assert old[0].python in ("3.7", "3.8", "3.9")
+    assert (old[0].old, old[0].day) == (True, "2021-08-01T00:00:00Z")
     assert attempts(tmp_path, "3.9", "2021-05-03", settings) == [Attempt("3.9", new[0].day)]
+
+
+def test_a_release_of_last_year_is_tried_with_what_was_there_then_after_what_is_there_now(tmp_path: Path) -> None:
+    """What it needs may have changed since; one from before every interpreter is tried with the oldest."""
+    settings = load().but(cache_dir=tmp_path)
+    released = datetime.now(UTC) - timedelta(days=400)
+    now, then = attempts(tmp_path, None, released.isoformat(), settings)
+    oldest = attempts(tmp_path, None, "2012-01-01", settings)[0]
+
+    assert (now.old, then.old) == (False, True)
+    assert then.day[:10] == str((released + timedelta(days=90)).date())
+    assert MINORS.index(oldest.python) <= MINORS.index(then.python)
+    assert oldest.day == "2021-07-01T00:00:00Z"
 
 
 def test_a_project_for_no_interpreter_is_refused(tmp_path: Path) -> None:

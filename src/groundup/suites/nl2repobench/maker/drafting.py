@@ -1,7 +1,7 @@
 """A first draft of the recipe of a library for which nothing is published: source, environment and layout.
 
-A release of these years is tried as a user would install it today. An older one is tried as its authors had it:
-with the interpreter of its time and the index as of soon after; what came since may have broken it.
+A release of these years is tried as a user would install it today, then as its authors had it: with an interpreter
+of its time and the index as of soon after; what came since may have broken it. An older one is tried so first.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ RELEASED = {
     "3.12": "2023-10-02", "3.13": "2024-10-07",
 }  # fmt: skip
 _HALF_A_YEAR = timedelta(days=180)
-"""After an interpreter's release, until most libraries work with it."""
+"""After an interpreter's release, until most libraries work with it; after a library's, until its needs change."""
 _OLD = timedelta(days=3 * 365)
 _SOON_AFTER = timedelta(days=90)
 _EARLIEST = datetime(2021, 7, 1, tzinfo=UTC)
@@ -86,12 +86,14 @@ def attempts(root: Path, wanted: str | None, released: str, settings: Settings) 
         raise TaskError(f"the project wants Python {allowed}; groundup grades with {MINORS[0]} to {MINORS[-1]}")
     here = [minor for minor in fitting if python_at_hand(minor, settings.cache_dir / FETCHED)] or fitting
     moment = _moment(released)
-    if moment is None or now - moment < _OLD:
+    if moment is None or now - moment < _HALF_A_YEAR:
         return [Attempt(minor, today) for minor in here[:_MOST]]
-    then = [one for one in here if RELEASED[one] < str((moment - _HALF_A_YEAR).date())]
+    by_then = [one for one in here if RELEASED[one] < str((moment - _HALF_A_YEAR).date())]
+    by_then = by_then or [min(here, key=MINORS.index)]
+    is_old = now - moment > _OLD
     day = max(moment + _SOON_AFTER, _EARLIEST).date()
-    first = Attempt(max(then, key=MINORS.index), f"{day}T00:00:00Z", old=True) if then else None
-    return [*([first] if first else []), *(Attempt(minor, today) for minor in here[: _MOST - bool(first)])]
+    then = Attempt(max(by_then, key=MINORS.index) if is_old else by_then[0], f"{day}T00:00:00Z", old=True)
+    return [then, Attempt(here[0], today)] if is_old else [Attempt(here[0], today), then]
 
 
 def first_of_each(lines: Sequence[str]) -> tuple[str, ...]:

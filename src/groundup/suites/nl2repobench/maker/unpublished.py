@@ -49,6 +49,10 @@ _OF_PYTEST = frozenset({"pytest", "pluggy", "iniconfig", "packaging", "exception
 Say = Callable[[str], None]
 
 
+class CompiledError(TaskError):
+    """A library of which nothing works before it is compiled, with whatever interpreter."""
+
+
 @dataclass(frozen=True)
 class MakingRules:
     """What a person may set."""
@@ -93,6 +97,8 @@ async def make_recipe(
                 except TaskError as error:
                     say(str(error).partition("\n")[0][:300])
                     refused.append(error)
+                    if isinstance(error, CompiledError):
+                        raise most_telling(refused) from error
             if passed_by(most_telling(refused)) >= LEAST_TESTS:
                 break  # the same tests elsewhere would not tell more
     raise most_telling(refused)
@@ -123,8 +129,11 @@ async def _made(draft: Recipe, rules: MakingRules, context: GradingContext, say:
     passed = sum(result.outcome == "passed" for result in results.values())
     causes = causes_of(execution.report, uncollected)
     if not passed and (made_of := compiled_parts(original)):
-        causes += f"; it is compiled ({made_of}), which this way does not do: its recipe wants a person"
-    elif lacking:
+        raise CompiledError(
+            f"0 of {len(results) + len(uncollected)} tests pass{causes}; it is compiled ({made_of}), which this "
+            "way does not do: its recipe wants a person"
+        )
+    if lacking:
         causes += f"; {len(lacking)} of them for data: {next(iter(lacking.values()))}"
     elif absent := await asyncio.to_thread(absent_modules, uncollected, recipe.tests, original):
         causes += f"; tests import {', '.join(absent[:3])}, which is not in this source"
