@@ -172,7 +172,7 @@ def test_a_model_writes_what_the_checks_hold(tmp_path: Path) -> None:
     mended = {"when": "example 1 does not run .*AssertionError", "content": whole.format(100)}
     mended_script = tmp_path / "mended.json"
     mended_script.write_text(json.dumps({"turn": [turn], "rule": [mended]}))
-    again = replace(asked, model=SetModel(f"scripted/{mended_script}"))
+    again = replace(asked, entries=[], model=SetModel(f"scripted/{mended_script}"))
     written = asyncio.run(make_set(again, settings, lambda *_: None))
     kept = asyncio.run(make_set(again, settings, lambda *_: None))
 

@@ -149,7 +149,8 @@ async def make_set(
     kind: SetKind | None = None,
     elsewhere: MadeElsewhere | None = None,
 ) -> SetYield:
-    """Make the set that *request* asks for, or go on with it; without entries, bring its manifest up to date.
+    """Make the set that *request* asks for, or go on with it; without entries, bring its manifest up to date, and
+    with a model have written what was extracted.
 
     *kind* replaces how tasks are made; *elsewhere* makes entries that are no folders of this machine. Raises
     `UsageError` before anything is begun.
@@ -158,7 +159,7 @@ async def make_set(
     if request.model is not None and named != "library":
         raise UsageError(f"a model writes specifications of libraries only; leave -m out for a {named} set")
     kind = kind or kind_of(named, request)
-    wanted = list({one.text: one for one in map(kind.parse, request.entries)}.values())
+    wanted = list({one.text: one for one in map(kind.parse, _asked_for(request))}.values())
     with opened_set(request.folder) as folder, contextlib.ExitStack() as stack:
         spending = None
         if request.model is not None:
@@ -216,6 +217,12 @@ async def make_set(
             left=left,
             why_left="" if not left else "the budget of models is spent" if is_spent else "the time is up",
         )
+
+
+def _asked_for(request: SetRequest) -> Sequence[str]:
+    if request.entries or request.model is None:
+        return request.entries
+    return [one.entry for one in read_entries(request.folder)]
 
 
 @contextlib.asynccontextmanager
