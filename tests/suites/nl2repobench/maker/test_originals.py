@@ -27,21 +27,25 @@ TREE = {
 
 
 @pytest.mark.parametrize(
-    ("headers", "found"),
+    ("lines", "found"),
     [
-        ({"Home-page": ("https://github.com/a/b",)}, ["github.com/a/b"]),
+        ("Home-page: https://github.com/a/b", ["github.com/a/b"]),
         (
-            {"Project-URL": ("Docs, https://gitlab.com/x/y/z/-/wikis", "Source, http://www.github.com/a/b.git")},
+            "Project-URL: Docs, https://gitlab.com/x/y/z/-/wikis\nProject-URL: Source, http://www.github.com/a/b.git",
             ["github.com/a/b", "gitlab.com/x/y/z"],
         ),
-        ({"Project-URL": ("Bug Tracker, https://github.com/a/b.c/actions/",)}, ["github.com/a/b.c"]),
-        ({"Project-URL": ("Code, https://github.com/a/b/tree/main/sdk#readme",)}, ["github.com/a/b"]),
-        ({"Project-URL": ("Funding, https://github.com/sponsors/a",), "Home-page": ("https://a.org/b/c",)}, []),
+        ("Project-URL: Bug Tracker, https://github.com/a/b.c/actions/", ["github.com/a/b.c"]),
+        ("Project-URL: Code, https://github.com/a/b/tree/main/sdk#readme", ["github.com/a/b"]),
+        ("Project-URL: Funding, https://github.com/sponsors/a\nHome-page: https://a.org/b/c", []),
+        (
+            "\nFork of https://github.com/c/d.\n    git clone https://github.com/a/My_Lib.git\n",
+            ["github.com/a/My_Lib"],
+        ),
     ],
 )
-def test_the_repository_is_what_metadata_name(headers: dict[str, tuple[str, ...]], found: list[str]) -> None:
+def test_the_repository_is_what_metadata_name(lines: str, found: list[str]) -> None:
     """An address with the label of a source comes first; pages of a forge lead to their repository."""
-    assert repositories_in(headers) == found
+    assert repositories_in(f"Name: my-lib\n{lines}", "my-lib") == found
 
 
 @pytest.mark.parametrize(

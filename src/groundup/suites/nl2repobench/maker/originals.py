@@ -33,7 +33,7 @@ from groundup.suites.nl2repobench.maker.candidates import (
 from groundup.suites.nl2repobench.maker.drafting import first_of_each
 from groundup.suites.nl2repobench.maker.losses import functions_of
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, places_of_tests
-from groundup.suites.nl2repobench.maker.project import OriginalProject, read_metadata, read_project
+from groundup.suites.nl2repobench.maker.project import OriginalProject, read_metadata, read_project, text_at
 
 Say = Callable[[str], None]
 
@@ -135,12 +135,12 @@ async def _tagged(
     settings: Settings,
 ) -> Original:
     """Return the repository at the tag of *release*, with what the *uploaded* source distribution knows better."""
-    known = uploaded[0].project if uploaded else OriginalProject()
-    addresses = repositories_in(known.headers)
+    text = (text_at(uploaded[0].root / "PKG-INFO") or "") if uploaded else ""
+    addresses = repositories_in(text, name)
     if not addresses and release.wheel is not None:
-        wheel = await _metadata(release, registry)
-        known = known if uploaded else wheel
-        addresses = repositories_in(wheel.headers)
+        text = await _metadata(release, registry)
+        addresses = repositories_in(text, name)
+    known = uploaded[0].project if uploaded else read_metadata(text)
     if not addresses:
         raise TaskError("its metadata name no repository; name it in place of the package")
     repository = addresses[0]
@@ -177,42 +177,56 @@ async def _tagged(
     return found._replace(project=project, written=written)
 
 
-async def _metadata(release: IndexRelease, registry: PyPIClient) -> OriginalProject:
+async def _metadata(release: IndexRelease, registry: PyPIClient) -> str:
     """Return what a wheel of *release* says of itself."""
     assert release.wheel is not None
     if release.wheel.metadata is not None:
-        return read_metadata((await registry.metadata(release.wheel)).path.read_text("utf-8", "replace"))
+        return (await registry.metadata(release.wheel)).path.read_text("utf-8", "replace")
     path, _ = await fetched(registry, release.wheel)
     try:
         with zipfile.ZipFile(path) as wheel:
             inner = next((one for one in wheel.namelist() if one.endswith(".dist-info/METADATA")), None)
-            return read_metadata(wheel.read(inner).decode("utf-8", "replace") if inner else "")
+            return wheel.read(inner).decode("utf-8", "replace") if inner else ""
     except (zipfile.BadZipFile, OSError) as error:
         raise TaskError(f"{path.name} cannot be read as a wheel: {error}; name the repository") from error
 
 
 _PART = r"/[\w.~-]+"
 _HOSTS = re.compile(
-    rf"https?://(?:www\.|[^/@\s]+@)?((?:github\.com|bitbucket\.org|codeberg\.org){_PART}{_PART}(?=[/?#]|$)"
+    rf"https?://(?:www\.|[^/@\s]+@)?((?:github\.com|bitbucket\.org|codeberg\.org){_PART}{_PART}"
     rf"|gitlab\.[\w.-]+(?:{_PART}){{2,}}?(?=/?$|/?[?#]|/-/|/(?:tree|blob|issues)/))"
 )
 _NOBODYS = frozenset({"sponsors", "orgs", "users", "apps", "marketplace"})
 _OF_SOURCE = re.compile(r"source|code|repo|git", re.IGNORECASE)
 
 
-def repositories_in(headers: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the repositories that a distribution's metadata name, as `host/owner/name`, the likeliest first."""
+def repositories_in(metadata: str, name: str) -> list[str]:
+    """Return the repositories that *metadata* of the distribution *name* name, `host/owner/name`, likeliest first.
+
+    Of those that stand in its description alone one counts that is called the same.
+    """
+    from email.parser import HeaderParser
+
+    headers = HeaderParser().parsestr(metadata)
     found: dict[str, int] = {}
     for header in ("Project-URL", "Home-page"):
-        for line in headers.get(header, ()):
-            label, _, address = line.rpartition(",")
-            match = _HOSTS.search(address.strip())
-            if match is None or match[1].split("/")[1] in _NOBODYS:
-                continue
-            rank = 0 if _OF_SOURCE.search(label) else 1 if header == "Home-page" or "home" in label.lower() else 2
-            name = match[1].removesuffix(".git")
-            found[name] = min(rank, found.get(name, rank))
+        for line in headers.get_all(header, []):
+            label, _, address = str(line).rpartition(",")
+            of_home = header == "Home-page" or "home" in label.lower()
+            rank = 0 if _OF_SOURCE.search(label) else 1 if of_home else 2
+            for repository in _addresses(address.strip()):
+                found[repository] = min(rank, found.get(repository, rank))
+    for repository in _addresses(str(headers.get_payload())):
+        if canonicalize_name(repository.rpartition("/")[2]) == canonicalize_name(name):
+            found.setdefault(repository, 3)
     return sorted(found, key=lambda one: found[one])
+
+
+def _addresses(text: str) -> Iterator[str]:
+    for match in _HOSTS.finditer(text):
+        repository = match[1].rstrip(".").removesuffix(".git")
+        if repository.split("/")[1] not in _NOBODYS:
+            yield repository
 
 
 def tag_of(name: str, version: str, tags: Iterable[str]) -> str | None:
