@@ -8,7 +8,9 @@ BROWSER_STAMP := $(VENV)/.browser-ready
 
 .PHONY: setup demo wheel test test-containers browser clients check docs lock clean
 
-# Modules are compiled when they are first imported: most never are, and pip takes half its time for it.
+# Modules are compiled when they are first imported: most never are, and pip takes half its time for it. Where Python
+# is told to keep no bytecode, as in many containers, each of a thousand processes would compile them anew.
+export PYTHONDONTWRITEBYTECODE :=
 setup: $(STAMP)
 
 # What people need who only run groundup: a third of what its developers do.
