@@ -6,7 +6,7 @@ DEMO_STAMP := $(VENV)/.demo-ready
 STAMP := $(VENV)/.ready
 BROWSER_STAMP := $(VENV)/.browser-ready
 
-.PHONY: setup demo wheel test test-containers browser clients check docs lock clean
+.PHONY: setup demo wheel test thorough test-containers browser clients check docs lock clean
 
 # Modules are compiled when they are first imported: most never are, and pip takes half its time for it. Where Python
 # is told to keep no bytecode, as in many containers, each of a thousand processes would compile them anew.
@@ -38,6 +38,10 @@ TESTS ?=
 WORKERS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n < 8 ? n + 1 : 8)))
 test: setup $(if $(shell command -v chromium),$(BROWSER_STAMP))
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)
+
+# All that tests draw by chance, of which `make test` tries a third.
+thorough:
+	THOROUGH=1 $(MAKE) test
 
 # The viewer and its kin in Debian's Chromium; `make test` does it as well where that is installed. The pictures of the
 # documentation are made anew with: make browser SCREENSHOTS=docs PICTURED=FOLDER (of two runs, model-a and model-b)

@@ -10,9 +10,10 @@ from hypothesis import settings
 
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.launcher.limits import take_census
+from tests.effort import often
 from tests.needs import need, unlocked
 
-settings.register_profile("groundup", deadline=None)
+settings.register_profile("groundup", deadline=None, max_examples=often(100))
 settings.load_profile("groundup")
 
 

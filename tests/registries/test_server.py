@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import NetworkError
 from groundup.registries.server import GatewayServer, Handler, Request, Response, ServerLimits
+from tests.effort import often
 from tests.patience import patient
 
 QUICK = ServerLimits(request_s=0.3, idle_s=0.3, write_s=0.3, connections=8)
@@ -292,7 +293,7 @@ async def test_a_client_that_leaves_ends_the_work_for_it() -> None:
         await asyncio.wait_for(closed.wait(), timeout=patient(30))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=often(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=4))
 def test_no_bytes_break_the_server(pieces: list[bytes]) -> None:
     """Whatever arrives, the next honest client is served."""

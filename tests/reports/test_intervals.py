@@ -16,6 +16,7 @@ from groundup.reports.statistics import (
     subsets,
     wilson,
 )
+from tests.effort import often
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_an_interval_is_the_same_each_time_and_stays_in_range(groups: list[list[
 
 
 @given(differences=st.lists(st.sampled_from([-0.5, -0.1, 0.0, 0.1, 0.2, 1 / 3]), min_size=6, max_size=18))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 def test_the_interval_and_the_test_beside_it_agree(differences: list[float]) -> None:
     """Zero lies outside of the interval exactly where p is at most 5 %."""
     found, chance = mean_interval([[value] for value in differences]), sign_flips(differences)

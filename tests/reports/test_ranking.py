@@ -9,6 +9,7 @@ from groundup.reports.comparison import task_means
 from groundup.reports.formats import ShownComparison, ShownReport
 from groundup.reports.statistics import ranks
 from groundup.reports.summary import report_of
+from tests.effort import often
 from tests.reports.made import Word, run_of
 
 
@@ -16,7 +17,7 @@ from tests.reports.made import Word, run_of
 def test_intervals_hold_the_true_ranks(means: tuple[float, ...]) -> None:
     """In 95 % of samples or more each run's interval holds its true place, also where runs are equal."""
     generator = np.random.default_rng(3)
-    samples = 150
+    samples = often(150)
     held = np.zeros(len(means))
     for _ in range(samples):
         tasks = generator.normal(0, 0.3, size=60)  # what is hard is hard for all

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundup.reports.statistics import all_of, best_of, one_of, spread, within_variance
+from tests.effort import often
 
 
 @given(scores=st.lists(st.floats(0, 1), min_size=1, max_size=7), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 def test_the_best_of_k_is_the_mean_over_all_draws(scores: list[float], data: st.DataObject) -> None:
     """Every draw of k attempts enters once, ties or not."""
     k = data.draw(st.integers(1, len(scores)))

@@ -10,6 +10,7 @@ from groundup.sources.inference import infer_tree
 from groundup.sources.javascript_inference import javascript_imports
 from groundup.sources.python_imports import python_imports
 from groundup.sources.rust_imports import rust_imports
+from tests.effort import often
 
 PIECES = st.sampled_from(
     [
@@ -74,7 +75,7 @@ def test_no_bytes_break_an_importer(data: bytes) -> None:
     list(from_diff(data))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=often(60))
 @given(
     st.dictionaries(st.sampled_from(PATHS), SOURCES, min_size=1, max_size=6),
     st.dictionaries(st.sampled_from(MANIFESTS), SOURCES, max_size=3),

@@ -19,6 +19,7 @@ from groundup.domain.errors import SubmissionError
 from groundup.trees.archives import extract_archive
 from groundup.trees.writer import TreeLimits
 from groundup.trees.zstd import zstd
+from tests.effort import often
 from tests.trees.hostile import member, names, snapshot, stays_inside, tar_of, targets, zip_of
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -52,7 +53,7 @@ def unpack(content: bytes, place: Path, limits: TreeLimits | None = None, strip:
 
 
 @given(members=st.lists(wild_members, max_size=8))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=often(120), deadline=None)
 def test_extraction_never_writes_outside(members: list[tuple[str, bytes, str, bytes]]) -> None:
     """Whatever names, links and kinds a tar holds, only the destination changes and no link leads out of it."""
     content = tar_of(
@@ -70,7 +71,7 @@ def test_extraction_never_writes_outside(members: list[tuple[str, bytes, str, by
 
 
 @given(names=st.lists(st.tuples(wild_names, st.binary(max_size=32), st.booleans()), max_size=6))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=often(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
 def test_a_zip_never_writes_outside(names: list[tuple[str, bytes, bool]]) -> None:
     """The same for zips, with links."""
@@ -85,7 +86,7 @@ def test_a_zip_never_writes_outside(names: list[tuple[str, bytes, bool]]) -> Non
 
 
 @given(kind=st.sampled_from([*PACKERS, "zip"]), data=st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=often(120), deadline=None)
 def test_a_damaged_archive_is_a_submission_error_or_unpacks(kind: str, data: st.DataObject) -> None:
     """Bytes changed or cut anywhere never raise anything else."""
     files = [("a/b", b"x" * 700), ("c", b"yy")]

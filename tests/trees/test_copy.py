@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from groundup.domain.errors import InfrastructureError, SubmissionError
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import TreeLimits, copy_tree, share_tree
+from tests.effort import often
 from tests.trees.hostile import Tree, snapshot, stays_inside, trees, write
 
 
 @given(tree=trees)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=often(80), deadline=None)
 def test_a_copy_is_faithful_and_no_link_of_it_leads_out(tree: Tree) -> None:
     """Files and folders come over unchanged, links only when they stay inside; what is missing was named."""
     with tempfile.TemporaryDirectory() as place:
@@ -31,7 +32,7 @@ def test_a_copy_is_faithful_and_no_link_of_it_leads_out(tree: Tree) -> None:
 
 
 @given(tree=trees)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=often(50), deadline=None)
 def test_a_copy_of_a_copy_has_the_same_digest(tree: Tree) -> None:
     """Whatever was taken in once is a fixed point: it copies whole and digests the same."""
     with tempfile.TemporaryDirectory() as place:

@@ -20,6 +20,7 @@ from groundup.workflows.jobs import JobReader
 from groundup.workflows.matrix import flat, legs
 from groundup.workflows.runners import Purpose
 from groundup.workflows.tree import FolderTree
+from tests.effort import often
 
 FILES = {
     "Makefile": "check:\n\tpython -m pytest\nlint:\n\truff check\n",
@@ -101,7 +102,7 @@ def planned(root: Path, command: str) -> PlannedJob:
         raise
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=often(40))
 @given(WORKFLOWS)
 def test_curation_and_grading_see_the_same_leg_and_the_same_tests(workflow: Mapping[str, object]) -> None:
     """The job that is located is graded in the very leg that was looked at, by the very steps that test there."""

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundup.manifests.csharp.msbuild import MsBuild
+from tests.effort import often
 from tests.manifests.span_laws import assert_laws
 
 NAMES = st.from_regex(r"[A-Z][a-z]{0,3}(\.[A-Z][a-z]{0,3})?", fullmatch=True)
@@ -67,7 +68,7 @@ def projects(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + text.replace("\n", newline).encode()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(projects())
 def test_laws(data: bytes) -> None:
     """Whatever form references have, reading, masking, writing and editing keep the laws."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundup.manifests.javascript.package_json import PackageJson
+from tests.effort import often
 from tests.manifests.span_laws import assert_laws
 
 NAMES = st.from_regex(r"(@[a-z]{1,3}/)?[a-z][a-z0-9._-]{0,6}", fullmatch=True)
@@ -80,7 +81,7 @@ def scattered(value: object, chance: random.Random) -> str:
     return json.dumps(value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(
     MANIFESTS, st.sampled_from([None, 2, 4, "\t", "scattered"]), st.booleans(), st.randoms(use_true_random=False)
 )

@@ -17,6 +17,7 @@ from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import DependencyKind, ManifestError
 from groundup.manifests.sections import ManifestFormat
+from tests.effort import often
 from tests.manifests.python.test_other_formats import ENVIRONMENT, PIPFILE, SETUP_CFG
 from tests.manifests.python.test_pyproject import POETRY, STANDARD
 from tests.manifests.python.test_requirements_txt import FULL
@@ -59,7 +60,7 @@ def toml_list(items: list[str], comment: str) -> str:
     return "[" + "".join(f'\n    "{item}",{comment}' for item in items) + "\n]"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=often(40))
 @given(LISTS, LISTS, LISTS, COMMENTS, ENDS)
 def test_pyproject(runtime: list[str], extra: list[str], group: list[str], comment: str, end: bytes) -> None:
     """Standard lists obey the laws."""
@@ -78,7 +79,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=often(40))
 @given(KEYS, st.lists(VALUES, min_size=4, max_size=4), st.sampled_from(["", "# c\n", "\n"]), ENDS)
 def test_poetry(names: list[str], values: list[str], between: str, end: bytes) -> None:
     """Poetry's tables obey the laws."""
@@ -90,7 +91,7 @@ def test_poetry(names: list[str], values: list[str], between: str, end: bytes) -
     assert_laws(Pipfile(), plain.encode().replace(b"\n", end), "Pipfile", most_removed=3)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=often(40))
 @given(LISTS, st.sampled_from(["", "  # why", "\n# a line", "\n", "\n-r other.txt"]), ENDS, st.booleans())
 def test_requirements(items: list[str], after: str, end: bytes, ended: bool) -> None:
     """Requirements files obey the laws, with and without a last line end."""
@@ -98,7 +99,7 @@ def test_requirements(items: list[str], after: str, end: bytes, ended: bool) -> 
     assert_laws(RequirementsTxt(), data.replace(b"\n", end), "requirements.txt", most_removed=3)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=often(40))
 @given(LISTS, LISTS, ENDS)
 def test_setup_cfg(runtime: list[str], extra: list[str], end: bytes) -> None:
     """Lists in setup.cfg obey the laws."""
@@ -152,7 +153,7 @@ def test_any_bytes(data: bytes, path: str) -> None:
     check_any(data, path)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=often(200))
 @given(st.data(), st.sampled_from(sorted(FORMATS)))
 def test_damaged_files(data: st.DataObject, path: str) -> None:
     """A whole file from which a piece is missing is read, or refused with an error that names the file."""

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundup.manifests.rust.cargo_toml import CargoToml
+from tests.effort import often
 from tests.manifests.span_laws import assert_laws
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,7}", fullmatch=True)
@@ -78,7 +79,7 @@ def manifests(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + text.replace("\n", newline).encode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(manifests())
 def test_laws(data: bytes) -> None:
     """Whatever form declarations have, reading, masking, writing and editing keep the laws."""

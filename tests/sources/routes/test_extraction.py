@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from groundup.sources.files import SourceFile
 from groundup.sources.routes.extraction import read_routes, routes_in
+from tests.effort import often
 
 _FLASK = "from flask import Flask\napp = Flask(__name__)\n@app.get('{}')\ndef f(): ...\n"
 _PYTHON = [
@@ -101,7 +102,7 @@ def test_wrapped_views_are_read() -> None:
 
 
 @given(st.lists(st.sampled_from(_PYTHON), max_size=40), st.lists(st.sampled_from(_JAVA), max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 def test_any_source_can_be_read(python: list[str], java: list[str]) -> None:
     """Broken and circular sources give routes or none, never an error."""
     sources = [SourceFile("a/b.py", "".join(python).encode()), SourceFile("A.java", "".join(java).encode())]
@@ -110,7 +111,7 @@ def test_any_source_can_be_read(python: list[str], java: list[str]) -> None:
 
 
 @given(st.binary(max_size=300), st.text(max_size=300))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 def test_any_bytes_can_be_read(data: bytes, text: str) -> None:
     """Sources need not be text, configurations need not be configurations."""
     sources = [SourceFile("a.py", data), SourceFile("A.java", data)]

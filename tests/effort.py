@@ -1,0 +1,10 @@
+"""How often tests try what chance makes: a third of it by default, and all of it by `make thorough`."""
+
+import os
+
+THOROUGH = bool(os.environ.get("THOROUGH"))
+
+
+def often(times: int) -> int:
+    """Return how many of *times* tries are made."""
+    return times if THOROUGH else -(-times // 3)
