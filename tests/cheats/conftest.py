@@ -1,4 +1,4 @@
-"""One sandbox provider and one environment for all dishonest libraries of a process."""
+"""A sandbox provider for each dishonest library, and one environment for all."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,17 +8,14 @@ import pytest
 from groundup.settings import load
 from tests.cheats.trials import LibraryTrial
 from tests.needs import real_sandboxes
-from tests.suites.nl2repobench.images import Laboratory, write_environment
+from tests.suites.nl2repobench.conftest import image_environment
+from tests.suites.nl2repobench.images import Laboratory
 
-
-@pytest.fixture(scope="session")
-def cheats_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment with pytest, written once."""
-    return write_environment(tmp_path_factory.mktemp("cheats") / "environment")
+__all__ = ["image_environment"]
 
 
 @pytest.fixture
-async def trial(cheats_environment: Path, tmp_path: Path) -> AsyncIterator[LibraryTrial]:
+async def trial(image_environment: Path, tmp_path: Path) -> AsyncIterator[LibraryTrial]:
     """Return a place to grade dishonest libraries; skips where this machine can open no sandbox."""
     async with real_sandboxes(load(), tmp_path / "probe") as provider:
-        yield LibraryTrial(Laboratory(provider, cheats_environment, tmp_path / "laboratory"))
+        yield LibraryTrial(Laboratory(provider, image_environment, tmp_path / "laboratory"))

@@ -9,6 +9,7 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from tests.environments.conftest import index, provider
 from tests.registries.fake_index import FakeIndex
+from tests.shared import once
 
 __all__ = ["index", "provider"]
 
@@ -16,7 +17,7 @@ __all__ = ["index", "provider"]
 @pytest.fixture(scope="session")
 def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache for all tests: a program's environment is made once, and what it holds is no test's subject."""
-    return tmp_path_factory.mktemp("layers")
+    return once(tmp_path_factory, "layers-programs", Path.mkdir)
 
 
 @pytest.fixture

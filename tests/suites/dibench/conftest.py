@@ -11,6 +11,7 @@ from groundup.cli.main import main
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import InstanceSet, read_dataset
 from groundup.suites.pulling import take_folder
+from tests.shared import once
 from tests.suites.dibench.made import write_dataset, write_snapshot
 
 
@@ -39,7 +40,7 @@ def dataset(tmp_path: Path) -> InstanceSet:
 @pytest.fixture(scope="session")
 def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Environments for jobs of all tests: they are made once, and what they hold is no test's subject."""
-    return tmp_path_factory.mktemp("layers")
+    return once(tmp_path_factory, "layers-jobs", Path.mkdir)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from groundup.settings import load
 from tests.needs import real_sandboxes
+from tests.shared import once
 from tests.suites.nl2repobench.images import Laboratory, write_environment
 from tests.suites.nl2repobench.trials import Trial
 
@@ -21,7 +22,7 @@ async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
 @pytest.fixture(scope="session")
 def image_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an environment with pytest and pip, to be copied for each official grading."""
-    return write_environment(tmp_path_factory.mktemp("image") / "environment")
+    return once(tmp_path_factory, "image", write_environment)
 
 
 @pytest.fixture

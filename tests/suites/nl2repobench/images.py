@@ -1,5 +1,6 @@
 """A tiny library with its published image, graded officially and strictly side by side, in real sandboxes."""
 
+import compileall
 import ensurepip
 import shutil
 import sys
@@ -43,7 +44,7 @@ def bundled_pip() -> Path | None:
 
 
 def write_environment(tree: Path) -> Path:
-    """Write an environment that can be copied: the pytest of these tests, and pip."""
+    """Write an environment that can be copied: the pytest of these tests, and pip, compiled as layers are."""
     packages = tree / "lib" / _PYTHON / "site-packages"
     packages.mkdir(parents=True)
     for name in _TESTERS:
@@ -66,6 +67,7 @@ def write_environment(tree: Path) -> Path:
     if (wheel := bundled_pip()) is not None:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(packages)
+    compileall.compile_dir(packages, quiet=2)
     return tree
 
 
