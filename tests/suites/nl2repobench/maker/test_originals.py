@@ -121,8 +121,17 @@ async def test_the_fuller_original_comes_first(made: Made) -> None:
 
 
 @pytest.mark.needs("git")
-async def test_a_wheel_leads_to_the_repository_and_a_lost_tag_to_an_older_release(made: Made) -> None:
-    """A release without a source distribution is found by what its wheel says, at the newest that has a tag."""
+async def test_a_wheel_leads_to_the_repository_and_a_lost_tag_to_an_older_release(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release without a source distribution is found by what its wheel says, at the newest that has a tag.
+
+    Git's own `insteadOf` is heeded where no mirror is set.
+    """
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{made.settings.git_mirror}/gitlab.invalid/.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://gitlab.invalid/")
+    made.settings = made.settings.but(git_mirror=None)
     for version in ("1.1", "1.2"):
         wheel = make_wheel("calc", version)
         made.index.add(wheel)
