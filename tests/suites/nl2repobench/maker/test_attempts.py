@@ -8,7 +8,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.settings import load
 from groundup.suites.nl2repobench.maker.candidates import MINORS
-from groundup.suites.nl2repobench.maker.drafting import Attempt, attempts, first_of_each, most_telling
+from groundup.suites.nl2repobench.maker.drafting import Attempt, attempts, first_of_each, most_telling, runs_pytest
 from tests.grading.library.laboratory import write_tree
 
 
@@ -60,6 +60,12 @@ def test_the_version_of_pytest_is_one_that_the_project_allows(
 ) -> None:
     """Where nothing speaks against it, it is the usual one; coroutines have their plugin."""
     assert Attempt("3.12", "2026-01-01T00:00:00Z", old).added(needs, ini) == added
+
+
+def test_tests_that_run_pytest_are_known(tmp_path: Path) -> None:
+    """They ask for its fixtures for that; a name that holds one's is another."""
+    write_tree(tmp_path, {"a/test_a.py": "def test(my_testdir): 1\n", "b/test_b.py": "def test(pytester): 1\n"})
+    assert [runs_pytest(tmp_path, [place]) for place in ("a", "b")] == [False, True]
 
 
 def test_the_first_line_of_a_name_counts() -> None:

@@ -23,9 +23,14 @@ from groundup.suites.nl2repobench.maker.build import pretended, recorded
 from groundup.suites.nl2repobench.maker.candidates import MINORS, SourceCandidate
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.layout import read_layout
-from groundup.suites.nl2repobench.maker.needs_of_tests import needs_of_tests, places_of_tests, requires_python
+from groundup.suites.nl2repobench.maker.needs_of_tests import (
+    files_of_tests,
+    needs_of_tests,
+    places_of_tests,
+    requires_python,
+)
 from groundup.suites.nl2repobench.maker.pinning import Specification, choose
-from groundup.suites.nl2repobench.maker.project import OriginalProject
+from groundup.suites.nl2repobench.maker.project import OriginalProject, text_at
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeSource, RepositorySource, Why
 
 _MOST = 2
@@ -127,6 +132,15 @@ def passed_by(error: TaskError) -> int:
     return int(found[1]) if found else -1
 
 
+def runs_pytest(root: Path, places: Iterable[str]) -> bool:
+    """Whether a test file at one of *places* below *root* runs pytest, by the fixtures for that."""
+    files = (path for place in places for path in files_of_tests(root / place))
+    return any(_RUNS_PYTEST.search(text_at(path) or "") for path in files)
+
+
+_RUNS_PYTEST = re.compile(r"\b(?:testdir|pytester)\b")
+
+
 @dataclass(frozen=True)
 class UnpublishedLibrary:
     """A library to make a recipe of, and where its original is."""
@@ -149,6 +163,10 @@ async def draft_of(
     """Return a draft, and which of its requirements are the tests' alone."""
     layer = await context.builder.source(candidate.request)
     tests, notes = read_layout(layer.path, project, (), places_of_tests(layer.path))
+    if tests.own_plugins and runs_pytest(layer.path, tests.arguments):
+        # Its entry point is how the inner pytest of such tests finds the plugin.
+        tests = tests.but(environment={**tests.environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""})
+        notes.append("tests of a plugin run pytest, which finds plugins by itself")
     own = [project.name or library.task, *tests.packages]
     needs = await asyncio.to_thread(needs_of_tests, layer.path, tests.protected)
     project = project.but(test_requires=first_of_each((*project.test_requires, *needs)))

@@ -128,7 +128,7 @@ def _plugins(recipe: Recipe, environment: PythonEnvironment) -> Repaired | None:
     found = environment_plugins(environment)
     own = {name.partition(".")[0] for name in recipe.tests.packages}
     new = tuple(name for name in found if name not in recipe.tests.plugins and name.partition(".")[0] not in own)
-    if not new:
+    if not new or recipe.tests.environment.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") == "":
         return None
     tests = recipe.tests.but(plugins=(*recipe.tests.plugins, *new))
     return recipe.but(tests=tests), f"pytest plugins of the environment: {', '.join(new)}"
