@@ -213,7 +213,7 @@ def started(options: Mapping[str, Plain], tools: Backends) -> Start:
         groundup=importlib.metadata.version("groundup"),
         machine={
             "architecture": platform.machine(),
-            "system": platform.platform(),
+            "system": f"{platform.system()}-{platform.release()}",  # `platform()` starts a program
             "python": platform.python_version(),
             "processors": str(os.cpu_count() or 0),
             "memory_mb": str(machine_memory_mb()),

@@ -7,6 +7,7 @@ else is installed here decides nothing.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import platform
@@ -176,6 +177,7 @@ class GuestSystem:
         self.links = tuple(name for name in _LINKED if name in self.usr)
 
 
+@functools.cache
 def missing_programs() -> dict[str, tuple[str, ...]]:
     """Return the listed programs that this machine lacks, by the package of Debian that has them."""
     lacking = {
