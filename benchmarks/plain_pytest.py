@@ -9,7 +9,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -86,7 +86,7 @@ async def _one_run(
         (plugin / "left_out.json").write_text(json.dumps(left_out))
         if hidden.extensions is not None:
             submission, _ = await compiled(library.submission, hidden.extensions, environment, context, scratch)
-            library = replace(library, submission=submission)
+            library = library._replace(submission=submission)
         staged = await asyncio.to_thread(stage, library, scratch)
         spec = sandbox_spec(staged, hidden, environment, context.timeout_s)
         path = ":".join([SEEN, *import_path(hidden.import_roots)])

@@ -5,10 +5,9 @@ They are the keyword arguments of the API, the options of the command line (with
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from groundup.domain.errors import UsageError
 
@@ -26,8 +25,7 @@ Assignments = Mapping[str, object] | Sequence[str] | None
 """Settings by name, or texts NAME=VALUE."""
 
 
-@dataclass(frozen=True)
-class FlagHelp:
+class FlagHelp(NamedTuple):
     """What a flag means, and how it looks on the command line."""
 
     help: str

@@ -4,9 +4,9 @@ A request can be planned without doing anything, and be worked on. `working.begi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Unpack, get_type_hints
+from typing import Any, NamedTuple, Unpack, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -49,8 +49,7 @@ _FINITE = ConfigDict(allow_inf_nan=False)
 """A record with such a number could not be written as JSON."""
 
 
-@dataclass(frozen=True)
-class NewRun:
+class NewRun(NamedTuple):
     """A run that is asked for."""
 
     configuration: RunConfiguration
@@ -74,8 +73,7 @@ class NewRun:
         )
 
 
-@dataclass(frozen=True)
-class Resumption:
+class Resumption(NamedTuple):
     """A run that shall be finished."""
 
     folder: Path
@@ -102,8 +100,7 @@ class Resumption:
         )
 
 
-@dataclass(frozen=True)
-class Regrading:
+class Regrading(NamedTuple):
     """A new run that grades the submissions of an earlier one."""
 
     folder: Path

@@ -5,7 +5,6 @@ Owns layout alone; the caller decides what the cells hold.
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ _ROOM = 16
 _LEAST = 6
 
 
-@dataclass(frozen=True)
-class ColumnLayout:
+class ColumnLayout(NamedTuple):
     """Where each column goes, by its number."""
 
     widths: Mapping[int, int]

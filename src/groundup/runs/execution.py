@@ -6,9 +6,9 @@ import os
 import platform
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.subjects import AgentExtras, AttemptKey
@@ -45,8 +45,7 @@ _WAITING = 2000
 Plain = str | int | float | bool | None
 
 
-@dataclass(frozen=True)
-class RunJob:
+class RunJob(NamedTuple):
     """A plan with the folder it goes to and the ways of working on it."""
 
     plan: RunPlan

@@ -2,8 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 _ENGINE = "dask"
 
 
-@dataclass(frozen=True)
-class FleetRequest:
+class FleetRequest(NamedTuple):
     """Which fleet a run wants, and for what."""
 
     workers: str

@@ -3,9 +3,8 @@
 import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings
 
 
-@dataclass(frozen=True)
-class Generation:
+class Generation(NamedTuple):
     """What makes submissions in one start of a run."""
 
     source: GeneratedSource

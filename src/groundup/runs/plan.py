@@ -1,8 +1,8 @@
 """From a configuration to a run's attempts, and how it is worked on. Reads a run folder only to grade it again."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -80,8 +80,7 @@ Groups = Mapping[str, Collection[str]]
 """Tasks by the common names that their suite gives them."""
 
 
-@dataclass(frozen=True)
-class RunPlan:
+class RunPlan(NamedTuple):
     """Everything that is decided before a run starts. `groundup run --dry-run` shows it."""
 
     configuration: RunConfiguration

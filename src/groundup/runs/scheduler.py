@@ -9,9 +9,8 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from groundup.domain.subjects import AttemptKey
 from groundup.sandbox.launcher.limits import memory_limits_bytes
@@ -70,8 +69,7 @@ class WorkStage:
             yield
 
 
-@dataclass(frozen=True)
-class Stages:
+class Stages(NamedTuple):
     """Where attempts wait that make their submissions. A `submit` is graded while its attempt holds its place in
     `making`, so the two never wait for the same room.
     """

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Effort
@@ -39,8 +40,7 @@ class TakingIn:
         return await self.source.take_in(self.grading.task, self.key, destination, context)
 
 
-@dataclass(frozen=True)
-class RunContext:
+class RunContext(NamedTuple):
     """What every attempt of one start of a run has in common."""
 
     plan: RunPlan

@@ -18,7 +18,6 @@ import functools
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -140,8 +139,7 @@ _LOOKED_AT = {
 """Decided by their arguments. Only the lower halves count: the kernel takes no more of these."""
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(NamedTuple):
     """How a machine's system calls look to a filter."""
 
     audit: int

@@ -7,10 +7,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Parts = tuple[str, ...]
 
@@ -57,8 +56,7 @@ CHUNK = 1024 * 1024
 Kind = Literal["file", "folder", "link", "device", "fifo", "socket", "unreadable"]
 
 
-@dataclass(frozen=True)
-class TreeEntry:
+class TreeEntry(NamedTuple):
     """Something found in a tree. `parent` is a folder's descriptor, open until the walk goes on."""
 
     parts: Parts

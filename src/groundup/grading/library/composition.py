@@ -7,8 +7,8 @@ submission could speak to pytest or to the interpreter instead of being tested i
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
 from groundup.domain.names import printable
@@ -67,8 +67,7 @@ _BYTECODE = (".pyc", ".pyo")
 _MODULE = (".py", ".so", ".pyd")
 
 
-@dataclass(frozen=True)
-class FoundEntry:
+class FoundEntry(NamedTuple):
     """One entry of a tree, by its path relative to the root; names need not be valid text."""
 
     path: str
@@ -82,8 +81,7 @@ class Dropped(Record):
     why: str
 
 
-@dataclass(frozen=True)
-class CompositionPlan:
+class CompositionPlan(NamedTuple):
     """The composed tree: which paths come from where."""
 
     kept: frozenset[str] = frozenset()

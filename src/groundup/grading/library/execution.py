@@ -13,7 +13,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from pydantic import Field
@@ -77,7 +76,7 @@ async def with_extensions(library: LibraryUnderTest, context: GradingContext, sc
     if hidden.extensions is None:
         return library
     submission, _ = await compiled(library.submission, hidden.extensions, library.environment, context, scratch)
-    return replace(library, submission=submission, hidden=hidden.but(extensions=None))
+    return library._replace(submission=submission, hidden=hidden.but(extensions=None))
 
 
 def _variables(environment: PythonEnvironment) -> dict[str, str]:

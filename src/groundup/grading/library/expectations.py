@@ -8,9 +8,9 @@ evaluated: an error would show a submission which of the two it meets.
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 from groundup.grading.library.errors import Errors
 from groundup.grading.library.literals import (
@@ -78,8 +78,7 @@ _OTHER_LENGTH = 0.4
 _SWALLOWING = frozenset({*_RAISING, "suppress", "subTest"})
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(NamedTuple):
     """One expectation of a function. *is_certain*: a test that passes has evaluated it."""
 
     is_certain: bool

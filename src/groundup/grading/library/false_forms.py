@@ -8,11 +8,11 @@ import ast
 import codecs
 import tokenize
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from random import Random
+from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
@@ -25,8 +25,7 @@ from groundup.grading.library.variables import Function
 from groundup.grammars import python_tree
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """One function of a suite, with what it expects. *id*: what pytest calls it, without parameters."""
 
     path: str

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -158,8 +157,7 @@ class FalseRecord(Record):
     )
 
 
-@dataclass(frozen=True)
-class LibraryUnderTest:
+class LibraryUnderTest(NamedTuple):
     """A submission with what its hidden tests need. The submission of an oracle is the original itself."""
 
     submission: Path

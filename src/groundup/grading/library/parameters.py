@@ -6,8 +6,8 @@ the cases that follow from it are known; a test whose case names are unknown is 
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.literals import Vocabulary, leaves, other_literal
@@ -20,8 +20,7 @@ _TRIES = 10
 _BUILDERS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
 
 
-@dataclass(frozen=True)
-class FalseRow:
+class FalseRow(NamedTuple):
     """The edit of one row, and what its cases are called then -> their names with the true table."""
 
     edit: SourceEdit
@@ -33,16 +32,14 @@ class FalseRow:
         return frozenset(self.renamed.values())
 
 
-@dataclass(frozen=True)
-class FalseTable:
+class FalseTable(NamedTuple):
     """A table all of whose rows are false; if they are *separable*, each may be so without the others."""
 
     rows: tuple[FalseRow, ...]
     separable: bool
 
 
-@dataclass(frozen=True)
-class _Table:
+class _Table(NamedTuple):
     names: tuple[str, ...]
     rows: tuple[tuple[ast.expr, ...], ...]
 

@@ -2,15 +2,14 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from groundup.grading.library.literals import Vocabulary, words_in
 from groundup.grading.library.variables import Function
 
 
-@dataclass(frozen=True)
-class SourceEdit:
+class SourceEdit(NamedTuple):
     """A place in a source, in bytes, and what stands there instead."""
 
     start: int

@@ -7,7 +7,6 @@ import asyncio
 import fnmatch
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
@@ -179,7 +178,7 @@ async def _free(
     """Return the tests that an empty submission passes. Raises `TaskError` when they are more than a few."""
     empty = context.scratch / "nop"
     empty.mkdir(exist_ok=True)
-    execution = await run_hidden_tests(replace(whole, submission=empty), context)
+    execution = await run_hidden_tests(whole._replace(submission=empty), context)
     decision = decide(expected, recipe.tests, execution.report, execution.result)
     free = {key for key in expected if (said := execution.report.results.get(key)) and said.outcome == "passed"}
     if max(decision.passed_before_end, len(free)) > len(expected) * _MOST_FREE:

@@ -7,7 +7,6 @@ of its comparisons; a parametrised test compares the same fresh values under all
 import ast
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
@@ -110,8 +109,7 @@ def digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A test function with other inputs, whose value is not known yet."""
 
     unit: Unit

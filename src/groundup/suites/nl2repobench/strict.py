@@ -7,8 +7,8 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from typing_extensions import override
 
@@ -49,8 +49,7 @@ from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """What the run that counts is worth, and whether to believe it."""
 
     rounds: Rounds
