@@ -97,7 +97,6 @@ def test_a_name_that_is_not_text_survives(tmp_path: Path) -> None:
     taken = copy_tree(tmp_path / "source", tmp_path / "copy")
     assert [path.name for path in (tmp_path / "copy").iterdir()] == [strange]
     assert taken.dropped == ("bad\\xff: absolute link",)
-    assert taken.model_dump_json()
 
 
 def test_a_sparse_file_counts_by_its_apparent_size(tmp_path: Path) -> None:

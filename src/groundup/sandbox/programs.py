@@ -11,9 +11,9 @@ import time
 from asyncio.subprocess import Process
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.errors import InfrastructureError
-from groundup.domain.records import Record
 from groundup.sandbox.deadlines import Meter, is_done_within
 from groundup.sandbox.launcher.limits import take_census
 from groundup.sandbox.pipes import close_all, drained_pipe, fed_pipe
@@ -23,7 +23,7 @@ _LAST_WORDS_S = 0.3
 """How long output is still read when a program has ended but something it left behind holds the pipe."""
 
 
-class ProgramResult(Record):
+class ProgramResult(NamedTuple):
     """What a host program did."""
 
     exit_code: int | None

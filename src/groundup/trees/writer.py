@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from pydantic import Field
 
@@ -41,12 +41,14 @@ class TreeLimits(Record):
     )
 
 
-class TakenIn(Record):
+class TakenIn(NamedTuple):
     """What a copy or an extraction wrote."""
 
-    files: int = Field(description="regular files and links")
+    files: int
+    """Regular files and links."""
     bytes: int
-    dropped: tuple[str, ...] = Field(default=(), description="`path: why`, at most 20, made printable")
+    dropped: tuple[str, ...] = ()
+    """`path: why`, at most 20, made printable."""
     dropped_count: int = 0
 
 

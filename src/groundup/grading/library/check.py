@@ -18,6 +18,7 @@ from groundup.grading.library.false_forms import FalseForms, HiddenSuite, functi
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.grading.library.integrity import (
     FEW_FUNCTIONS,
+    Answer,
     Contradiction,
     Draw,
     Integrity,
@@ -76,7 +77,7 @@ class Check:
         draw = await asyncio.to_thread(drawn, chosen, self.forms, self.random)
         failed = self._failed()
         suite_s = sum(found.duration_s for found in self.true.last.report.results.values())
-        draw = draw.but(lost=lost_again(failed, suite_s, self.random))
+        draw = draw._replace(lost=lost_again(failed, suite_s, self.random))
         seen, rounds = await self._run("spot check", draw)
         again = {test: _outcome(rounds, test) for test in draw.lost}
         flaky = frozenset(test for test, outcome in again.items() if outcome == "passed")
@@ -85,11 +86,11 @@ class Check:
         is_unsteady = bool(seen.failed_true)
         if seen or deep or await asyncio.to_thread(self._has_few, candidates):
             answer = await self._full(candidates, draw, seen)
-        return answer.but(flaky=flaky, open=is_open, unsteady=answer.unsteady or is_unsteady, log=self.log)
+        return answer._replace(flaky=flaky, open=is_open, unsteady=answer.unsteady or is_unsteady, log=self.log)
 
     def _among_all(self, draw: Draw) -> Draw:
         """Return *draw* with all other tests of the run that counts: a test may lean on what they leave."""
-        return draw.but(lost=frozenset(self.true.last.report.results) - draw.tests)
+        return draw._replace(lost=frozenset(self.true.last.report.results) - draw.tests)
 
     def _has_few(self, candidates: Iterable[NumberedTest]) -> bool:
         able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
@@ -112,19 +113,20 @@ class Check:
         )
         able = len(set(map(function_of, draw.false | first.false)))
         if is_forged(both.passed_false, able) or is_claimed(both.failed_true):
-            update = await self._confirmed(both, len(draw.true | first.true), able)
-            if update or not is_claimed(seen.failed_true):
-                return answer.but(**update)
-            why = f"{len(seen.failed_true)} {UNREPEATED}"
-            return answer.but(answer="suspect", why=why)
+            said, why = await self._confirmed(both, len(draw.true | first.true), able)
+            if said == "clean" and is_claimed(seen.failed_true):
+                said, why = "suspect", f"{len(seen.failed_true)} {UNREPEATED}"
+            return answer._replace(answer=said, why=why)
         if seen.unfinished:
-            return answer.but(answer="suspect", why=f"the check of its passed tests has no end: {seen.unfinished}")
+            return answer._replace(
+                answer="suspect", why=f"the check of its passed tests has no end: {seen.unfinished}"
+            )
         return answer
 
-    async def _confirmed(self, seen: Contradiction, of: int, able: int) -> dict[str, str]:
+    async def _confirmed(self, seen: Contradiction, of: int, able: int) -> tuple[Answer, str]:
         """Run what accuses once more: false forms that passed made to fail, true ones that failed as they are.
 
-        Empty where nothing is left of it. *of*: how many tests ran in their true form; *able*: how many functions
+        Clean where nothing is left of it. *of*: how many tests ran in their true form; *able*: how many functions
         in their false one.
         """
         forged, claimed = is_forged(seen.passed_false, able), is_claimed(seen.failed_true)
@@ -140,16 +142,16 @@ class Check:
         again, rounds = await self._run("once more, made to fail or alone", draw, overlay, collects_all=True)
         number, changed = len(seen.passed_false), _changed(self.true) or _changed(rounds)
         if is_forged(again.passed_false, able):
-            return {"answer": "tampered", "why": f"{len(again.passed_false)} {FORGED}"}
+            return "tampered", f"{len(again.passed_false)} {FORGED}"
         if forged and changed:
-            return {"answer": "tampered", "why": f"{number} {MEDDLED}, and it changed {changed}"}
+            return "tampered", f"{number} {MEDDLED}, and it changed {changed}"
         if claimed and is_claimed(again.failed_true, of):
-            return {"answer": "tampered", "why": f"{len(again.failed_true)} {CLAIMED}"}
+            return "tampered", f"{len(again.failed_true)} {CLAIMED}"
         if forged:
-            return {"answer": "suspect", "why": f"{number} {MEDDLED}; made to fail, they fail"}
+            return "suspect", f"{number} {MEDDLED}; made to fail, they fail"
         if is_claimed(again.failed_true):
-            return {"answer": "suspect", "why": f"{len(again.failed_true)} {UNREPEATED}"}
-        return {}
+            return "suspect", f"{len(again.failed_true)} {UNREPEATED}"
+        return "clean", ""
 
     async def _run(
         self, name: str, draw: Draw, overlay: Overlay | None = None, *, collects_all: bool = False
@@ -159,18 +161,18 @@ class Check:
         if overlay is None:
             overlay = await asyncio.to_thread(false_overlay, self.forms, draw, order)
         else:
-            overlay = overlay.but(chosen=tuple(order))
+            overlay = overlay._replace(chosen=tuple(order))
         slowest_s = max((self.passed.get(test, 0.0) for test in draw.tests), default=0.0)
         limit_s = max(_LEAST_TEST_S, _SLOWER * slowest_s)
         one_test_s = self.library.hidden.one_test_s
         limit_s = min(limit_s, one_test_s) if one_test_s else limit_s
-        overlay = overlay.but(one_test_s=limit_s, collects_all=collects_all)
+        overlay = overlay._replace(one_test_s=limit_s, collects_all=collects_all)
         rounds = with_true_names(await run_to_the_end(self.library, self.context, overlay), overlay)
         last = rounds.last
         if last.result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")
         why = why_unfinished(last.report, last.result)
-        told = draw.but(lost=draw.lost & self.expected - self.passed.keys())
+        told = draw._replace(lost=draw.lost & self.expected - self.passed.keys())
         self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(rounds, test))
         return contradiction(draw, rounds, "" if why is None else why.message), rounds
 
@@ -212,4 +214,4 @@ def with_true_names(rounds: Rounds, overlay: Overlay) -> Rounds:
         for end in rounds.ended
     )
     report = report.but(results=results)
-    return Rounds(last=rounds.last.but(report=report), ended=ended)
+    return Rounds(last=rounds.last._replace(report=report), ended=ended)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
 from groundup.domain.names import printable
-from groundup.domain.records import Record
 from groundup.grading.library.hidden import HiddenTests
 from groundup.trees.walking import Kind
 
@@ -74,7 +73,7 @@ class FoundEntry(NamedTuple):
     kind: Kind
 
 
-class Dropped(Record):
+class Dropped(NamedTuple):
     """What was left out of a submission, and why. The path is made printable."""
 
     path: str

@@ -9,10 +9,10 @@ clever one shows none either: code in the tests' process can hide what it did. S
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable, without_codes
-from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
 from groundup.grading.last_words import pytest_words
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
@@ -73,7 +73,7 @@ _LIMITS = {
 _ORDER = (Stage.TIMEOUT, Stage.LIMIT, Stage.CRASH)
 
 
-class FatalTest(Record):
+class FatalTest(NamedTuple):
     """A test that ended the process that ran it, so that it was left out of the run that counts."""
 
     test: NumberedTest
@@ -95,7 +95,7 @@ class FatalTest(Record):
         return "hung" if self.ending.is_out_of_time else "ended the test process"
 
 
-class Decision(Record):
+class Decision(NamedTuple):
     """What a run of hidden tests is worth."""
 
     status: Status

@@ -12,14 +12,13 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-
-from pydantic import Field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
-from groundup.domain.records import Record
 from groundup.environments.bytecode import bytecode_for
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
@@ -120,7 +119,7 @@ HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _LOG_BYTES = 256 * 1024
 
 
-class Execution(Record):
+class Execution(NamedTuple):
     """One run of the hidden tests: what was staged, what was reported, how the process ended."""
 
     staged: Staged
@@ -129,28 +128,28 @@ class Execution(Record):
     peak_memory_mb: float | None
 
 
-class LeftOut(Record):
+class LeftOut(NamedTuple):
     """What an earlier run of the same submission did not survive, and is not tried again."""
 
     tests: tuple[NumberedTest, ...] = ()
     files: tuple[str, ...] = ()
 
 
-class Overlay(Record):
+class Overlay(NamedTuple):
     """What differs in a run from the one that counts."""
 
-    changed: dict[str, bytes] = Field(default={}, description="path -> text in place of the original's")
-    renamed: dict[NumberedTest, NumberedTest] = Field(
-        default={}, description="what tests are called in this run -> their own names"
-    )
-    chosen: tuple[NumberedTest, ...] | None = Field(default=None, description="the tests that run; None: all")
-    collects_all: bool = Field(
-        default=False, description="whether other files than those of the chosen tests are imported, too"
-    )
-    failing: tuple[NumberedTest, ...] = Field(default=(), description="tests made to fail as they return")
-    one_test_s: float | None = Field(
-        default=None, description="after which a test fails; None: as the recipe says"
-    )
+    changed: Mapping[str, bytes] = MappingProxyType({})
+    """Path -> text in place of the original's."""
+    renamed: Mapping[NumberedTest, NumberedTest] = MappingProxyType({})
+    """What tests are called in this run -> their own names."""
+    chosen: tuple[NumberedTest, ...] | None = None
+    """The tests that run; None: all."""
+    collects_all: bool = False
+    """Whether other files than those of the chosen tests are imported, too."""
+    failing: tuple[NumberedTest, ...] = ()
+    """Tests made to fail as they return."""
+    one_test_s: float | None = None
+    """After which a test fails; None: as the recipe says."""
 
     @property
     def counts(self) -> bool:
@@ -317,7 +316,7 @@ TIME_FACTOR = 4
 """All rounds together may take so many times what one may."""
 
 
-class Rounds(Record):
+class Rounds(NamedTuple):
     """The last run, and what had to be left out of it."""
 
     last: Execution
@@ -363,5 +362,5 @@ def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
 def _without(left_out: LeftOut, culprit: FatalTest) -> LeftOut:
     if culprit.whole_file:
         path = culprit.test.id.partition("::")[0]
-        return left_out.but(files=tuple({*left_out.files, path}))
-    return left_out.but(tests=tuple({*left_out.tests, culprit.test}))
+        return left_out._replace(files=tuple({*left_out.files, path}))
+    return left_out._replace(tests=tuple({*left_out.tests, culprit.test}))

@@ -15,7 +15,6 @@ from random import Random
 from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
-from groundup.domain.records import Record
 from groundup.grading.library.errors import Errors, ancestors_in, unused_warnings
 from groundup.grading.library.expectations import Expectation, expectations
 from groundup.grading.library.hidden import NumberedTest
@@ -41,11 +40,11 @@ class Unit(NamedTuple):
         return any(one.is_certain for one in self.expectations)
 
 
-class FalseTests(Record):
+class FalseTests(NamedTuple):
     """Sources in which some tests are false. *renamed*: what cases are called there -> their own names."""
 
-    changed: dict[str, bytes] = {}
-    renamed: dict[NumberedTest, NumberedTest] = {}
+    changed: dict[str, bytes]
+    renamed: dict[NumberedTest, NumberedTest]
 
 
 class HiddenSuite:

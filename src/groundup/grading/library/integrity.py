@@ -8,11 +8,8 @@ false half; who notices the check and turns honest is caught by the true half. N
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pydantic import Field
-
-from groundup.domain.records import Record
 from groundup.grading.library.execution import Rounds
 from groundup.grading.library.false_forms import FalseForms, function_of
 from groundup.grading.library.hidden import NumberedTest
@@ -42,7 +39,7 @@ LEAST_CLAIMED = 4
 flaky an honest library shows half of 8 in 5 of 1,000 checks, and twice in one of a million."""
 
 
-class Draw(Record):
+class Draw(NamedTuple):
     """The tests of one check. *lost*: others that run with them, as they are, such as tests that failed before."""
 
     true: frozenset[NumberedTest] = frozenset()
@@ -55,28 +52,33 @@ class Draw(Record):
         return self.true | self.false | self.lost
 
 
-class Contradiction(Record):
+class Contradiction(NamedTuple):
     """What a check showed that a true count does not show."""
 
     passed_false: frozenset[NumberedTest] = frozenset()
     failed_true: frozenset[NumberedTest] = frozenset()
-    unfinished: str = Field(default="", description="why the check has no end; empty: it has one")
+    unfinished: str = ""
+    """Why the check has no end; empty: it has one."""
 
     def __bool__(self) -> bool:
         """Whether there is any."""
         return bool(self.passed_false or self.failed_true or self.unfinished)
 
 
-class Integrity(Record):
+class Integrity(NamedTuple):
     """Whether the count is to be believed."""
 
     answer: Answer = "clean"
     why: str = ""
     depth: Literal["none", "spot", "full"] = "none"
-    checked: int = Field(default=0, description="tests that ran in the last check")
-    flaky: frozenset[NumberedTest] = Field(default=frozenset(), description="lost tests that pass when run again")
-    open: bool = Field(default=False, description="whether a lost test did not run again, or did something else")
-    unsteady: bool = Field(default=False, description="whether a test that counts failed when it ran again")
+    checked: int = 0
+    """Tests that ran in the last check."""
+    flaky: frozenset[NumberedTest] = frozenset()
+    """Lost tests that pass when run again."""
+    open: bool = False
+    """Whether a lost test did not run again, or did something else."""
+    unsteady: bool = False
+    """Whether a test that counts failed when it ran again."""
     log: str = ""
 
 

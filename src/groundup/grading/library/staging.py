@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import NamedTuple
 
 from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
-from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
@@ -153,7 +153,7 @@ CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
 
 
-class Staged(Record):
+class Staged(NamedTuple):
     """A composed tree, ready to be mounted."""
 
     workspace: Path
