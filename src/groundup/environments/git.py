@@ -38,8 +38,8 @@ async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWE
 
 
 async def tags_of(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> dict[str, str]:
-    """Return the tags of *repository*, each with the commit that it stands for. Raises `NetworkError`."""
-    printed = await _asked(repository, mirror, timeout_s, "refs/tags/*")
+    """Return the tags of *repository* and `HEAD`, each with its commit. Raises `NetworkError`."""
+    printed = await _asked(repository, mirror, timeout_s, "HEAD", "refs/tags/*")
     if not printed.ok:
         raise NetworkError(f"{repository} cannot be asked for its tags: {_complaint(printed)}; {_ADVICE}")
     found = {}
@@ -51,11 +51,11 @@ async def tags_of(repository: str, mirror: str | None, timeout_s: float = _ANSWE
     return found
 
 
-async def _asked(repository: str, mirror: str | None, timeout_s: float, what: str) -> ProgramResult:
+async def _asked(repository: str, mirror: str | None, timeout_s: float, *what: str) -> ProgramResult:
     """Ask each address of *repository* until one says which references like *what* it has."""
     variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
     for address in addresses_of(repository, mirror):
-        command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address, what]
+        command = ["git", "-c", "protocol.ext.allow=never", "ls-remote", "--", address, *what]
         printed = await run_program(command, cwd=Path("/"), environment=variables, timeout_s=timeout_s)
         if printed.ok:
             break

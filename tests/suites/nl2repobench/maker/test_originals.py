@@ -147,6 +147,19 @@ async def test_a_wheel_leads_to_the_repository_and_a_lost_tag_to_an_older_releas
 
 
 @pytest.mark.needs("git")
+async def test_without_any_tag_the_newest_commit_counts_if_it_declares_the_version(made: Made) -> None:
+    """Authors who tag nothing still say what they release."""
+    made.index.add(make_sdist("calc", "1.2", files={"PKG-INFO": PAGE.format("1.2")}))
+    await made.tag(**{"pyproject.toml": '[project]\nname = "calc"\nversion = "1.2"\n'})
+    (found,) = await made.originals()
+
+    assert found.candidate.label == "git:gitlab.invalid/some/calc@HEAD"
+    await made.tag(**{"pyproject.toml": '[project]\nname = "calc"\nversion = "1.3"\n'})
+    with pytest.raises(TaskError, match=r"has no tag of 1\.2$"):
+        await made.originals()
+
+
+@pytest.mark.needs("git")
 async def test_without_a_way_to_the_host_one_sentence_says_so(made: Made) -> None:
     """It is tried again where tests can be nowhere else, and told where the upload has some."""
     made.index.add(make_sdist("calc", "1.2", files={"PKG-INFO": PAGE.format("1.2")}))

@@ -134,7 +134,10 @@ async def _tagged(
     registry: PyPIClient,
     settings: Settings,
 ) -> Original:
-    """Return the repository at the tag of *release*, with what the *uploaded* source distribution knows better."""
+    """Return the repository at the tag of *release*, with what the *uploaded* source distribution knows better.
+
+    Without a tag its newest commit is taken, where that declares the version of *release*.
+    """
     text = (text_at(uploaded[0].root / "PKG-INFO") or "") if uploaded else ""
     addresses = repositories_in(text, name)
     if not addresses and release.wheel is not None:
@@ -145,19 +148,23 @@ async def _tagged(
         raise TaskError("its metadata name no repository; name it in place of the package")
     repository = addresses[0]
     tags = await tags_of(repository, settings.git_mirror)
+    head = tags.pop("HEAD", None)
     tag = tag_of(name, release.version, tags)
-    if tag is None:
-        last = f", only such as {max(tags, key=_natural)}" if tags else ""
-        raise NoTagError(f"its repository {repository} has no tag of {release.version}{last}", tags)
+    last = f", only such as {max(tags, key=_natural)}" if tags else ""
+    untagged = NoTagError(f"its repository {repository} has no tag of {release.version}{last}", tags)
+    if tag is None and head is None:
+        raise untagged
     candidate = SourceCandidate(
-        request=GitSource(repository=repository, commit=tags[tag]),
-        label=f"git:{repository}@{tag}",
+        request=GitSource(repository=repository, commit=tags.get(tag or "", head or "")),
+        label=f"git:{repository}@{tag or 'HEAD'}",
         match=0.0,
         has_tests=True,
         date=str(release.uploaded or ""),
         tag=release.version,
     )
     found = await _at_hand(candidate, context)
+    if tag is None and found.project.version != release.version:
+        raise untagged
     if found.project.name is not None and canonicalize_name(found.project.name) != canonicalize_name(name):
         raise TaskError(
             f"its repository {repository} is of {found.project.name} at its root, and {name} no more than a part"
