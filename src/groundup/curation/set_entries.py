@@ -238,7 +238,9 @@ class EntryWalk:
         self._began = time.monotonic()
 
     def at(self, step: str) -> None:
-        """Go on to *step*."""
+        """Go on to *step*; its time begins with the first, and not while it waits for a place."""
+        if not self.step:
+            self._began = time.monotonic()
         self.step = step
         self._log(f"step {step}")
 
