@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from groundup.cli.reference import filled_in
+from groundup.cli.installation import filled_in
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -26,7 +26,7 @@ from groundup.environments.requests import Layer  # noqa: E402
 from groundup.episodes.backends import backends  # noqa: E402
 from groundup.fleet.orders import LayerShelf  # noqa: E402
 from groundup.settings import load  # noqa: E402
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes  # noqa: E402
+from groundup.suites.nl2repobench.recipe import shipped_recipes  # noqa: E402
 from groundup.trees.digest import tree_digest  # noqa: E402
 
 MB = 1e6

@@ -39,8 +39,7 @@ from benchmarks import sandbox
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.episodes.backends import backends
 from groundup.settings import Settings, load
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.trees.writer import copy_tree
 
 TASKS = ("tenacity", "sqlparse", "python-jose")

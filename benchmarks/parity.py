@@ -31,7 +31,7 @@ from tests.suites.dibench import made
 from groundup.episodes.backends import opened_context
 from groundup.runs.interrupts import EXIT_CODE
 from groundup.settings import Settings, load
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 
 TASKS = "tenacity,sqlparse"
 KINDS = ("oracle", "nop", "every 2nd function gone", "prints counts", "conftest.py")

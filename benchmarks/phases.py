@@ -42,7 +42,7 @@ PLACES = {
     "groundup.runs.settling": {"TakingIn.make": "taking in"},
     "groundup.trees.digest": {"tree_digest": "taking in"},
     "groundup.grading.library.staging": {"stage": "composition"},
-    "groundup.grading.library.layout": {"with_own_roots": "composition", "with_version_file": "composition"},
+    "groundup.grading.library.integrity": {"with_own_roots": "composition", "with_version_file": "composition"},
     "groundup.trees.removal": {"remove_tree": "removing what was laid out"},
     "groundup.sandbox.bubblewrap": {
         "BubblewrapProvider.open_in": "asking for sandboxes",
@@ -70,7 +70,6 @@ PLACES = {
     "groundup.runs.exporting": {"write_report": "report"},
     "groundup.api.reports": {"read_report": "report"},
     "groundup.cli.run": {"print_result": "report"},
-    "groundup.runs.execution": {"started": "records"},
 }
 """By module: which function belongs to which phase."""
 

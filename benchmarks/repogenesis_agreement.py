@@ -26,7 +26,7 @@ from types import ModuleType
 
 from groundup.suites.repogenesis.legacy_rules import Language, code_metrics, count_tests, legacy_coverage
 from groundup.suites.repogenesis.official_rules import official_coverage
-from groundup.suites.repogenesis.published_report import PublishedRepositoryResult, averages, summary_table
+from groundup.suites.repogenesis.report_format import PublishedRepositoryResult, averages, summary_table
 
 _REFERENCES = Path(__file__).parent.parent / "src/groundup/suites/repogenesis/oracles"
 

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from groundup.suites.repogenesis.data import oracle_names, write_oracle
+from groundup.suites.repogenesis.tasks import oracle_names, write_oracle
 
 COMMON = ("ca-certificates", "curl", "procps", "netcat-openbsd", "zlib1g")
 FOR_PYTHON = (

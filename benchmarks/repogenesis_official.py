@@ -37,7 +37,7 @@ from pathlib import Path
 
 from benchmarks.repogenesis_submissions import make_all
 
-from groundup.suites.repogenesis.published_report import PublishedReport, PublishedRepositoryResult
+from groundup.suites.repogenesis.report_format import PublishedReport, PublishedRepositoryResult
 
 IMAGES = {"python": "python:3.10-slim", "java": "maven:3.9-eclipse-temurin-17"}
 ON_HOST_NETWORK = """#!/bin/sh

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from groundup.suites.repogenesis.data import oracle_names, write_oracle
+from groundup.suites.repogenesis.tasks import oracle_names, write_oracle
 
 Damage = Callable[[Path], None]
 

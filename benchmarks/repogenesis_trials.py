@@ -65,7 +65,7 @@ def main() -> None:
 
 def oracles(room: Path, repeat: int, jobs: int) -> None:
     """Grade every reference service so many times."""
-    from groundup.suites.repogenesis.data import oracle_names
+    from groundup.suites.repogenesis.tasks import oracle_names
 
     began = time.monotonic()
     tasks = ",".join(sorted(oracle_names()))

@@ -23,8 +23,8 @@ from groundup.domain.verdicts import Verdict
 from groundup.episodes.backends import Backends, backends
 from groundup.settings import load
 from groundup.suites.base import Grader
-from groundup.suites.repogenesis.data import read_dataset
 from groundup.suites.repogenesis.suite import all_graders
+from groundup.suites.repogenesis.tasks import read_dataset
 
 PORT = 8123
 TASK_FILE = f"""

@@ -29,7 +29,7 @@ from groundup.episodes.attempt import fairly_graded
 from groundup.episodes.backends import Backends, backends
 from groundup.settings import load
 from groundup.suites.base import Graded
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
 from groundup.trees.removal import remove_tree
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from groundup.suites.nl2repobench.maker.decisions import decisions
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.table import COLUMNS, not_whole, rows
 
 DATA = Path(__file__).parents[1] / "docs" / "data"

@@ -4,7 +4,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from groundup.agents.named_copies import SETTLED_NS, kept_names_below, names_below
+from groundup.agents.absence import SETTLED_NS, kept_names_below, names_below
 
 
 def kept(root: Path, room: Path, settled_ns: int = 0) -> dict[str, set[str]]:

@@ -11,7 +11,7 @@ from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, load
 from groundup.suites.base import Suite
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import create
 from groundup.trees.removal import remove_tree
 from tests.cheats.corpus import Base

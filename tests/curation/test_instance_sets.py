@@ -10,8 +10,7 @@ import pytest
 
 from groundup.api.runs import run
 from groundup.curation.filters import FilterRules
-from groundup.curation.instance_making import MAKING
-from groundup.curation.instance_sets import InstanceSets
+from groundup.curation.instance_sets import MAKING, InstanceSets
 from groundup.curation.instances import InstanceRequest, add_instance
 from groundup.curation.set_entries import SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set

@@ -8,8 +8,7 @@ import pytest
 
 from groundup.api.data import list_data, pull
 from groundup.api.runs import run
-from groundup.curation.packing import pack_set
-from groundup.curation.refreshing import SetRefresh, next_version, refresh_set
+from groundup.curation.packing import SetRefresh, next_version, pack_set, refresh_set
 from groundup.curation.sets import SetRequest, make_set
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings

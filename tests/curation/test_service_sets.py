@@ -13,8 +13,7 @@ from groundup.api.harbor import export_tasks
 from groundup.api.runs import run
 from groundup.api.serving import serving
 from groundup.api.viewing import bundle
-from groundup.curation.packing import pack_set
-from groundup.curation.refreshing import refresh_set
+from groundup.curation.packing import pack_set, refresh_set
 from groundup.curation.sets import SetRequest, SetYield, make_set
 from groundup.curation.yields import evidence_of, yield_of
 from groundup.settings import Settings, load

@@ -9,10 +9,9 @@ import pytest
 
 from groundup.api.data import pull
 from groundup.api.runs import run
-from groundup.curation.costs import EntryCost
 from groundup.curation.set_entries import EntryWalk, SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, at_cost, make_set, out_of_time
-from groundup.curation.spending import SetModel
+from groundup.curation.spending import EntryCost, SetModel
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.maker.unpublished import MakingRules

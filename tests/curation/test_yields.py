@@ -4,9 +4,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from groundup.cli.main import main
-from groundup.curation.costs import CostMeter, size_of
 from groundup.curation.filters import RepositoryFacts
 from groundup.curation.set_entries import SetEntry
+from groundup.curation.spending import CostMeter, size_of
 from groundup.curation.yields import plot_of, yield_of
 from groundup.store.files import Journal
 from groundup.suites.sets import ENTRIES, MANIFEST, SetManifest

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from mkdocs_hooks import on_page_markdown
 
+from groundup.cli.installation import commands, find_command, settings
 from groundup.cli.main import COMMANDS
-from groundup.cli.reference import commands, find_command, settings
 from groundup.settings import Settings
 from tests.cli.conftest import Groundup
 from tests.docs.pages import ROOT

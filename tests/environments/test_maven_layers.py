@@ -1,8 +1,8 @@
-"""Tests of groundup.environments.maven_layers: local repositories are laid out from what was given out."""
+"""Tests of groundup.environments.java_builder: local repositories are laid out from what was given out."""
 
 from pathlib import Path
 
-from groundup.environments.maven_layers import lay_out, layer_key, local_place, runner_jars, write_stand_in
+from groundup.environments.java_builder import lay_out, layer_key, local_place, runner_jars, write_stand_in
 from groundup.environments.requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound

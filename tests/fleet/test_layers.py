@@ -14,8 +14,8 @@ from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
 from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
 from groundup.fleet.orders import LayerShelf, OtherNodes
+from groundup.trees.archives import zstd
 from groundup.trees.digest import tree_digest
-from groundup.trees.zstd import zstd
 from tests.fleet.test_orders import a_tree
 
 

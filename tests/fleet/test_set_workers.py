@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from groundup.api.fleet import make_set_on
 from groundup.api.runs import run
-from groundup.api.set_workers import make_set_on
 from groundup.curation.sets import SetRequest, make_set
 from groundup.curation.spending import SetModel
 from groundup.curation.yields import evidence_of

@@ -8,7 +8,7 @@ from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.episodes.records import EpisodeSpec
-from groundup.harnesses.holding import numbers_of, opened_episode, written_tasks
+from groundup.harnesses.runtime import numbers_of, opened_episode, written_tasks
 from groundup.settings import Settings
 from tests.runs.toy import create, create_written
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.manifests.editing import Text, apply
-from groundup.manifests.lines import rearranged
 from groundup.manifests.records import ManifestError
+from groundup.manifests.sections import rearranged
 from groundup.manifests.toml import Table, TomlDocument, Value, key, parse, quoted
 
 HARD = """\

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.pypi.client and groundup.registries.uv: the user's own configuration counts."""
+"""Tests of registries.pypi.client and registries.settings: the user's own configuration counts."""
 
 from pathlib import Path
 
@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import UsageError
 from groundup.registries.pypi.client import pypi_settings
-from groundup.registries.settings import parse_index
-from groundup.registries.uv import default_index_url, uv_version
+from groundup.registries.settings import default_index_url, parse_index, uv_version
 
 Variables = dict[str, str]
 

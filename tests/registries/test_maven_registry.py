@@ -9,8 +9,7 @@ import pytest
 
 from groundup.domain.errors import NetworkError
 from groundup.registries import upstream
-from groundup.registries.cache import FetchCache
-from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.cache import FetchCache, UnknownPackageError
 from groundup.registries.maven import MavenClient, is_place
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using

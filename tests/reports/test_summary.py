@@ -8,10 +8,9 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity
-from groundup.reports.choosing import chosen_by_votes
 from groundup.reports.document import Figure
 from groundup.reports.formats import markdown
-from groundup.reports.summary import chosen_by_judges, report_of, report_run, side_by_side
+from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of, report_run, side_by_side
 from groundup.reports.views import comparison_views, views_of
 from groundup.store.judgements import Judgement, Matter, Opinion
 from tests.reports.made import GRADER, Word, run_of

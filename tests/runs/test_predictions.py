@@ -18,8 +18,8 @@ from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.runs.predictions import PredictionSource, model_named_in, open_predictions
 from groundup.store.records import Predictions
+from groundup.trees.archives import zstd
 from groundup.trees.writer import TreeLimits
-from groundup.trees.zstd import zstd
 
 TASKS = ["alpha", "beta", "gamma"]
 

@@ -9,7 +9,7 @@ from groundup.sources.files import SourceFile, SourceFiles, as_utf8, from_diff, 
 from groundup.sources.inference import infer_tree
 from groundup.sources.javascript_inference import javascript_imports
 from groundup.sources.python_imports import python_imports
-from groundup.sources.rust_imports import rust_imports
+from groundup.sources.rust import rust_imports
 from tests.effort import often
 
 PIECES = st.sampled_from(

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.sources.records import InferredKind, Manner
-from groundup.sources.rust_imports import rust_imports
+from groundup.sources.rust import rust_imports
 from tests.sources.trees import inferred, names
 
 CARGO = '[package]\nname = "mine"\nedition = "2021"\n'

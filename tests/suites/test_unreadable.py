@@ -16,8 +16,8 @@ from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.grading.library.staging import stage
 from groundup.grading.services.install import find_java_start, find_start, read_declared
 from groundup.suites.repogenesis.coverage import declared_endpoints
-from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.official_rules import official_coverage
+from groundup.suites.repogenesis.tasks import ServiceProblem
 from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
 from tests.suites.repogenesis.test_in_process import in_process
 

@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundup.domain.errors import SubmissionError
-from groundup.trees.archives import extract_archive
+from groundup.trees.archives import extract_archive, zstd
 from groundup.trees.writer import TreeLimits
-from groundup.trees.zstd import zstd
 from tests.effort import often
 from tests.trees.hostile import member, names, snapshot, stays_inside, tar_of, targets, zip_of
 

@@ -1,11 +1,11 @@
-"""Tests of groundup.workflows.checks: which lines may fail where only the tests decide."""
+"""Tests of groundup.grading.ci.plan: which lines may fail where only the tests decide."""
 
 import json
 from collections.abc import Mapping
 
 import pytest
 
-from groundup.workflows.checks import PASSED_OVER, lenient_scripts
+from groundup.grading.ci.plan import PASSED_OVER, lenient_scripts
 from groundup.workflows.jobs import JobReader
 from groundup.workflows.workflow import read_workflow
 from tests.workflows.made import MadeTree

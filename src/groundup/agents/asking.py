@@ -5,8 +5,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from groundup.agents.base import AgentContext, AgentResult
-from groundup.agents.resuming import Clock
-from groundup.agents.trajectories import lost_by, reply_fields, reply_of
+from groundup.agents.trajectories import Clock, lost_by, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.subjects import Outcome

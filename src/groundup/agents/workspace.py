@@ -36,7 +36,7 @@ from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, Toolchai
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
-from groundup.registries.uv import uv_program
+from groundup.registries.settings import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread

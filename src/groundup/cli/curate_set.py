@@ -240,7 +240,7 @@ def make(
         if workers is None:
             made = asyncio.run(make_set(request, load(), tell))
         else:
-            from groundup.api.set_workers import make_set_on
+            from groundup.api.fleet import make_set_on
 
             made = asyncio.run(make_set_on(workers, request, load(), tell))
     except KeyboardInterrupt:
@@ -502,7 +502,7 @@ def refresh(
     import asyncio
 
     from groundup.cli.console import print_document, print_table, say
-    from groundup.curation.refreshing import refresh_set
+    from groundup.curation.packing import refresh_set
     from groundup.settings import load
 
     request = replace(_request(repositories or (), output, rules, filters), version=version)

@@ -129,7 +129,7 @@ async def _build_of_several(task: str, target: Path, order: _Order) -> int:
     """Build one of several: what goes wrong with it ends no other."""
     from groundup.cli.console import say
     from groundup.domain.errors import GroundupError
-    from groundup.suites.nl2repobench.recipe_file import read_recipe
+    from groundup.suites.nl2repobench.recipe import read_recipe
 
     try:
         if target.is_file() and read_recipe(target).frozen is not None:
@@ -144,7 +144,7 @@ async def _build_of_several(task: str, target: Path, order: _Order) -> int:
 async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int:
     from groundup.cli.console import say
     from groundup.suites.nl2repobench.maker import build as making
-    from groundup.suites.nl2repobench.recipe_file import recipe_text
+    from groundup.suites.nl2repobench.recipe import recipe_text
 
     free_for_recipe(target, task, order.draft)
     code = 0
@@ -166,7 +166,7 @@ async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
     from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.maker import build as making
     from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
-    from groundup.suites.nl2repobench.recipe_file import read_recipe
+    from groundup.suites.nl2repobench.recipe import read_recipe
 
     async with opened_context(order.settings) as context, _reminding(prefix) as tell:
         if order.draft is not None:
@@ -251,7 +251,7 @@ async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> 
     from groundup.domain.errors import InfrastructureError, UsageError
     from groundup.episodes.backends import opened_context
     from groundup.sandbox.containers.provider import ContainerProvider
-    from groundup.suites.nl2repobench.maker.image_check import image_changes
+    from groundup.suites.nl2repobench.maker.differences import image_changes
 
     engine = "podman" if settings.sandbox == "podman" else "docker"
     inside = settings.but(sandbox=engine, image=image)
@@ -273,7 +273,7 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
     from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.maker.controls import check as checked
     from groundup.suites.nl2repobench.maker.controls import renewed
-    from groundup.suites.nl2repobench.recipe_file import recipe_text
+    from groundup.suites.nl2repobench.recipe import recipe_text
 
     async with opened_context(settings) as context, _reminding(f"{recipe.task}: ") as tell:
         try:
@@ -295,7 +295,7 @@ def table(
     from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
     from groundup.suites.nl2repobench.maker.decisions import decisions
-    from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+    from groundup.suites.nl2repobench.recipe import shipped_recipes
     from groundup.suites.nl2repobench.table import COLUMNS, markdown, not_whole, rows, seen, standing
 
     for run in runs or ():
@@ -362,8 +362,7 @@ def _shard(text: str | None) -> list[str]:
     import re
 
     from groundup.domain.errors import UsageError
-    from groundup.suites.nl2repobench.recipe import shard
-    from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+    from groundup.suites.nl2repobench.recipe import shard, shipped_recipes
 
     found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text or "1/1", re.ASCII)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)

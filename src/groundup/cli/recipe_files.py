@@ -151,7 +151,7 @@ def named_recipe(name: str) -> "Recipe":
     """Return the shipped recipe of a task, or the one in a file. Raises `UsageError`."""
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
-    from groundup.suites.nl2repobench.recipe_file import read_recipe, shipped_recipes
+    from groundup.suites.nl2repobench.recipe import read_recipe, shipped_recipes
 
     if name.endswith(".toml"):
         return read_recipe(Path(name))

@@ -29,8 +29,7 @@ from groundup.suites.nl2repobench.maker.unpublished import (
 from groundup.suites.nl2repobench.maker.written import MARK, Specified, checked_specification
 from groundup.suites.nl2repobench.own_suite import RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
-from groundup.suites.nl2repobench.recipe_file import read_recipe, recipe_text
+from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, read_recipe, recipe_text
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_of, fingerprint_text
 from groundup.suites.sets import SetTask
 from groundup.trees.scratch import scratch_folder

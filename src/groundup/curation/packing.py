@@ -2,15 +2,24 @@
 
 A masked repository whose licence is not known to allow copies is left out where it can be fetched: who installs
 the set fetches the commit, and masks it again. The digests of the manifest say whether it is the same.
+
+The next version of a set: its entries again, at the commits and releases of today.
 """
 
 import asyncio
 import gzip
+import re
 import tarfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
 
 from groundup.curation.filters import allows_copies
 from groundup.curation.repositories import check_out
+from groundup.curation.set_entries import SetWish, Tell, parse_wish, read_entries
+from groundup.curation.sets import SetRequest, SetYield, make_set
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.records import Record
 from groundup.manifests.leaks import mask_repository
@@ -18,7 +27,7 @@ from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
 from groundup.store.ownership import copy_made, digest_of_entry
 from groundup.suites.dibench.dataset import LANGUAGES
-from groundup.suites.sets import SetTask, checked_set, copy_set, read_manifest
+from groundup.suites.sets import SetTask, checked_set, copy_set, is_set, read_manifest
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
@@ -120,3 +129,72 @@ async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) ->
             f"{task.id} is not the repository that was packed, once it is fetched and masked here; use the "
             "version of groundup that packed it"
         )
+
+
+class SetChange(Record):
+    """What became of one task."""
+
+    entry: str
+    before: str | None = Field(description="the task's id in the earlier version")
+    after: str | None
+    change: Literal["the same", "renewed", "new", "gone", "owed"]
+    why: str = ""
+
+
+class SetRefresh(Record):
+    """A new version of a set, and how it differs."""
+
+    made: SetYield
+    follows: str = Field(description="the label of the earlier version")
+    changes: tuple[SetChange, ...]
+
+
+async def refresh_set(earlier: Path, request: SetRequest, settings: Settings, tell: Tell) -> SetRefresh:
+    """Make the version after *earlier* in the folder of *request*, which says the rest; its entries come on top.
+
+    A task whose original is the same is taken over as it is. Raises `UsageError`.
+    """
+    manifest = read_manifest(earlier)
+    before = {one.entry: one.task for one in read_entries(earlier) if one.standing == "accepted"}
+    if request.folder.resolve() == earlier.resolve():
+        raise UsageError(f"{earlier} stays as it is; name a new folder for its next version with -o")
+    newest = {entry: newest_entry(parse_wish(entry)) for entry in before}
+    begun = is_set(request.folder)
+    wanted = replace(
+        request,
+        entries=[*dict.fromkeys(newest.values()), *request.entries],
+        kind=manifest.kind,
+        name=request.name or (None if begun else manifest.name),
+        version=request.version or (None if begun else next_version(manifest.version)),
+        earlier=earlier,
+    )
+    made = await make_set(wanted, settings, tell)
+    old = {newest[entry]: task for entry, task in before.items()}
+    changes = []
+    for one in made.entries:
+        was = old.get(parse_wish(one.entry).text)
+        accepted = one.standing == "accepted"
+        word: Literal["the same", "renewed", "new", "gone", "owed"]
+        if accepted:
+            word = "new" if was is None else "the same" if was == one.task else "renewed"
+        elif one.is_unsettled:
+            word = "owed"
+        else:
+            word = "gone"
+        if was is not None or accepted:
+            after = one.task if accepted else None
+            changes.append(SetChange(entry=one.entry, before=was, after=after, change=word, why=one.why))
+    return SetRefresh(made=made, follows=manifest.label, changes=tuple(changes))
+
+
+def newest_entry(wish: SetWish) -> str:
+    """Return the entry that names what *wish* names, at no commit or release in particular."""
+    return wish.what.partition("==")[0] if wish.kind == "package" else wish.what
+
+
+def next_version(version: str) -> str:
+    """Return the version after *version*: its last number and one. Raises `UsageError` where it has none."""
+    match = re.fullmatch(r"(.*?)(\d+)(\D*)", version)
+    if match is None:
+        raise UsageError(f"the version {version!r} has no number to count on; name the next one with --version")
+    return f"{match[1]}{int(match[2]) + 1}{match[3]}"

@@ -29,8 +29,7 @@ from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
 from groundup.store.ownership import copy_folder_made, digest_of_entry
-from groundup.suites.repogenesis.data import README, REFERENCES, TASKS
-from groundup.suites.repogenesis.tasks import TASK_FILE, parse_task
+from groundup.suites.repogenesis.tasks import README, REFERENCES, TASK_FILE, TASKS, parse_task
 from groundup.suites.sets import SetRefetch, SetTask
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular

@@ -17,7 +17,6 @@ from typing import Protocol
 
 from pydantic import Field
 
-from groundup.curation.costs import CostMeter, EntryCost
 from groundup.curation.filters import FilterRules
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
@@ -34,7 +33,7 @@ from groundup.curation.set_entries import (
     Tell,
     read_entries,
 )
-from groundup.curation.spending import SetModel, SetSpending
+from groundup.curation.spending import CostMeter, EntryCost, SetModel, SetSpending
 from groundup.domain.errors import GroundupError, InfrastructureError, TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record

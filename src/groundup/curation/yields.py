@@ -6,12 +6,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup.curation.costs import size_of
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
 from groundup.curation.service_sets import ServiceSets
 from groundup.curation.set_entries import EVIDENCE, SetEntry, read_entries
-from groundup.curation.spending import ModelSpending, read_spending, summed
+from groundup.curation.spending import ModelSpending, read_spending, size_of, summed
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record

@@ -16,7 +16,7 @@ from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.environments.at_hand import programs_of_pyenv, pyenv_roots
 from groundup.environments.requests import PYTHON_TARGET
-from groundup.registries.uv import uv_program
+from groundup.registries.settings import uv_program
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.sandbox.protocol import Mount
 from groundup.settings import environment

@@ -15,7 +15,7 @@ from groundup.environments.python_builder import PythonBuilder
 from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.sources import git_layer, source_key, source_layer
 from groundup.languages import ToolchainName
-from groundup.registries.uv import uv_version
+from groundup.registries.settings import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
 

@@ -16,7 +16,7 @@ _MOST_BYTES = 16 * 1024**3
 
 def pack_folder(tree: Path, destination: Path, without: Collection[str] = ()) -> None:
     """Write what is in *tree*, but for what lies in folders with a name of *without*, to *destination*."""
-    from groundup.trees.zstd import zstd
+    from groundup.trees.archives import zstd
 
     partial = destination.with_name(f".{destination.name}-{secrets.token_hex(4)}")
     with (
@@ -47,7 +47,7 @@ def unpack_folder(packed: Path, tree: Path, content: str | None) -> None:
 
     Raises `InfrastructureError` for what is damaged, or has another digest than *content*; None: any.
     """
-    from groundup.trees.zstd import zstd
+    from groundup.trees.archives import zstd
 
     tree.mkdir(exist_ok=True)
     try:

@@ -8,7 +8,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
-from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.cache import UnknownPackageError
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 

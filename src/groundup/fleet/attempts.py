@@ -16,7 +16,7 @@ from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.fleet.agents import ModelRelay, identity_of
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.orders import Order, Play, packed, unpack
-from groundup.grading.deciding import code_digest
+from groundup.grading.context import code_digest
 from groundup.models.attempts import AttemptModel
 from groundup.models.protocol import ChatModel
 from groundup.store.verdict_cache import VerdictCache

@@ -33,7 +33,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.subjects import Subject
 from groundup.episodes.backends import backends
 from groundup.episodes.records import EpisodeSpec
-from groundup.harnesses.holding import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
+from groundup.harnesses.runtime import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.settings import load
 from groundup.trees.scratch import async_scratch_folder

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from groundup.manifests.editing import Edit
-from groundup.manifests.lines import (
+from groundup.manifests.records import Dependency, SectionKey
+from groundup.manifests.sections import (
+    Companion,
+    ManifestEntry,
+    Section,
     deletions,
     inserted_lines,
     rearranged,
@@ -29,8 +33,6 @@ from groundup.manifests.lines import (
     with_blank_lines_below,
     with_touching_comments,
 )
-from groundup.manifests.records import Dependency, SectionKey
-from groundup.manifests.sections import Companion, ManifestEntry, Section
 
 Path = tuple[str, ...]
 

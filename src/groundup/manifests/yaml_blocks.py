@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
 from groundup.manifests.records import Dependency, SectionKey
-from groundup.manifests.sections import ManifestEntry, Section
+from groundup.manifests.sections import ManifestEntry, Section, deletions, inserted_lines, with_touching_comments
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
-from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.cache import FetchCache, SharedWork, UnknownPackageError
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
 from groundup.sandbox.protocol import Closing

@@ -16,8 +16,7 @@ from pydantic import Field
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.registries.cache import Incoming
-from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.cache import Incoming, UnknownPackageError
 from groundup.registries.settings import Authorization, RegistrySettings
 
 if TYPE_CHECKING:

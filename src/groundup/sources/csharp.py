@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from groundup.grammars import captures, line_of, parse, text_of
 from groundup.sources.files import SUFFIXES, SourceFiles
-from groundup.sources.names import table
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -14,6 +13,7 @@ from groundup.sources.records import (
     InferredDependency,
     InferredKind,
     SourcePlace,
+    table,
 )
 
 _QUERY = """

@@ -8,7 +8,7 @@ from groundup.sources.files import READ, STYLES, SourceFiles, read_tree
 from groundup.sources.javascript_inference import infer_javascript
 from groundup.sources.python_inference import infer_python
 from groundup.sources.records import Inference, Language
-from groundup.sources.rust_inference import infer_rust
+from groundup.sources.rust import infer_rust
 
 INFERERS: dict[Language, Callable[[SourceFiles], Inference]] = {
     "python": infer_python,

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.names import normalised, words
 from groundup.sources.python_imports import Import
 from groundup.sources.python_layout import PythonLayout
 from groundup.sources.reachability import Reach, Reached, is_eager, shares
-from groundup.sources.records import Manner, SourcePlace
+from groundup.sources.records import Manner, SourcePlace, normalised, words
 
 
 class ImportUse(NamedTuple):

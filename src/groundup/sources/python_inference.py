@@ -10,27 +10,25 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, SourceFile, SourceFiles
-from groundup.sources.names import (
-    NAMESPACES,
-    ModuleProvider,
-    companions,
-    is_standard,
-    normalised,
-    popular,
-    python_provider,
-)
 from groundup.sources.python_features import Features, ImportUse, features, optional_words, setting_of
 from groundup.sources.python_imports import Import, cython_imports, oldest_python, python_imports
 from groundup.sources.python_layout import PythonLayout, lay_out
 from groundup.sources.reachability import Reach, Reached, is_eager, local_targets, walk
 from groundup.sources.records import (
     EVIDENCE_KEPT,
+    NAMESPACES,
     Evidence,
     Inference,
     InferredDependency,
     InferredKind,
     Manner,
+    ModuleProvider,
     SourcePlace,
+    companions,
+    is_standard,
+    normalised,
+    popular,
+    python_provider,
 )
 
 

@@ -2,6 +2,8 @@
 
 What cannot be taken safely (links that lead out, devices, absolute and `..` names) is left out and named; an
 archive that cannot be read, or unpacks to more than the limits, is refused as a whole with one `SubmissionError`.
+
+Zstandard, which Python has itself from 3.14 on.
 """
 
 import bz2
@@ -10,6 +12,7 @@ import lzma
 import os
 import stat
 import struct
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -136,7 +139,6 @@ class _Gzip:
 
 
 def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
-    from groundup.trees.zstd import zstd
 
     bounded: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_BYTES.bit_length() - 1}
     try:
@@ -357,3 +359,11 @@ def _safe_parts(name: str) -> Parts | None:
     except UnicodeEncodeError:
         return None
     return parts
+
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["zstd"]

@@ -36,15 +36,13 @@ from groundup.reports.views import (
     words,
 )
 from groundup.runs import evidence
-from groundup.runs.reporting import read_report
+from groundup.runs.progress import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
-from groundup.viewer.index import RunIndex, RunSummary
-from groundup.viewer.progress import under_way
-from groundup.viewer.searching import HITS, search_files
+from groundup.viewer.index import HITS, RunIndex, RunSummary, search_files, under_way
 
 RUNS_SHOWN = 100
 TASKS_SHOWN = 200

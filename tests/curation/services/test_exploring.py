@@ -9,7 +9,7 @@ import pytest
 
 from groundup.curation.services.exploring import Explorer
 from groundup.curation.services.operations import Operation, Parameter
-from groundup.grading.services.asking import HttpReply, HttpRequest
+from groundup.grading.services.probing import HttpReply, HttpRequest
 
 Answer = tuple[int, Mapping[str, object]]
 NAME, PASSWORD = Parameter(name="username"), Parameter(name="password")

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from groundup.curation.services.accounts import written_accounts
 from groundup.curation.services.handlers import Sources, merged
 from groundup.curation.services.operations import Operation, read_openapi
 from groundup.curation.services.proving import mutants_of
-from groundup.curation.services.scenarios import sample
+from groundup.curation.services.scenarios import sample, written_accounts
 from tests.curation.services.made import REPOSITORY
 from tests.grading.library.laboratory import write_tree
 

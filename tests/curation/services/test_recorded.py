@@ -11,7 +11,7 @@ from groundup.curation.services.making import winnowed
 from groundup.curation.services.operations import Operation, Parameter
 from groundup.curation.services.recording import Recorded, is_of_now, kept, planned
 from groundup.curation.services.scenarios import Scenario, ServiceCall
-from groundup.curation.services.specification import extracted, prose
+from groundup.curation.services.test_files import extracted, prose
 
 NAME = Parameter(name="name", required=True)
 ADD = Operation(method="POST", path="/things", body=(NAME,))

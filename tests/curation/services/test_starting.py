@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.services.programs import files_of
-from groundup.curation.services.references import environments_of
+from groundup.curation.services.references import environments_of, files_of
 from groundup.curation.services.starting import pythons_of, requirements_of, starts_of
 from tests.curation.services.made import REPOSITORY
 from tests.grading.library.laboratory import write_tree

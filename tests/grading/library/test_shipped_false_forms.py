@@ -8,7 +8,7 @@ from groundup.environments.layers import layer_store
 from groundup.environments.sources import present_source
 from groundup.grading.library.false_forms import FalseForms, suite_of
 from groundup.settings import load
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 
 
 @pytest.mark.parametrize("name", shipped_recipes())

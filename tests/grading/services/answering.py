@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from groundup.grading.services.asking import Caller
+from groundup.grading.services.probing import Caller
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxSpec
 

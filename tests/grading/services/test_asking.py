@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.asking import MAX_BODY_BYTES, parse_answer
+from groundup.grading.services.probing import MAX_BODY_BYTES, parse_answer
 from tests.grading.services.answering import http, serving
 
 

@@ -1,8 +1,8 @@
-"""Tests of groundup.manifests.python.poetry_constraints."""
+"""Tests of groundup.manifests.python.poetry."""
 
 import pytest
 
-from groundup.manifests.python.poetry_constraints import specifier
+from groundup.manifests.python.poetry import specifier
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import cast
 
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
-from groundup.suites.dibench.auditing import DependencyAuditor
 from groundup.suites.dibench.dataset import read_dataset
+from groundup.suites.dibench.execution_validity import DependencyAuditor
 from tests.suites.dibench.executed import PYTHON, write_tiny
 
 

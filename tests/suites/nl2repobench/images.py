@@ -27,8 +27,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.suites.base import Graded
-from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
-from groundup.suites.nl2repobench.official_environment import Installs
+from groundup.suites.nl2repobench.official import Installs, NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
 from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 from groundup.trees.removal import remove_tree

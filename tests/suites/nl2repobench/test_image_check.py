@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from groundup.suites.nl2repobench.maker import image_check
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.maker import differences
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 
 
 def test_what_differs_is_named(tmp_path: Path) -> None:
@@ -18,19 +18,19 @@ def test_what_differs_is_named(tmp_path: Path) -> None:
             (tmp_path / place / name).write_text(text)
     assert recipe.published is not None
     recipe = recipe.but(published=recipe.published.but(test_files=("tests/",)))
-    assert list(image_check._tests(recipe, tmp_path / "expected", tmp_path / "there")) == [
+    assert list(differences._tests(recipe, tmp_path / "expected", tmp_path / "there")) == [
         "tests: tests/test_b.py is absent",
         "tests: tests/test_a.py is another",
         "tests: tests/test_c.py is not the original's",
     ]
     installed = {pin.partition("==")[0]: pin.partition("==")[2] for pin in recipe.environment.lock}
-    assert list(image_check._versions(recipe, "3.10", installed)) == []
-    assert list(image_check._versions(recipe, "3.9", {**installed, "idna": "2.0"})) == [
+    assert list(differences._versions(recipe, "3.10", installed)) == []
+    assert list(differences._versions(recipe, "3.9", {**installed, "idna": "2.0"})) == [
         "versions: Python 3.9, the recipe has 3.10",
         "versions: idna 2.0, the recipe has 3.10",
     ]
-    assert list(image_check._configured({"WorkingDir": "/workspace", "Entrypoint": None})) == []
-    assert list(image_check._configured({"WorkingDir": "/app", "User": "me"})) == [
+    assert list(differences._configured({"WorkingDir": "/workspace", "Entrypoint": None})) == []
+    assert list(differences._configured({"WorkingDir": "/app", "User": "me"})) == [
         "configuration: it works in /app, not in /workspace",
         'configuration: User is "me"',
     ]

@@ -9,7 +9,7 @@ from groundup.domain.errors import TaskError
 from groundup.environments.at_hand import python_at_hand
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
-from groundup.suites.nl2repobench.recipe_file import RecipeFolder, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import RecipeFolder, recipe_text, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 

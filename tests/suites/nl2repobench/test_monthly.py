@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from groundup.suites.nl2repobench.recipe import expected_seconds, shard
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import expected_seconds, shard, shipped_recipes
 from groundup.workflows.workflow import read_workflow
 
 WORKFLOW = Path(__file__).parents[3] / ".github" / "workflows" / "recipes.yml"

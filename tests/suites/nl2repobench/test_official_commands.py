@@ -9,7 +9,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.verdicts import Stage
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.protocol import CommandResult, Ending
-from groundup.suites.nl2repobench.official_environment import environment_request, published_spec
+from groundup.suites.nl2repobench.official import environment_request, published_spec
 from groundup.suites.nl2repobench.official_rules import said_of
 from groundup.trees.digest import entry_digests
 from tests.needs import lack

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import NumberedTest
-from groundup.suites.nl2repobench.recipe import Excluded, Why
-from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Excluded, Why, parse_recipe, recipe_text, shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)

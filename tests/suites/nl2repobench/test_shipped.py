@@ -7,10 +7,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from groundup.suites.nl2repobench.maker.controls import Stub
 from groundup.suites.nl2repobench.maker.differences import unexplained
-from groundup.suites.nl2repobench.maker.stubs import Stub
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.recipe_file import recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, recipe_text, shipped_recipes
 
 RECIPES = shipped_recipes()
 

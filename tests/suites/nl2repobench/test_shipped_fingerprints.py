@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.settings import Settings
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.shipped import fingerprint_of, shipped_fingerprint
 from groundup.suites.nl2repobench.suite import create
 from groundup.trees.fingerprints import LEAST

@@ -10,7 +10,7 @@ from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
-from groundup.suites.nl2repobench.maker.stubs import stubbed
+from groundup.suites.nl2repobench.maker.controls import stubbed
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, TASK, Trial, passed

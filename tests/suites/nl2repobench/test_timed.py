@@ -12,7 +12,7 @@ from groundup.episodes.attempt import fairly_graded
 from groundup.grading.library.hidden import FalseRecord
 from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
 from groundup.suites.base import Graded
-from groundup.suites.nl2repobench.recipe_file import parse_recipe, recipe_text
+from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY
 from tests.suites.nl2repobench.trials import RECIPE, Trial, passed
 

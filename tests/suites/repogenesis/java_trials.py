@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
+from groundup.suites.repogenesis.tasks import ServiceProblem, read_dataset
 from tests.grading.library.laboratory import write_tree
 
 PORT = 8124

@@ -8,11 +8,10 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.settings import Settings
 from groundup.suites.pulling import take_folder
-from groundup.suites.repogenesis import data
-from groundup.suites.repogenesis.data import ServiceProblem, lifecycle, read_dataset
+from groundup.suites.repogenesis import tasks
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.suite import create
-from groundup.suites.repogenesis.tasks import shipped_tasks
+from groundup.suites.repogenesis.tasks import ServiceProblem, lifecycle, read_dataset, shipped_tasks
 from tests.suites.repogenesis.folders import OWN_TASK, make_task, published
 
 
@@ -98,12 +97,12 @@ def test_only_tests_that_read_tables_get_pandas(tmp_path: Path) -> None:
     (folder / "tests" / "helpers").mkdir()
     (folder / "tests" / "requirements.txt").write_text("pandas\n")  # which no test imports
     (problem,) = read_dataset(tmp_path).problems
-    without = {line.partition("==")[0] for line in data.test_environment(problem).requirements}
-    locked = {line.partition("==")[0] for line in data.tests_lock().requirements}
+    without = {line.partition("==")[0] for line in tasks.test_environment(problem).requirements}
+    locked = {line.partition("==")[0] for line in tasks.tests_lock().requirements}
     assert locked - without == {"pandas", "numpy", "openpyxl", "et-xmlfile"}
-    assert data.test_environment(None) == data.test_environment(problem)
+    assert tasks.test_environment(None) == tasks.test_environment(problem)
     (folder / "tests" / "helpers" / "frames.py").write_text("def frame():\n    import pandas as pd\n")
-    assert data.test_environment(problem) == data.tests_lock()
+    assert tasks.test_environment(problem) == tasks.tests_lock()
 
 
 def test_graders_take_along_what_a_container_needs_of_one_task(tmp_path: Path) -> None:

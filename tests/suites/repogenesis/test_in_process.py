@@ -8,9 +8,9 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
 from groundup.grading.context import GradingContext
 from groundup.suites.base import Graded
-from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.in_process import imported_packages, named_tests
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
+from groundup.suites.repogenesis.tasks import ServiceProblem, read_dataset
 from groundup.trees.removal import remove_tree
 from tests.grading.library.laboratory import write_tree
 from tests.suites.repogenesis.trials import LIFECYCLE, TASK, ServiceBuilder, Trial, share

@@ -6,7 +6,7 @@ import pytest
 
 from groundup.grading.services.records import Lifecycle
 from groundup.inside.official_driver import java_command
-from groundup.suites.repogenesis.data import java_lifecycle
+from groundup.suites.repogenesis.tasks import java_lifecycle
 
 
 def test_the_service_is_started_by_a_script_or_by_maven(

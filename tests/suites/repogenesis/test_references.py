@@ -9,8 +9,7 @@ from groundup.domain.errors import TaskError
 from groundup.grading.java.installing import project_files
 from groundup.grading.services.install import find_java_start, find_start, read_declared
 from groundup.suites.repogenesis.coverage import declared_in
-from groundup.suites.repogenesis.data import oracle_names, write_oracle
-from groundup.suites.repogenesis.tasks import is_valid, shipped_tasks
+from groundup.suites.repogenesis.tasks import is_valid, oracle_names, shipped_tasks, write_oracle
 
 
 def oracles_in(language: str) -> list[str]:

@@ -9,10 +9,9 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.suites.base import AttemptResult, Results
-from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.report_format import read_report, write_report
 from groundup.suites.repogenesis.suite import summaries
-from groundup.suites.repogenesis.tasks import shipped_tasks
+from groundup.suites.repogenesis.tasks import ServiceProblem, shipped_tasks
 
 PROBLEMS = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()}
 OFFICIAL = GraderIdentity(name="official", version="1", data_version="c090b7d")

@@ -12,10 +12,10 @@ from groundup.grading.context import GradingContext
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded, Grader
-from groundup.suites.repogenesis.data import ServiceProblem, read_dataset
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
+from groundup.suites.repogenesis.tasks import ServiceProblem, read_dataset
 from tests.grading.library.laboratory import HostBuilder, write_tree
 
 PORT = 8123

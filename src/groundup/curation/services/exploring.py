@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
-from groundup.curation.services.accounts import Account
 from groundup.curation.services.operations import Operation
 from groundup.curation.services.scenarios import (
     HEADERS,
+    Account,
     Fields,
     JsonPath,
     Login,
@@ -25,7 +25,7 @@ from groundup.curation.services.scenarios import (
     ServiceRequest,
     step_of,
 )
-from groundup.grading.services.asking import HttpReply, HttpRequest
+from groundup.grading.services.probing import HttpReply, HttpRequest
 from groundup.suites.repogenesis.endpoints import path_shape
 
 _MAKING = re.compile(r"/(?:register|signup|sign-up|create|new|add)/?$")

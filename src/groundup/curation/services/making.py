@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-from groundup.curation.services.accounts import written_accounts
 from groundup.curation.services.exploring import Explorer, ServiceAnswer, read_answer
 from groundup.curation.services.handlers import Sources, merged
 from groundup.curation.services.operations import PLACES, Operation, read_openapi
@@ -27,16 +26,15 @@ from groundup.curation.services.references import (
     limits_of,
     running,
 )
-from groundup.curation.services.specification import extracted
-from groundup.curation.services.test_files import FILE, VARIABLE, Stated, test_file
+from groundup.curation.services.scenarios import written_accounts
+from groundup.curation.services.test_files import FILE, VARIABLE, Stated, extracted, test_file
 from groundup.curation.set_entries import EntryWalk
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
-from groundup.suites.repogenesis.data import PYTHON, README, read_task_folder
 from groundup.suites.repogenesis.endpoints import path_shape
-from groundup.suites.repogenesis.tasks import TASK_FILE
+from groundup.suites.repogenesis.tasks import PYTHON, README, TASK_FILE, read_task_folder
 from groundup.trees.walking import read_regular
 
 _AIDS = ("/openapi", "/swagger", "/docs", "/redoc", "/apispec", "/static", "/flasgger", "/metrics", "/favicon")

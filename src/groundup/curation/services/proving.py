@@ -21,9 +21,9 @@ from groundup.domain.verdicts import Status
 from groundup.settings import Settings
 from groundup.sources.routes.paths import Route
 from groundup.suites.base import Graded
-from groundup.suites.repogenesis.data import ServiceProblem
 from groundup.suites.repogenesis.endpoints import path_shape
 from groundup.suites.repogenesis.suite import RepoGenesis
+from groundup.suites.repogenesis.tasks import ServiceProblem
 from groundup.trees.writer import copy_tree
 
 MutantKind = Literal["route", "status", "field", "value", "condition"]

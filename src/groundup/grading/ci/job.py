@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.grading.ci.act_sandbox import ActSandbox
-from groundup.grading.ci.plan import PlannedJob, Tool
+from groundup.grading.ci.plan import PASSED_OVER, PlannedJob, Tool
 from groundup.grading.ci.records import (
     JobOutcome,
     JobRequest,
@@ -27,7 +27,6 @@ from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.step_sandboxes import StepSandboxes, StepTools, prepare, versions
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import CommandResult
-from groundup.workflows.checks import PASSED_OVER
 from groundup.workflows.matrix import Leg
 from groundup.workflows.workflow import Job
 

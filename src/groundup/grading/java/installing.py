@@ -23,8 +23,7 @@ from groundup.environments.failures import (
     as_error,
     out_of_time,
 )
-from groundup.environments.java_builder import JavaBuilder
-from groundup.environments.maven_layers import MavenSandbox
+from groundup.environments.java_builder import JavaBuilder, MavenSandbox
 from groundup.environments.requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
 from groundup.grading.context import GradingContext
 from groundup.grading.services.records import InstallOutcome, Lifecycle

@@ -12,7 +12,6 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from groundup.grading.library.errors import Errors
 from groundup.grading.library.literals import (
     Vocabulary,
     is_least,
@@ -21,6 +20,7 @@ from groundup.grading.library.literals import (
     other_literal,
     other_sought,
 )
+from groundup.grading.library.report import Errors
 from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.variables import (
     EQUALITIES,

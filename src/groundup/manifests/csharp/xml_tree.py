@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.lines import deletions
 from groundup.manifests.records import Dependency, DependencyKind, SectionKey
-from groundup.manifests.sections import ManifestEntry, Section
+from groundup.manifests.sections import ManifestEntry, Section, deletions
 
 _NAME = r"[^\s<>/=\"'!?]+"
 _ATTRIBUTE = re.compile(rf"\s*(?P<name>{_NAME})\s*=\s*(?P<quote>[\"'])(?P<value>.*?)(?P=quote)", re.DOTALL)

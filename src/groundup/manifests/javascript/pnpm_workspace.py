@@ -10,9 +10,8 @@ from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.javascript.package_json import selected
-from groundup.manifests.lines import inserted_lines
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
+from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section, inserted_lines
 from groundup.manifests.yaml_blocks import BlockSection, YamlBlock, blocks, brackets, top_level
 
 _KINDS = {

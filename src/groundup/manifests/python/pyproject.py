@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Text, edited
-from groundup.manifests.lines import BracketSection, rearranged
 from groundup.manifests.python import poetry
 from groundup.manifests.python.requirement import (
     details_of,
@@ -26,7 +25,15 @@ from groundup.manifests.records import (
     Note,
     SectionKey,
 )
-from groundup.manifests.sections import Companion, ManifestEntry, ManifestFormat, Scan, Section
+from groundup.manifests.sections import (
+    BracketSection,
+    Companion,
+    ManifestEntry,
+    ManifestFormat,
+    Scan,
+    Section,
+    rearranged,
+)
 from groundup.manifests.toml import KeyCompanion, KeySection, Path, TomlDocument, Value, assignments
 
 POETRY = ("tool", "poetry")

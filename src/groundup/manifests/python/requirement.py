@@ -14,9 +14,16 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from groundup.domain.records import Record
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
+from groundup.manifests.sections import (
+    ManifestEntry,
+    ManifestFormat,
+    Scan,
+    Section,
+    deletions,
+    inserted_lines,
+    with_touching_comments,
+)
 
 _NAMED = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"

@@ -6,10 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.lines import deletions, inserted_lines, with_touching_comments
 from groundup.manifests.python.requirement import parse_requirement, render_checked
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
+from groundup.manifests.sections import (
+    ManifestEntry,
+    ManifestFormat,
+    Scan,
+    Section,
+    deletions,
+    inserted_lines,
+    with_touching_comments,
+)
 
 _SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
 _OPTION = re.compile(r"(?P<key>[^\s=:][^=:]*?)[ \t]*[=:][ \t]*")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from groundup.domain.errors import MissingExtraError
 from groundup.manifests.editing import Edit, Span, Text
-from groundup.manifests.lines import BracketSection, rearranged
 from groundup.manifests.python.requirement import (
     Requirement508,
     is_valid,
@@ -18,7 +17,7 @@ from groundup.manifests.python.requirement import (
     render_requirement,
 )
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
-from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
+from groundup.manifests.sections import BracketSection, ManifestEntry, ManifestFormat, Scan, Section, rearranged
 
 if TYPE_CHECKING:
     import libcst

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SharedWork, UnknownPackageError
 from groundup.registries.client import (
     FRESH_S,
     NO_DATES,
@@ -29,7 +29,6 @@ from groundup.registries.client import (
     Question,
     RegistryClient,
 )
-from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.pages import (
     ACCEPTED,
     ProjectFile,
@@ -41,9 +40,15 @@ from groundup.registries.pypi.pages import (
     parse_page,
     shortened,
 )
-from groundup.registries.settings import Index, RegistrySettings, certificates, home_of, parse_index
+from groundup.registries.settings import (
+    Index,
+    RegistrySettings,
+    certificates,
+    default_index_url,
+    home_of,
+    parse_index,
+)
 from groundup.registries.upstream import shown
-from groundup.registries.uv import default_index_url
 
 _PIP_SECTIONS = ("global", "install", "download")
 

@@ -2,10 +2,13 @@
 
 Results lie in one file beside the data, a line for each instance, the last one counts. A line holds for the very
 instance that it was made with, by digest.
+
+What an audit knows of an instance besides verdicts: where the repository still names what was masked.
 """
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +23,11 @@ from groundup.domain.verdicts import Verdict
 from groundup.grading.ci.failure_kinds import HIDES, OF_TIME, FailureKind
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_time
+from groundup.manifests.leaks import leaks_beside
 from groundup.sandbox.deadlines import Starvation, starvation_noted
 from groundup.settings import Settings
-from groundup.suites.base import Grader, Validation, Validator
+from groundup.suites.base import Auditor, Grader, Validation, Validator
+from groundup.suites.dibench.answers import answer
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.trees.writer import disk_errors
 
@@ -284,3 +289,19 @@ def _record(subject: Which, verdict: Verdict, starvation: Starvation) -> TryReco
 
 
 _SUBJECTS: tuple[Which, ...] = ("oracle", "nop")
+
+
+class DependencyAuditor(Auditor):
+    """Reads masked repositories."""
+
+    def __init__(self, problems: Mapping[str, InstanceProblem]) -> None:
+        self._problems = problems
+
+    @override
+    async def answers(self, task: Task, context: GradingContext) -> Sequence[str]:
+        """Return the lines that install or list a masked dependency. Raises `TaskError`."""
+        problem = self._problems[task.id]
+        files = problem.instance.build_files
+        names = {item.name for file in answer(problem, None)[0].files for item in file.expected}
+        leaks = await asyncio.to_thread(leaks_beside, problem.folder(), problem.instance.language, files, names)
+        return [f"{leak.path}:{leak.line} ({leak.name})" for leak in leaks]

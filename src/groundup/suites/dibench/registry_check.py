@@ -23,7 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
 from groundup.manifests.formats import find_manifests
-from groundup.manifests.python.poetry_constraints import specifier
+from groundup.manifests.python.poetry import specifier
 from groundup.manifests.records import Dependency, DependencySource, Language
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
 from groundup.suites.base import PackageName

@@ -26,8 +26,6 @@ from groundup.suites.base import (
     Summary,
     Validator,
 )
-from groundup.suites.dibench.ablations import DependencyAblation
-from groundup.suites.dibench.auditing import DependencyAuditor
 from groundup.suites.dibench.dataset import (
     NAME,
     PREDICTION_GROUPS,
@@ -37,8 +35,13 @@ from groundup.suites.dibench.dataset import (
     pulled_dataset,
 )
 from groundup.suites.dibench.execution import ExecutionGrader
-from groundup.suites.dibench.execution_validity import ExecutionValidator, valid_ids, validity_file
-from groundup.suites.dibench.inferred import write_static
+from groundup.suites.dibench.execution_validity import (
+    DependencyAuditor,
+    ExecutionValidator,
+    valid_ids,
+    validity_file,
+)
+from groundup.suites.dibench.inferred import DependencyAblation, write_static
 from groundup.suites.dibench.own_names import withheld_names
 from groundup.suites.dibench.registry_check import asked_names
 from groundup.suites.dibench.sizes import set_statistics

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from groundup.suites.base import Grader
 from groundup.suites.nl2repobench.freshening import own_fresh
-from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
-from groundup.suites.nl2repobench.official_environment import Installs
+from groundup.suites.nl2repobench.official import Installs, NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader

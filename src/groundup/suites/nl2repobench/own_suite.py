@@ -23,11 +23,9 @@ from groundup.settings import Settings
 from groundup.suites.base import Grader, Summary
 from groundup.suites.nl2repobench import suite
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
-from groundup.suites.nl2repobench.recipe import KeptSource, Recipe
-from groundup.suites.nl2repobench.recipe_file import RecipeFolder
+from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeFolder
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
-from groundup.suites.places import data_folder
-from groundup.suites.sets import SetManifest, is_set, read_manifest
+from groundup.suites.sets import SetManifest, data_folder, is_set, read_manifest
 from groundup.trees.walking import read_regular
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from groundup.grading.context import GradingContext
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.recipe_file import shipped_beside
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_beside
 from groundup.trees.writer import in_thread
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ _OTHERS = frozenset({"_vendor", "_vendored", "vendor", "vendored", "third_party"
 
 def fingerprint_of(recipe: Recipe, original: Path) -> "Fingerprint":
     """Return the fingerprint of the tree *original*: its own source files, without what it vendors and tests."""
-    from groundup.suites.nl2repobench.maker.absence import source_files  # to make one only
+    from groundup.suites.nl2repobench.maker.needs_of_tests import source_files  # to make one only
     from groundup.trees.fingerprints import Fingerprint
 
     sources = {str(path.relative_to(original)): path for path in source_files(original, recipe.tests)}

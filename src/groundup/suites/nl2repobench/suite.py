@@ -38,8 +38,7 @@ from groundup.suites.nl2repobench.published import (
     withheld_names,
     write_original,
 )
-from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.recipe_file import shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_fingerprint
 
 _BANDS = ("easy", "medium", "hard")

@@ -25,10 +25,10 @@ from groundup.grading.services.probing import Presence, Probed
 from groundup.sources.routes.extraction import read_routes
 from groundup.sources.routes.paths import ANY, Route, matches, serves
 from groundup.suites.base import Graded, Grader
-from groundup.suites.repogenesis.data import README, ServiceProblem
 from groundup.suites.repogenesis.endpoints import Endpoint, path_shape
 from groundup.suites.repogenesis.legacy_rules import legacy_coverage
 from groundup.suites.repogenesis.official_rules import official_coverage
+from groundup.suites.repogenesis.tasks import README, ServiceProblem
 
 _REST = "/{*}"
 

@@ -21,7 +21,7 @@ from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.grammars import python_tree
-from groundup.suites.repogenesis.data import ServiceProblem
+from groundup.suites.repogenesis.tasks import ServiceProblem
 
 _RUNNERS = ("pytest",)
 

@@ -29,7 +29,6 @@ from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.suites.base import Graded
-from groundup.suites.repogenesis.data import README, ServiceProblem, driver
 from groundup.suites.repogenesis.legacy_java import JavaScripts, LegacyInstallation, install
 from groundup.suites.repogenesis.legacy_rules import (
     HANGING,
@@ -52,6 +51,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_start,
 )
 from groundup.suites.repogenesis.service_grader import ServiceGrader
+from groundup.suites.repogenesis.tasks import README, ServiceProblem, driver
 from groundup.trees.writer import copy_tree
 
 _REPOSITORY, _TESTS, _DRIVER = "/repo", "/opt/groundup/tests", "/opt/groundup/legacy_driver.py"

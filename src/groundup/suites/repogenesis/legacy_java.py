@@ -29,7 +29,6 @@ from groundup.grading.services.install import read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.inside.legacy_driver import lay_java_tests
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
-from groundup.suites.repogenesis.data import ServiceProblem, test_environment
 from groundup.suites.repogenesis.legacy_rules import (
     BUILD_TIMEOUT,
     CONFIGURATIONS,
@@ -49,6 +48,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_start,
 )
 from groundup.suites.repogenesis.official_images import seed_repository
+from groundup.suites.repogenesis.tasks import ServiceProblem, test_environment
 from groundup.trees.writer import copy_tree
 
 GLOBAL = ("pytest", "pytest-cov", "uvicorn", "requests", "fastapi", "flask", "django")

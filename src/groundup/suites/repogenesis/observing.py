@@ -31,8 +31,8 @@ from groundup.grading.services.install import (
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
-from groundup.suites.repogenesis.data import PLUGINS, README, ServiceProblem, test_environment
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
+from groundup.suites.repogenesis.tasks import PLUGINS, README, ServiceProblem, test_environment
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _MOST_LINES = 60

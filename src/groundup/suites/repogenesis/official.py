@@ -26,7 +26,6 @@ from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Mount, SandboxSpec
 from groundup.suites.base import Graded
-from groundup.suites.repogenesis.data import ServiceProblem, driver
 from groundup.suites.repogenesis.official_images import (
     RebuiltImage,
     build_image,
@@ -45,6 +44,7 @@ from groundup.suites.repogenesis.official_rules import (
     service_words,
 )
 from groundup.suites.repogenesis.service_grader import ServiceGrader
+from groundup.suites.repogenesis.tasks import ServiceProblem, driver
 
 _REPOSITORY = "/repo"
 _DRIVER = "/opt/groundup/official_driver.py"

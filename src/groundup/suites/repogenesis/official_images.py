@@ -25,8 +25,7 @@ from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import importing, read_declared, words_of
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
-from groundup.suites.repogenesis.data import test_environment
-from groundup.suites.repogenesis.tasks import ServiceTask
+from groundup.suites.repogenesis.tasks import ServiceTask, test_environment
 from groundup.trees.writer import copy_tree
 
 _LEFT_OUT = (".git", "__pycache__", "*.pyc", ".DS_Store", "node_modules", ".venv", "venv")

@@ -12,8 +12,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
-from groundup.suites.repogenesis.data import README, ServiceProblem
-from groundup.suites.repogenesis.tasks import LANGUAGES, TASK_FILE
+from groundup.suites.repogenesis.tasks import LANGUAGES, README, TASK_FILE, ServiceProblem
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 

@@ -26,10 +26,10 @@ from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
-from groundup.suites.repogenesis.data import ServiceProblem, test_environment, tests_lock
 from groundup.suites.repogenesis.in_process import run_beside_no_service
 from groundup.suites.repogenesis.observing import Observed, installed, observe, speaks_to_service
 from groundup.suites.repogenesis.service_grader import ServiceGrader
+from groundup.suites.repogenesis.tasks import ServiceProblem, test_environment, tests_lock
 
 _NOT_PASSED = ("failed", "error")
 

@@ -19,35 +19,39 @@ from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
-from groundup.suites.places import PublishedRepository, data_folder
 from groundup.suites.repogenesis.coverage import StaticGrader
-from groundup.suites.repogenesis.data import (
-    POM,
-    PYTHON,
-    README,
-    ServiceProblem,
-    brings_all,
-    checked_services,
-    java_lifecycle,
-    lifecycle,
-    oracle_names,
-    read_services,
-    test_environment,
-    whether_here,
-    write_reference,
-)
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
-from groundup.suites.repogenesis.published_report import (
+from groundup.suites.repogenesis.report_format import (
+    PublishedForm,
     PublishedRepositoryResult,
     Share,
     api_coverage,
     deployment,
     pass_at_1,
+    repository,
 )
-from groundup.suites.repogenesis.report_format import PublishedForm, repository
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
-from groundup.suites.repogenesis.tasks import ServiceTask, flag_kinds, is_valid, shipped_tasks
+from groundup.suites.repogenesis.tasks import (
+    POM,
+    PYTHON,
+    README,
+    ServiceProblem,
+    ServiceTask,
+    brings_all,
+    checked_services,
+    flag_kinds,
+    is_valid,
+    java_lifecycle,
+    lifecycle,
+    oracle_names,
+    read_services,
+    shipped_tasks,
+    test_environment,
+    whether_here,
+    write_reference,
+)
+from groundup.suites.sets import PublishedRepository, data_folder
 from groundup.trees.walking import read_regular
 
 ALL = "all"

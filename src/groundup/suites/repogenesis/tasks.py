@@ -2,20 +2,46 @@
 
 One TOML file per task. Those of the published tasks come with the suite, as `task_data/<id>.toml`; a task of your
 own brings its file along as `task.toml`.
+
+Task folders on the disk, the published ones and users' own, and locked packages that ship with the suite.
+
+    <data>/<id>/README.md            the specification
+    <data>/<id>/tests/               hidden tests in Python
+    <data>/<id>/src/test/, pom.xml   hidden tests in Java, and the build file that subjects are given
+    <data>/<id>/task.toml            what `ServiceTask` holds; needed for tasks that do not come with the suite
+
+A set of services has these folders below `tasks`, and beside it `references/<id>`, what the oracle hands in.
+
+A checkout of the published repository is accepted as a whole. Nothing in the folders is executed.
+
+A driver is a program that stands for a published container's entry point: one file that needs nothing else.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from groundup.domain.errors import TaskError
-from groundup.domain.names import Name
+from groundup.domain.digests import digest_bytes, digest_of, short
+from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.names import Name, checked_name
 from groundup.domain.records import Record, plainly
-from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint
+from groundup.environments.at_hand import YES, python_at_hand
+from groundup.environments.requests import PythonRequest
+from groundup.environments.toolchains import jdks
+from groundup.grading.services.records import Lifecycle
+from groundup.inside import source_of
+from groundup.settings import environment
+from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint, specified_endpoints
+from groundup.suites.sets import checked_set, is_set, read_manifest
+from groundup.trees.digest import tree_digest
+from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree
 
 FlagKind = Literal[
     "untouched",
@@ -187,3 +213,223 @@ def shipped_tasks() -> dict[str, ServiceTask]:
                 raise TaskError(f"{entry.name}: holds the task {task.id!r}; rename one of them")
             found[task.id] = task
     return found
+
+
+README = "README.md"
+POM = "pom.xml"
+_LARGEST = 4 * 1024 * 1024
+_ROOTS = ("RepoGenesis/repo", "repo")
+
+RELEASES: dict[str, str] = {
+    "sha256:a5efda39e5ec91ced06743c15fe11b33618b49669efc41d6cd4676ea1fe7e865": "c090b7d",
+}
+"""Digest of all READMEs, build files and hidden tests -> commit of the published repository."""
+
+
+class ServiceProblem(Record):
+    """A task with its texts, where they are at hand."""
+
+    task: ServiceTask
+    folder: Path | None = Field(default=None, description="None: the data was not pulled")
+    readme: str | None = None
+    pom: bytes | None = Field(default=None, description="of tasks in Java")
+    digest: str | None = Field(default=None, description="of README, build file and hidden tests")
+    reference: Path | None = Field(
+        default=None, description="what the oracle hands in; None: the suite's own, if any"
+    )
+
+    def hidden_tests(self) -> Path:
+        """Return the folder `tests` or `src/test`. Raises `TaskError` when it is not at hand."""
+        if self.folder is None:
+            raise TaskError(
+                f"{self.task.id}: this machine has no hidden tests of it; run `groundup data pull repogenesis`"
+            )
+        return self.folder / self.task.means.tests
+
+
+class TaskFolders(Record):
+    """All task folders below one place."""
+
+    problems: tuple[ServiceProblem, ...]
+    version: str
+
+
+def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> TaskFolders:
+    """Read all task folders below *folder*. Raises `UsageError` naming what is wrong."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; point to a checkout of the published data")
+    root = next((folder / name for name in _ROOTS if (folder / name).is_dir()), folder)
+    known = shipped_tasks() if shipped is None else shipped
+    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    problems = tuple(_read_problem(path, known) for path in folders)
+    if not problems:
+        raise UsageError(f"{root}: no task folders with {README}; is this the published data?")
+    ids = [problem.task.id for problem in problems]
+    twice = next((name for name in ids if ids.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{root}: two folders hold the task {twice}; rename one in its {TASK_FILE}")
+    return TaskFolders(problems=problems, version=_version(problems))
+
+
+def read_task_folder(folder: Path) -> ServiceProblem:
+    """Return the task in *folder*, which brings its record. Raises `UsageError`."""
+    return _read_problem(folder, {})
+
+
+def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProblem:
+    task = _task(folder, known)
+    tests = folder / task.means.tests
+    if not tests.is_dir():
+        raise UsageError(f"{tests}: missing; hidden tests in {task.language} lie there")
+    readme = _read(folder / README)
+    pom = _read(folder / POM) if task.means.by_maven else None
+    try:
+        text = readme.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{folder / README}: not UTF-8 at byte {error.start}") from error
+    if not task.endpoints:
+        task = task.but(endpoints=specified_endpoints(text))
+    digest = digest_of([digest_bytes(readme), pom, tree_digest(tests).digest])
+    return ServiceProblem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
+
+
+def _task(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceTask:
+    own = folder / TASK_FILE
+    if not own.is_file():
+        if folder.name not in known:
+            raise UsageError(f"{own}: missing; a task that does not come with the suite needs it")
+        return known[folder.name]
+    try:
+        task = parse_task(_read(own).decode("utf-8", "replace"), str(own))
+    except TaskError as error:
+        raise UsageError(str(error)) from error
+    if task.id != checked_name(folder.name):
+        raise UsageError(f"{own}: holds the task {task.id!r}; name it as its folder, {folder.name!r}")
+    return task
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path, _LARGEST)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}; every task has it") from error
+
+
+def _version(problems: tuple[ServiceProblem, ...]) -> str:
+    digest = digest_of({problem.task.id: problem.digest for problem in problems})
+    return RELEASES.get(digest, f"sha256-{short(digest)}")
+
+
+PYTHON = "3.10"
+"""The published images' Python."""
+PLUGINS = ("pytest_timeout",)
+_STOPWATCH = b"from groundup.inside.stopwatch import Stopwatch, inside\n"
+
+
+_TABLES = re.compile(rb"\b(pandas|numpy|openpyxl|et_xmlfile)\b")
+"""Three quarters of what is locked: tests that name none of them do without, and nothing compiles them."""
+
+
+@cache
+def tests_lock() -> PythonRequest:
+    """Return all that hidden HTTP tests import: pytest, requests, httpx and what single tasks' tests do."""
+    return PythonRequest(python=PYTHON, requirements=_lines("tests.txt"))
+
+
+def test_environment(problem: ServiceProblem | None) -> PythonRequest:
+    """Return the part of the lock that the hidden tests of *problem* get; for None what all get."""
+    if problem is not None and problem.folder is not None:
+        sources = sorted(problem.hidden_tests().rglob("*.py"))
+        if any(_TABLES.search(path.read_bytes()) for path in sources if path.is_file()):
+            return tests_lock()
+    return _without_tables()
+
+
+@cache
+def _without_tables() -> PythonRequest:
+    lines = tests_lock().requirements
+    small = (line for line in lines if not _TABLES.match(line.partition("==")[0].replace("-", "_").encode()))
+    return tests_lock().but(requirements=tuple(small))
+
+
+@cache
+def lifecycle() -> Lifecycle:
+    """Return the published limits, with the published fallback packages."""
+    return Lifecycle(python=PYTHON, fallback=_lines("fallback.txt"))
+
+
+@cache
+def java_lifecycle() -> Lifecycle:
+    """Return the published limits of services in Java."""
+    return lifecycle().but(install_s=300.0, ready_s=20.0, tests_s=600.0)
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = (files("groundup.suites.repogenesis") / "locks" / name).read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
+
+def driver(name: str) -> bytes:
+    """Return the program of this file name, with the stopwatch that it imports written out in it."""
+    return source_of(name).replace(_STOPWATCH, source_of("stopwatch.py"))
+
+
+def whether_here(problem: ServiceProblem) -> str:
+    """Return whether this machine can grade a task, or what it lacks."""
+    if problem.folder is None:
+        return "no data"
+    if problem.task.means.by_maven and next(jdks(environment()), None) is None:
+        return "no JDK"
+    return YES if python_at_hand(PYTHON) else f"no Python {PYTHON}"
+
+
+_PACKAGE = "groundup.suites.repogenesis"
+TASKS = "tasks"
+REFERENCES = "references"
+
+
+def brings_all(folder: Path) -> bool:
+    """Whether the data in *folder* is a set, beside which there are no published tasks."""
+    return is_set(folder)
+
+
+def read_services(folder: Path) -> tuple[dict[str, ServiceProblem], str]:
+    """Return the tasks of the data in *folder*, those of a set with their references, and the data's version.
+
+    Raises `UsageError`.
+    """
+    found = read_dataset(folder / TASKS if is_set(folder) else folder)
+    problems = {one.task.id: one for one in found.problems}
+    if not is_set(folder):
+        return problems, found.version
+    references = {name: one.but(reference=folder / REFERENCES / name) for name, one in problems.items()}
+    return references, read_manifest(folder).label
+
+
+def checked_services(folder: Path) -> str:
+    """Return which release the data in *folder* is, with the files of a set as it says. Raises `UsageError`."""
+    if is_set(folder):
+        checked_set(folder, "service")
+    return read_services(folder)[1]
+
+
+def oracle_names() -> frozenset[str]:
+    """Return the tasks that have one."""
+    folder = files(_PACKAGE) / "oracles"
+    return frozenset(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
+def write_oracle(task: str, destination: Path) -> None:
+    """Write the service that solves *task* to the empty folder *destination*. Raises `TaskError`."""
+    if task not in oracle_names():
+        raise TaskError(f"{task} has no oracle; those that have one: {', '.join(sorted(oracle_names()))}")
+    with as_file(files(_PACKAGE) / "oracles" / task) as folder:
+        copy_tree(folder, destination)
+
+
+def write_reference(problem: ServiceProblem, destination: Path) -> None:
+    """Write the service that *problem* brings, else our own, to the empty *destination*. Raises `TaskError`."""
+    if problem.reference is not None:
+        copy_tree(problem.reference, destination)
+    else:
+        write_oracle(problem.task.id, destination)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from groundup.models.opening import open_model
+from groundup.models.client import open_model
 from groundup.suites.nl2repobench.maker.written import SECTIONS, examples_of, gaps_of, write_specification
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.maker.test_extracted import BODY, FILES
