@@ -7,11 +7,11 @@ asked for. Nothing of the host's homes, /root, /var, /opt, /run and /srv, no sit
 
 import contextlib
 import functools
+import hashlib
 import os
 import posixpath
 import re
 import resource
-import secrets
 import shutil
 import stat
 import sys
@@ -20,10 +20,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
+from groundup.sandbox.host_state import systems
 from groundup.sandbox.launcher.wire import CONTROL, FILTER, INFO, OPEN_FILES, STAGE
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
-from groundup.sandbox.system import GuestSystem
+from groundup.sandbox.system import GuestSystem, kept, period
 
 HOME = "/home/user"
 INSIDE = "/.groundup"
@@ -86,22 +87,26 @@ def base_environment(spec: SandboxSpec) -> dict[str, str]:
     }
 
 
-def host_etc(state: Path) -> Path:
-    """Return a guest's /etc for the host's own /usr, made in *state* for the first guest that wants it."""
-    folder = state / "etc"
-    if not folder.is_dir():
-        fresh = state / f"etc-{secrets.token_hex(4)}"
-        write_etc(fresh)
-        for name in _HARMLESS_ETC:
-            for source in Path("/etc").glob(name):
-                _copy(source, fresh / source.relative_to("/etc"))
-        try:
-            fresh.rename(folder)
-        except OSError:
-            shutil.rmtree(fresh)
-            if not folder.is_dir():  # else another guest was faster
-                raise
-    return folder
+def host_etc(shared: Path) -> Path:
+    """Return a guest's /etc for the host's own /usr, which is kept below *shared*."""
+
+    def fill(room: Path) -> None:
+        write_etc(room)
+        for source in _harmless():
+            _copy(source, room / source.relative_to("/etc"))
+
+    return kept(shared / _host_etc_digest(period()), "hosts", fill)
+
+
+def _harmless() -> list[Path]:
+    return [source for name in _HARMLESS_ETC for source in Path("/etc").glob(name)]
+
+
+@functools.lru_cache(maxsize=1)
+def _host_etc_digest(when: str) -> str:
+    paths = sorted(path for source in _harmless() for path in (source, *source.rglob("*")))
+    stamps = [when, repr(GENERATED_ETC), *(f"{path} {path.lstat().st_mtime_ns}" for path in paths)]
+    return hashlib.sha256("\0".join(stamps).encode()).hexdigest()[:16]
 
 
 def write_etc(folder: Path) -> None:
@@ -201,7 +206,7 @@ def compose(
         _host_system(box, state)
     else:
         _listed_system(box, system, spec)
-    _etc(box, host_etc(state) if system is None else system.path / "etc", spec)
+    _etc(box, host_etc(systems()) if system is None else system.path / "etc", spec)
     box.add("--proc", "/proc", "--dev", "/dev")
     _supervisor(box, spec, state, controllers)
     _private(box, spec)

@@ -189,28 +189,34 @@ def missing_programs() -> dict[str, tuple[str, ...]]:
 
 def guest_system(state: Path, write_etc: Callable[[Path], None], bubblewrap: Path) -> GuestSystem:
     """Return the view of this machine as it is now; it is composed below *state* when it is not there yet."""
-    folder = state / _digest()
-    if not (folder / "usr").is_dir():
+    return GuestSystem(kept(state / _digest(), "usr", lambda room: _compose(room, write_etc, bubblewrap)))
+
+
+def kept(folder: Path, witness: str, compose: Callable[[Path], None]) -> Path:
+    """Return *folder*, which is named by a digest; *compose* makes it where *witness* is not in it yet."""
+    if not (folder / witness).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         room = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
         try:
             _forget_old(folder.parent)
-            _compose(room, write_etc, bubblewrap)
+            compose(room)
             with contextlib.suppress(FileExistsError, OSError):  # another process was first
                 room.rename(folder)
         finally:
             shutil.rmtree(room, ignore_errors=True)
-    return GuestSystem(folder)
+    return folder
+
+
+def period() -> str:
+    """Name these days: programs that clean temporary folders remove what is old, so what is kept is made anew."""
+    return str(int(time.time() / _FRESH_S))
 
 
 def _digest() -> str:
-    """Name the list and the state of the folders of which it is made: installing anything changes these.
-
-    Programs that clean temporary folders remove what is old, so a view is made anew after a few days.
-    """
+    """Name the list and the state of the folders of which it is made: installing anything changes these."""
     stamps = [
         LIST_VERSION,
-        str(int(time.time() / _FRESH_S)),
+        period(),
         repr(PROGRAMS),
         repr((_SMALL, _FOLDERS, _LIBRARIES)),
         source_of("netcat.py").decode(),

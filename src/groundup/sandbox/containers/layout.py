@@ -32,6 +32,7 @@ from groundup.sandbox.composition import (
     resource_limits,
     supervisor_mounts,
 )
+from groundup.sandbox.host_state import systems
 from groundup.sandbox.launcher.wire import OPEN_FILES
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
@@ -260,13 +261,13 @@ def _machine(layout: MountLayout, spec: SandboxSpec, system: GuestSystem | None)
         layout.show(system.path / "usr", "/usr")
     for source, target in system.data if system else ():
         layout.show(source, target)
-    etc = host_etc(layout.state) if system is None else system.path / "etc"
+    etc = host_etc(systems()) if system is None else system.path / "etc"
     layout.show(etc, ETC if spec.throw_away_root else "/etc")  # from where the supervisor copies it
 
 
 def _names(layout: MountLayout, spec: SandboxSpec, control: Path) -> None:
     """Show who the machine is; a guest that may write beside its mounts gets files of its own."""
-    folder = made = host_etc(layout.state)
+    folder = made = host_etc(systems())
     if spec.throw_away_root:
         folder = control.with_name(f"{control.name}-etc")
         folder.mkdir(mode=0o755)
