@@ -130,15 +130,16 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     grader = find_grader(suite, configuration.grader)
     every = suite.by_name()
     source = _source(configuration, suite, sorted(every))
-    usual = _usual(suite, configuration)
+    named = _named(configuration) or ()
+    usual = [] if named and every.keys() >= {*named} else _usual(suite, configuration)
     if isinstance(source, _READERS):
         usual = [name for name in usual if every[name].instruction is not None] or usual
-    spoken_of = {*(_named(configuration) or ()), *configuration.exclude}
+    spoken_of = {*named, *configuration.exclude}
     groups = {} if spoken_of <= every.keys() else {**suite.task_sets(), **suite.groups()}
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
-    left_out = () if _named(configuration) else _left_out(configuration, every, usual, groups)
+    left_out = () if named else _left_out(configuration, every, usual, groups)
     if configuration.submissions == References(which="oracle"):
         lacking = _without_oracle(suite, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}

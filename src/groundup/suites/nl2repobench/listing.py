@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from groundup.environments.at_hand import FETCHED, YES, python_at_hand
@@ -105,13 +104,19 @@ def reasons_without_recipe(tasks: Sequence[str]) -> dict[str, str]:
     }
 
 
-@cache
+_RECIPES = Path(__file__).parent / "recipes"  # importlib.resources is heavy
+
+
 def shipped_summaries() -> Mapping[str, RecipeHead]:
     """Return the summary of every shipped recipe by its task, sorted."""
-    paths = sorted((Path(__file__).parent / "recipes").glob(f"*{SUFFIX}"))  # importlib.resources is heavy
-    return MappingProxyType(
-        {path.name.removesuffix(SUFFIX): summarized(path.read_text(encoding="utf-8")) for path in paths}
-    )
+    names = sorted(path.name.removesuffix(SUFFIX) for path in _RECIPES.glob(f"*{SUFFIX}"))
+    return {name: shipped_summary(name) for name in names}
+
+
+@cache
+def shipped_summary(task: str) -> RecipeHead:
+    """Return the summary of the shipped recipe of *task*."""
+    return summarized((_RECIPES / f"{task}{SUFFIX}").read_text(encoding="utf-8"))
 
 
 def summarized(text: str) -> RecipeHead:

@@ -2,12 +2,11 @@
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from typing_extensions import override
 
@@ -29,7 +28,7 @@ from groundup.suites.nl2repobench.listing import (
     categories,
     reasons_without_recipe,
     row,
-    shipped_summaries,
+    shipped_summary,
 )
 from groundup.suites.nl2repobench.published import (
     Nl2RepoBenchData,
@@ -52,14 +51,13 @@ def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], bands: Mapping[
     *verdicts* is None where nothing was handed in, which counts 0, as what was tampered with does. What failed
     with the machine is in no mean. *bands* are by task.
     """
-    measured = Counter(filter(None, bands.values()))
-    counts = ", ".join(f"{band} {measured[band]} ({PUBLISHED_BANDS[band]})" for band in _BANDS)
+    counts = ", ".join(f"{band} {PUBLISHED_BANDS[band]}" for band in _BANDS)
     return Summary(
         headline="NL2RepoBench: models by difficulty",
         scores=_grouped(verdicts, bands, _BANDS),
         notes=(
             "difficulty by lines of the original: easy up to 1,500, hard from 4,000",
-            f"tasks of each as measured here, and in parentheses as published, without a list: {counts}",
+            f"tasks of each as published, without a list: {counts}; `groundup tasks {NAME}` has them as measured",
         ),
         layout="paper",
     )
@@ -107,6 +105,8 @@ if TYPE_CHECKING:
     from groundup.suites.nl2repobench.graders import Installs
     from groundup.trees.fingerprints import Fingerprint
 
+Made = TypeVar("Made")
+
 NAME = "nl2repobench"
 _LIMITS = Limits(cpus=1, memory_mb=2048)
 _UNPUBLISHED = "arxiv-mcp-server"
@@ -115,16 +115,18 @@ _UNPUBLISHED = "arxiv-mcp-server"
 
 def create(settings: Settings) -> "Nl2RepoBench":
     """Return the suite, with specifications where the published data is at hand."""
-    recipes, heads = shipped_recipes(), shipped_summaries()
-    if settings.python is not None:
-        recipes = shipped_recipes(settings.python)
-        heads = {name: head._replace(python=settings.python) for name, head in heads.items()}
+
+    def head(name: str) -> RecipeHead:
+        found = shipped_summary(name)
+        return found if settings.python is None else found._replace(python=settings.python)
+
+    recipes = shipped_recipes(settings.python)
     return Nl2RepoBench(
         recipes,
         pulled(settings),
         settings.official_installs,
         settings.cache_dir,
-        heads=heads,
+        heads=_OnDemand(recipes, head),
         agent_environment=settings.agent_environment,
     )
 
@@ -168,7 +170,7 @@ class Nl2RepoBench(Suite):
     @override
     def by_name(self) -> Mapping[str, Task]:
         """Return them by name, each read when it is asked for: all specifications are 10 MB."""
-        return _Tasks(self._names(), self._task)
+        return _OnDemand(self._names(), self._task)
 
     @override
     def gradable(self) -> Sequence[str]:
@@ -249,7 +251,7 @@ class Nl2RepoBench(Suite):
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the paper's table by difficulty, and one by category."""
-        bands = {name: head.band for name, head in self._heads.items()}
+        bands = {key.task: self._heads[key.task].band for key in verdicts if key.task in self._heads}
         return (by_difficulty(verdicts, bands), by_category(verdicts))
 
     @override
@@ -303,15 +305,15 @@ class Nl2RepoBench(Suite):
         return self._heads[name].declared.get(self._data_version)
 
 
-class _Tasks(Mapping[str, Task]):
-    """Makes tasks when they are asked for."""
+class _OnDemand(Mapping[str, Made]):
+    """Values by their names; each is made when it is asked for, once."""
 
-    def __init__(self, names: Sequence[str], make: Callable[[str], Task]) -> None:
+    def __init__(self, names: Iterable[str], make: Callable[[str], Made]) -> None:
         self._names = dict.fromkeys(names)
         self._make = cache(make)
 
     @override
-    def __getitem__(self, name: str) -> Task:
+    def __getitem__(self, name: str) -> Made:
         if name not in self._names:
             raise KeyError(name)
         return self._make(name)
