@@ -55,7 +55,7 @@ def test_processor_time_is_shared_by_what_is_under_way(tmp_path: Path) -> None:
     meter.begin("two")
     (tmp_path / "layers" / "python" / "abc").mkdir(parents=True)
     (tmp_path / "layers" / "python" / "abc" / "file").write_bytes(b"x" * 200_000)
-    sum(number * number for number in range(2_000_000))
+    sum(number * number for number in range(8_000_000))
 
     one, two = meter.end("one"), meter.end("two")
 

@@ -39,7 +39,7 @@ async def test_others_load_stops_the_clock_of_a_command(tmp_path: Path) -> None:
     """A command that wants a processor and gets a fifth of one has most of its seconds for nothing."""
     async with BubblewrapProvider() as provider, await provider.open(SandboxSpec(workspace=tmp_path)) as sandbox:
         with starvation_noted() as noted:
-            result = await sandbox.run(Command(argv=("sh", "-c", "while :; do :; done"), timeout_s=1.0))
+            result = await sandbox.run(Command(argv=("sh", "-c", "while :; do :; done"), timeout_s=0.5))
     assert result.ending is Ending.TIMEOUT
     assert result.uncounted_s > result.counted_s
     assert noted.share > 0.5
