@@ -50,6 +50,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             need(tool)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what may take long, so that at the end no worker is waited for."""
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("timeout", "end_to_end")])
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in one line what would unlock the tests that were skipped."""
     line = unlocked(str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
