@@ -37,7 +37,7 @@ from groundup.settings import load
 from groundup.suites.base import Grader
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds, shipped_recipes
 from groundup.suites.nl2repobench.suite import create
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 ALL = tuple(kind for kind in KINDS if kind != "original")
 SHOWN = 5

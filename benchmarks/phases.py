@@ -43,7 +43,7 @@ PLACES = {
     "groundup.trees.digest": {"tree_digest": "taking in"},
     "groundup.grading.library.staging": {"stage": "composition"},
     "groundup.grading.library.integrity": {"with_own_roots": "composition", "with_version_file": "composition"},
-    "groundup.trees.removal": {"remove_tree": "removing what was laid out"},
+    "groundup.trees.walking": {"remove_tree": "removing what was laid out"},
     "groundup.sandbox.bubblewrap": {
         "BubblewrapProvider.open_in": "asking for sandboxes",
         "BubblewrapProvider._launcher": "asking for sandboxes",
@@ -58,8 +58,10 @@ PLACES = {
     "groundup.grading.library.report": {"parse_report": "reading what tests did"},
     "groundup.grading.library.decision": {"decide": "decision"},
     "groundup.grading.library.check": {"Check.integrity": "decision"},
-    "groundup.suites.nl2repobench.freshening": {"with_fresh_inputs": "decision"},
-    "groundup.suites.nl2repobench.fresh": {"FreshInputs.changed": "decision"},
+    "groundup.suites.nl2repobench.freshening": {
+        "with_fresh_inputs": "decision",
+        "FreshInputs.changed": "decision",
+    },
     "groundup.store.folder": {
         "RunWriter.record": "records",
         "RunWriter.create": "records",

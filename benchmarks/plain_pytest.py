@@ -27,7 +27,7 @@ from groundup.grading.library.execution import (
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.staging import TRUSTED, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 PLUGIN = Path(__file__).with_name("plain_report.py")
 SEEN = "/opt/plain"

@@ -31,7 +31,7 @@ from groundup.settings import load
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, create
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 
 class Steady(Record):

@@ -13,8 +13,8 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import load
 from groundup.suites.dibench.dataset import InstanceProblem, read_dataset
 from groundup.suites.dibench.execution import ExecutionGrader
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
+from groundup.trees.walking import remove_tree
 from tests.cheats.ci import INSTANCES
 from tests.cheats.results import Outcome
 from tests.cheats.trials import outcome_of

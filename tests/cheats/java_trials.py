@@ -19,8 +19,8 @@ from groundup.grading.java.testing import run_java_tests
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import load
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
+from groundup.trees.walking import remove_tree
 from tests.cheats.corpus import Dishonest
 from tests.cheats.java import JAVA
 from tests.cheats.results import Outcome

@@ -13,7 +13,7 @@ from groundup.settings import Settings, load
 from groundup.suites.base import Suite
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import create
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.cheats.corpus import Base
 from tests.cheats.results import Outcome
 from tests.cheats.trials import GraderName, outcome_of

@@ -7,8 +7,8 @@ from typing import Literal
 from groundup.grading.library.hidden import FalseRecord, HiddenTests
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
+from groundup.trees.walking import remove_tree
 from tests.cheats.results import Outcome
 from tests.cheats.wares import IDS, ORIGINAL
 from tests.suites.nl2repobench.images import Laboratory, Published, write_environment

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.choosing import JobWish, chosen_job
-from groundup.curation.foreign import ForeignWorkflow
+from groundup.curation.repositories import ForeignWorkflow, JobWish, chosen_job
 from groundup.domain.errors import TaskError
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.workflow import read_workflow

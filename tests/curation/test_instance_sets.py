@@ -21,7 +21,7 @@ from groundup.suites.base import open_suite
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import valid_ids, validity_file
 from groundup.suites.sets import ENTRIES, SetKindName, checked_set, read_manifest
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.grading.library.laboratory import write_tree
 from tests.needs import real_sandboxes
 from tests.suites.dibench.executed import PYTHON

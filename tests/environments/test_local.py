@@ -14,7 +14,7 @@ from groundup.environments.requests import PythonRequest, ResolvedRequest
 from groundup.registries.settings import Credentials, Index, RegistrySettings
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder, inside
 from tests.needs import lack
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, sha256

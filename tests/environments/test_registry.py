@@ -13,7 +13,7 @@ from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.settings import RegistrySettings
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.environments.conftest import MINOR, inside
 from tests.needs import lack
 

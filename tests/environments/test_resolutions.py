@@ -15,7 +15,7 @@ from groundup.environments.requests import Resolution, ResolvedRequest
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel
 

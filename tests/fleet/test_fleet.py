@@ -21,8 +21,7 @@ import pytest
 
 from groundup.api.fleet import join_fleet, look
 from groundup.domain.errors import MachineError, UsageError
-from groundup.fleet.addresses import FleetAddress, parsed, read_address, with_new_keys
-from groundup.fleet.clusters import ssh_nodes
+from groundup.fleet.clusters import FleetAddress, parsed, read_address, ssh_nodes, with_new_keys
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.node import MEMORY
 from groundup.fleet.orders import NodeAnswer, Order

@@ -23,7 +23,7 @@ from cryptography import x509
 from groundup.api.fleet import look
 from groundup.domain.errors import MachineError
 from groundup.domain.version import __version__
-from groundup.fleet.addresses import FleetAddress, read_address, with_new_keys
+from groundup.fleet.clusters import FleetAddress, read_address, with_new_keys
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.extra import distributed
 from groundup.fleet.node import NodePlugin

@@ -15,7 +15,7 @@ from groundup.curation.sets import SetRequest, make_set
 from groundup.curation.spending import SetModel
 from groundup.curation.yields import evidence_of
 from groundup.domain.errors import UsageError
-from groundup.fleet.addresses import read_address
+from groundup.fleet.clusters import read_address
 from groundup.fleet.driver import DaskFleet, connected
 from groundup.settings import load
 from groundup.suites.sets import checked_set

@@ -1,10 +1,10 @@
-"""Tests of groundup.models.cache: what was paid for is used again, and only where it belongs."""
+"""Tests of groundup.models.exchanges: what was paid for is used again, and only where it belongs."""
 
 from pathlib import Path
 
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.models.cache import for_attempt
 from groundup.models.client import open_model
+from groundup.models.exchanges import for_attempt
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying
 

@@ -1,11 +1,11 @@
-"""Tests of groundup.models.failures: what providers say, in their own words, is understood."""
+"""Tests of groundup.models.endpoint: what providers say, in their own words, is understood."""
 
 import json
 from datetime import UTC, datetime
 
 import pytest
 
-from groundup.models.failures import PASSING, CallFailureKind, failure_of, retry_after_s
+from groundup.models.endpoint import PASSING, CallFailureKind, failure_of, retry_after_s
 
 
 def told(message: str, **more: str) -> bytes:

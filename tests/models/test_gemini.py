@@ -10,8 +10,7 @@ from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool,
 from groundup.models.asking import gemini
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
 from groundup.models.client import EndpointModel, open_model
-from groundup.models.scripted.script import load_script
-from groundup.models.scripted.server import ScriptedServer
+from groundup.models.scripted.server import ScriptedServer, load_script
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying
 from tests.models.test_gateway import SCRIPT, client

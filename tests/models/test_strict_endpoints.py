@@ -13,8 +13,7 @@ from groundup.models.asking.chat import message_document, parsed_reply
 from groundup.models.client import open_model
 from groundup.models.gateway import ModelGateway
 from groundup.models.protocol import ChatModel, RequestRejectedError
-from groundup.models.scripted.script import Script
-from groundup.models.scripted.server import ScriptedServer
+from groundup.models.scripted.server import Script, ScriptedServer
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import user
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 
 def test_closed_folders_go(tmp_path: Path) -> None:

@@ -23,13 +23,14 @@ from groundup.curation.sets import SetRequest, SetYield, make_set
 from groundup.domain.errors import InfrastructureError, MachineError, UsageError
 from groundup.domain.names import is_loopback
 from groundup.domain.version import __version__
-from groundup.fleet.addresses import parsed, read_address
 from groundup.fleet.clusters import (
     NodeSize,
     NodesWanted,
     Report,
     SchedulerPlace,
     join,
+    parsed,
+    read_address,
     serve_fleet,
     ssh_nodes,
 )

@@ -18,7 +18,7 @@ from groundup.runs.progress import write_report
 from groundup.settings import Settings, load
 from groundup.store.ownership import refuse_full
 from groundup.store.records import RunConfiguration, Served
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 
 def export_tasks(

@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from groundup.curation.choosing import JobWish, chosen_job
 from groundup.curation.filters import RepositoryFacts, facts_of, refuse
 from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instances import InstanceRequest, Made, masked_instance, masked_kinds
-from groundup.curation.repositories import RepositoryOrigin, check_out_listed, foreign_of
+from groundup.curation.repositories import JobWish, RepositoryOrigin, check_out_listed, chosen_job, foreign_of
 from groundup.curation.set_entries import (
     EntryWalk,
     MadeTask,
@@ -39,13 +38,13 @@ from groundup.curation.trials import FailedJob, InstanceTrial, JobsFailedError, 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES as RECORDS
-from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry
+from groundup.store.records import write_atomically
 from groundup.suites.dibench.dataset import LANGUAGES, SUBSETS, Instance, InstanceProblem, read_dataset
 from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import scratch_folder
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
 
 MAKING = ".making"

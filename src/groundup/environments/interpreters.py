@@ -20,7 +20,7 @@ from groundup.registries.settings import uv_program
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.sandbox.protocol import Mount
 from groundup.settings import environment
-from groundup.store.files import write_atomically
+from groundup.store.records import write_atomically
 
 _FIND_S = 120.0
 _FETCH_S = 900.0

@@ -20,7 +20,7 @@ from groundup.registries.cache import SharedWork
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.settings import uv_program, uv_version
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 LIMITS = Limits(cpus=2.0, memory_mb=6144, disk_mb=24 * 1024, wall_clock_s=3600.0, command_s=3000.0)
 """Of installing one program."""

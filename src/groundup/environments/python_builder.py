@@ -35,7 +35,7 @@ from groundup.registries.cache import Places, SharedWork
 from groundup.registries.settings import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import share_tree
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from groundup.episodes.attempt import AttemptTry, Grading, Phase
 from groundup.episodes.episode import Episode
 from groundup.episodes.records import AttemptStore, EpisodeResult, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 
 _OUTPUT_BYTES = 16 * 1024

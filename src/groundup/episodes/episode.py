@@ -30,7 +30,7 @@ from groundup.models.attempts import AttemptModel
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
 from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree, in_thread, named_dropped
 
 

@@ -15,7 +15,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import AgentExtras, AttemptKey, Outcome, Subject, Submission
 from groundup.domain.verdicts import Verdict
 from groundup.suites.base import Graded
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 if TYPE_CHECKING:
     from groundup.agents.base import Trajectory

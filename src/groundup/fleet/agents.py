@@ -24,7 +24,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.names import is_loopback
 from groundup.episodes.records import MemorySink
-from groundup.fleet.addresses import FleetAddress, security
+from groundup.fleet.clusters import FleetAddress, security
 from groundup.fleet.extra import distributed
 from groundup.fleet.orders import Play
 from groundup.models.protocol import ChatModel

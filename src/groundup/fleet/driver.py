@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError
 from groundup.fleet import node
-from groundup.fleet.addresses import FleetAddress, reach, security, unreached
+from groundup.fleet.clusters import FleetAddress, reach, security, unreached
 from groundup.fleet.extra import distributed
 from groundup.fleet.orders import NodeAnswer, Order
 from groundup.store.records import FleetFile, NodeStanding

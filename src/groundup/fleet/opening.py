@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from groundup.fleet import node
-from groundup.fleet.addresses import read_address
 from groundup.fleet.agents import relay_at
 from groundup.fleet.attempts import RunFleet
+from groundup.fleet.clusters import read_address
 from groundup.fleet.driver import connected
 from groundup.fleet.orders import packed
 from groundup.runs.scheduler import FleetRequest

@@ -28,7 +28,7 @@ from groundup.environments.requests import Layer
 from groundup.episodes.records import EpisodeSpec
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 
 class Play(Record):

@@ -29,7 +29,7 @@ from groundup.harnesses.runtime import add_groundup, add_installer, add_system
 from groundup.harnesses.verifier import DATA, JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 
 _PATH = ("/usr/local/bin", "/usr/bin", "/bin")

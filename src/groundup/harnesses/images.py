@@ -25,7 +25,7 @@ from pydantic import JsonValue
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.trees.archives import anonymous
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"

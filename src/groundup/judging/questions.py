@@ -31,7 +31,7 @@ from groundup.domain.names import printable, unknown
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.usage import TokenUsage
-from groundup.models.cache import for_attempt
+from groundup.models.exchanges import for_attempt
 from groundup.models.prices import estimated_text_tokens
 from groundup.models.protocol import BudgetSpentError, ChatModel
 from groundup.store.folder import RunFolder

@@ -16,8 +16,7 @@ from groundup.languages import LANGUAGES
 from groundup.manifests.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
 from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
-from groundup.trees.removal import remove_tree
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_regular, remove_tree
 
 _TELLTALES_OF_ALL = (
     ".pre-commit-config.yaml", "Dockerfile*", "*.dockerfile", "Containerfile*", "Makefile", "justfile", "*.sh",

@@ -16,8 +16,8 @@ from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.usage import ModelUse, TokenUsage
 from groundup.models.asking import chat, gemini, messages, responses
 from groundup.models.asking.forms import Parsed
-from groundup.models.cache import CachedModel
 from groundup.models.endpoint import ModelEndpoint, Patience
+from groundup.models.exchanges import CachedModel
 from groundup.models.prices import (
     CostLedger,
     Price,
@@ -244,8 +244,7 @@ def _opened(name: str, settings: ModelSettings, ledger: CostLedger, *, asked: bo
     price = price_of(name, settings)
     patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
     if parsed.provider == SCRIPTED and settings.base_url is None:
-        from groundup.models.scripted.script import load_script
-        from groundup.models.scripted.server import ScriptedModel
+        from groundup.models.scripted.server import ScriptedModel, load_script
 
         return ScriptedModel(load_script(Path(parsed.model)), parsed, settings, patience, price, ledger)
     provider = provider_of(parsed, settings)

@@ -29,8 +29,10 @@ from groundup.registries.client import (
     Published,
     Question,
     RegistryClient,
+    UpstreamReply,
     first_after,
     instant,
+    shown,
 )
 from groundup.registries.lending import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.server import Request, Response
@@ -42,7 +44,6 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
-from groundup.registries.upstream import UpstreamReply, shown
 from groundup.trees.scratch import scratch_folder
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

@@ -35,11 +35,10 @@ from groundup.registries.cache import (
     UnknownPackageError,
     text,
 )
-from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient
+from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient, shown
 from groundup.registries.lending import GatewayRules, RegistryGateway, Route, Supplies
 from groundup.registries.server import Request, Response
 from groundup.registries.settings import Credentials, Index, RegistrySettings, certificates, home_of, parse_index
-from groundup.registries.upstream import shown
 
 CENTRAL = "central"
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"

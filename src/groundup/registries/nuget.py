@@ -23,7 +23,7 @@ from pydantic import AliasChoices, Field, SecretStr
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache, Fetched, SharedWork, UnknownPackageError, text
-from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant
+from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant, shown
 from groundup.registries.lending import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.server import Request, Response
 from groundup.registries.settings import (
@@ -34,7 +34,6 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
-from groundup.registries.upstream import shown
 
 _SOURCE = re.compile(r"^E[A-Z]*\s+(?P<url>https?://\S+)\s*$", re.MULTILINE)
 _PLACES = (".nuget/NuGet/NuGet.Config", ".config/NuGet/NuGet.Config")

@@ -18,7 +18,7 @@ from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.document import RunReport
-from groundup.reports.page import STYLE
+from groundup.reports.formats import STYLE
 from groundup.reports.statistics import FEW, RANKS, SURE_FROM, Rank, mean_interval, ranks
 from groundup.reports.views import between, grader_words, percent
 

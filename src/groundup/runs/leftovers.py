@@ -19,8 +19,8 @@ from groundup.sandbox.containers.engine import stale_containers
 from groundup.sandbox.host_state import clean_stale_state, stale_state
 from groundup.settings import Settings
 from groundup.store.folder import LOCK_NAME, RunFolder, is_held
-from groundup.trees.removal import remove_tree
 from groundup.trees.scratch import abandoned_folders, remove_abandoned_folders
+from groundup.trees.walking import remove_tree
 
 SHELLS = "shells"
 """Folder in the cache where opened attempts have their copies."""

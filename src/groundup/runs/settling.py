@@ -20,7 +20,7 @@ from groundup.runs.submissions import SubmissionSource
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 
 

@@ -15,7 +15,7 @@ from groundup.runs.plan import make_plan
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.store.folder import Hold, RunFolder
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree, in_thread
 
 

@@ -24,7 +24,7 @@ from groundup.sandbox.composition import HOME, base_environment
 from groundup.sandbox.none import HostFolder
 from groundup.sandbox.protocol import WORKSPACE, Closing, Command, Enforcement, Mount, Pod, SandboxSpec
 from groundup.settings import Settings
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 GUEST = 1000
 """The user and group that guests are; no program of the image may be theirs."""

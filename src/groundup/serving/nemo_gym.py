@@ -17,10 +17,18 @@ from starlette.routing import BaseRoute, Route
 
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
-from groundup.serving.calls import Answer, CallRefusedError
 from groundup.serving.http import ServedTasks, body_of, client_of, left, refusal
 from groundup.serving.offers import prompt_of, tools
-from groundup.serving.session import BASH, FINISH, SUBMIT, EndedError, Session, StartingError
+from groundup.serving.session import (
+    BASH,
+    FINISH,
+    SUBMIT,
+    Answer,
+    CallRefusedError,
+    EndedError,
+    Session,
+    StartingError,
+)
 from groundup.serving.sessions import UnknownSessionError
 
 COOKIE = "groundup_session"

@@ -18,10 +18,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.version import __version__
-from groundup.serving.calls import Answer, CallRefusedError, SessionCall
 from groundup.serving.http import ServedTasks, client_of
 from groundup.serving.offers import tools
-from groundup.serving.session import EndedError, Session, StartingError
+from groundup.serving.session import Answer, CallRefusedError, EndedError, Session, SessionCall, StartingError
 from groundup.serving.sessions import FullError, UnknownSessionError
 
 STEP_S = 45.0

@@ -23,10 +23,9 @@ from starlette.types import Message, Receive, Scope, Send
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
-from groundup.serving.calls import Answer, CallRefusedError, SessionCall
 from groundup.serving.http import ServedTasks, body_of, client_of, left, text_of
 from groundup.serving.offers import TERMINAL, tools
-from groundup.serving.session import Session
+from groundup.serving.session import Answer, CallRefusedError, Session, SessionCall
 
 COMMENT_S = 10.0
 _CHUNK = 8 * 1024

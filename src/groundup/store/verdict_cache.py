@@ -9,7 +9,7 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult, Verdict
-from groundup.store.files import write_atomically
+from groundup.store.records import write_atomically
 
 
 class CachedVerdict(Record):

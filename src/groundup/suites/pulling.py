@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, TaskError, UsageError
 from groundup.environments.git import GitRepository, addresses_of
 from groundup.registries.cache import FetchCache
+from groundup.registries.client import Upstream, shown
 from groundup.registries.settings import direct
-from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.store.ownership import digest_of_entry
 from groundup.suites.sets import (
@@ -37,7 +37,7 @@ from groundup.suites.sets import (
 )
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import TreeLimits, copy_tree
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")

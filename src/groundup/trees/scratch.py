@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from groundup.domain.errors import MachineError
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 
 _NAME = re.compile(r"[a-z-]+-[a-z0-9_]{8}")

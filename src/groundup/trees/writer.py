@@ -20,8 +20,7 @@ from pydantic import Field
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError, SubmissionError
 from groundup.domain.names import printable
 from groundup.domain.records import Record
-from groundup.trees.removal import remove_tree
-from groundup.trees.walking import FOLDER, Parts, TreeEntry, read_chunks, walk, why_refused
+from groundup.trees.walking import FOLDER, Parts, TreeEntry, read_chunks, remove_tree, walk, why_refused
 
 DROPPED_SHOWN = 20
 

@@ -22,7 +22,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import printable
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
-from groundup.reports.page import STYLE
+from groundup.reports.formats import STYLE
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
 from groundup.reports.views import (

@@ -2,8 +2,16 @@
 
 import pytest
 
-from groundup.grading.ci.failure_kinds import FailureKind, JobFailure, explained, failure_of, with_hidden
-from groundup.grading.ci.records import JobOutcome, JobResult, StepRecord
+from groundup.grading.ci.records import (
+    FailureKind,
+    JobFailure,
+    JobOutcome,
+    JobResult,
+    StepRecord,
+    explained,
+    failure_of,
+    with_hidden,
+)
 
 BUILD = [
     ("ERROR: Could not find a version that satisfies the requirement nope-x (from versions: none)", "NOT_FOUND"),

@@ -6,8 +6,7 @@ import shutil
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.ci.failure_kinds import FailureKind, failure_of
-from groundup.grading.ci.records import JobOutcome, UnsupportedJobError
+from groundup.grading.ci.records import FailureKind, JobOutcome, UnsupportedJobError, failure_of
 from groundup.sandbox.fake import FakeProvider
 from tests.grading.ci.bench import log_of, needs_sandbox, run, steps
 

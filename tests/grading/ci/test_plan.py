@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from groundup.curation.choosing import JobWish, chosen_job
 from groundup.curation.locating import locate, read_workflows
+from groundup.curation.repositories import JobWish, chosen_job
 from groundup.domain.errors import TaskError
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
@@ -19,7 +19,7 @@ from groundup.suites.dibench.execution_files import job_command
 from groundup.workflows.jobs import JobReader
 from groundup.workflows.matrix import flat, legs
 from groundup.workflows.runners import Purpose
-from groundup.workflows.tree import FolderTree
+from groundup.workflows.workflow import FolderTree
 from tests.effort import often
 
 FILES = {

@@ -8,7 +8,7 @@ from typing import cast
 from typing_extensions import override
 
 from groundup.environments.requests import Layer, PythonEnvironment
-from groundup.grading.services.records import Lifecycle, ServiceTests
+from groundup.grading.services.install import Lifecycle, ServiceTests
 from groundup.grading.services.testing import ServiceTesting
 from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
 from groundup.sandbox.protocol import Command, CommandResult, Pod, SandboxSpec

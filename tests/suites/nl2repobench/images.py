@@ -30,7 +30,7 @@ from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import Installs, NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
 from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.grading.library.laboratory import write_tree
 
 _TESTERS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")

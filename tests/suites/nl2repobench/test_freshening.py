@@ -14,7 +14,7 @@ from groundup.sandbox.bubblewrap import BubblewrapProvider
 from groundup.sandbox.protocol import Sandbox, SandboxSpec
 from groundup.suites.nl2repobench.freshening import fresh_text, made_fresh, own_fresh, read_fresh
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.suites.nl2repobench.images import Laboratory, Published
 
 INPUTS = [(number, number + 3) for number in range(2, 12)]

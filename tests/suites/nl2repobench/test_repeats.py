@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.limits import Repeats
 from groundup.episodes.backends import Backends
-from groundup.suites.nl2repobench.fresh import FreshInputs
+from groundup.suites.nl2repobench.freshening import FreshInputs
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from tests.episodes.theatre import Theatre, an_episode
 from tests.grading.library.laboratory import HostBuilder

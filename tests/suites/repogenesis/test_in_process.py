@@ -11,7 +11,7 @@ from groundup.suites.base import Graded
 from groundup.suites.repogenesis.in_process import imported_packages, named_tests
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.tasks import ServiceProblem, read_dataset
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from tests.grading.library.laboratory import write_tree
 from tests.suites.repogenesis.trials import LIFECYCLE, TASK, ServiceBuilder, Trial, share
 

@@ -1,8 +1,18 @@
-"""What a CI job is asked for, how it ended, and where things lie in its two sandboxes."""
+"""What a CI job is asked for, how it ended, and where things lie in its two sandboxes.
 
+Why a job failed, named as the published analysis names it, with the line that says so. Pure.
+
+A kind is a reading of logs, which the tested code prints: it explains a failure and never decides one. The rules
+are in `failure_rules.toml`.
+"""
+
+import functools
 import posixpath
 import re
+import tomllib
+from collections.abc import Iterator
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 
 from pydantic import Field, JsonValue
@@ -131,3 +141,147 @@ def job_of(path: str) -> str | None:
     """Return which of act's jobs *path* belongs to: the random name of its folder."""
     match = _PLACE.search(posixpath.normpath(path))
     return match[1] if match else None
+
+
+class FailureKind(StrEnum):
+    """What went wrong, as the logs show it."""
+
+    MISSING_IN_TEST = "missing dependency in test"
+    MISSING_IN_BUILD = "missing dependency in build"
+    NOT_FOUND = "dependency not found in build"
+    INVALID_VERSION = "invalid version in build"
+    CONFLICT = "version conflict in build"
+    MISSING_FEATURE = "missing feature or unfit version"
+    BROKEN_FILE = "build file that cannot be read"
+    NO_LOCK = "lock file that the instance does not hold"
+    STALE_LOCK = "lock file that does not fit the build file"
+    SYSTEM_PACKAGE = "missing system package"
+    PROGRAM = "program that the machine has not"
+    TOOLCHAIN = "toolchain that does not start"
+    TESTS = "failing tests"
+    LIMIT = "limit of the sandbox"
+    TIMEOUT = "timeout"
+    NOT_RUN = "tests not run"
+    NETWORK = "network"
+    OTHER = "other"
+
+
+OF_TIME = frozenset({
+    FailureKind.TIMEOUT, FailureKind.TESTS, FailureKind.LIMIT, FailureKind.NOT_RUN, FailureKind.OTHER,
+})  # fmt: skip
+"""Failures that a job has where time is short; a missing package is missing however long one waits."""
+
+
+class JobFailure(Record):
+    """A kind and its evidence."""
+
+    kind: FailureKind
+    evidence: str = ""
+
+
+_MISSING = "missing"
+"""Of either phase; the failed step says which."""
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SAYS_NOTHING = re.compile(
+    r"A complete log of this run can be found|^npm (?:error|ERR!)\s*(?:$|code \d+$|errno |path |command )"
+    r"|RUST_BACKTRACE|stack backtrace:|^\d+:\s+(?:0x[0-9a-f]+\b|[\w<&{:]+.*::)|^at \S|^File \".*\", line \d+"
+    r"|^For more information|^(?:= )?(?:help|note|hint):|^make(?:\[\d+\])?: (?:\*\*\*|Leaving|Entering)"
+    r"|ELIFECYCLE|Process completed with exit code|error Command failed with exit code|^Caused by:$|^warning:"
+    r"|^error: (?:test failed, to rerun|could not compile|aborting due to)|^> "
+    r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)"
+    r"|subprocess-exited-with-error|metadata-generation-failed|did not run successfully"
+    r"|Encountered error while (?:generating|trying)|Failed (?:to build|building) |failed-wheel-build"
+    r"|^(?:╰─>|│|├─▶|╰─▶|\[end of output\]|\[stderr\]|\[stdout\])",
+    re.IGNORECASE,
+)
+"""Frames of backtraces, hints, commands repeated, and what programs print after or around the error itself."""
+_NAMES_ERROR = re.compile(
+    r"(?i:\b(?:error|fatal|panicked|cannot|could not|failed|not found|no such|didn't exit)\b)"
+    r"|(?:Error|Exception|Expired)\b"
+)
+_ONLY_COUNTS = re.compile(r"FAILED \((?:failures|errors)=")
+"""The end of what unittest prints; the errors themselves stand above it."""
+_LONGEST = 300
+_LINE = 2000
+
+
+def failure_of(result: JobResult) -> JobFailure | None:
+    """Return why a job did not pass; None when it did."""
+    if result.outcome is JobOutcome.PASSED:
+        return None
+    if result.outcome is JobOutcome.TIMEOUT:
+        return JobFailure(kind=FailureKind.TIMEOUT, evidence=result.reason)
+    if result.outcome is JobOutcome.NOT_RUN:
+        return JobFailure(kind=FailureKind.NOT_RUN, evidence=result.reason)
+    if "was ended: " in result.reason:
+        return JobFailure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
+    failed = next((step for step in result.steps if step.result == "failure"), None)
+    return explained(result.failed_output, in_tests=failed is not None and failed.tests) or JobFailure(
+        kind=FailureKind.OTHER, evidence=_telling_line(result.failed_output) or result.reason
+    )
+
+
+_OF_VERSIONS = frozenset({
+    FailureKind.NOT_FOUND, FailureKind.INVALID_VERSION, FailureKind.CONFLICT, FailureKind.MISSING_FEATURE,
+})  # fmt: skip
+
+
+HIDES = "[packages until "
+"""Begins what is said of hidden packages."""
+_DOUBTFUL = "perhaps wrongly: the registry dates versions by when it first fetched them"
+
+
+def with_hidden(failure: JobFailure, result: JobResult, cutoff: str | None) -> JobFailure:
+    """Return *failure* with both dates where its line names a package of which the cut-off hides releases."""
+    hidden = result.hidden
+    line = failure.evidence.lower().replace("_", "-")
+    named = [name for name in hidden if re.search(rf"(?<![\w-]){re.escape(name.lower())}(?![\w-])", line)]
+    if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
+        return failure
+    told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
+    doubt = f"; {_DOUBTFUL}" if result.undated else ""
+    return failure.but(evidence=f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}{doubt}]")
+
+
+def explained(output: str, *, in_tests: bool) -> JobFailure | None:
+    """Return the first rule's reading of *output* that has a line for it."""
+    text = _COLOURS.sub("", output)
+    lines = text.splitlines()
+    for kind, rule in _rules():
+        for position, line in enumerate(lines):
+            if rule.search(line[:_LINE]):
+                said = line.strip()
+                if _ONLY_COUNTS.match(said):
+                    said = _telling_line("\n".join(lines[:position])) or said
+                return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=said[:_LONGEST])
+    return None
+
+
+@functools.cache
+def _rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    document = tomllib.loads(files("groundup.grading.ci").joinpath("failure_rules.toml").read_text("utf-8"))
+    programs = "|".join(document["programs"])
+    return tuple(
+        (
+            group["kind"],
+            re.compile("|".join(f"(?:{line})" for line in group["lines"]).replace("PROGRAMS", programs)),
+        )
+        for group in document["group"]
+    )
+
+
+def _of_phase(kind: str, *, in_tests: bool) -> FailureKind:
+    if kind == _MISSING:
+        return FailureKind.MISSING_IN_TEST if in_tests else FailureKind.MISSING_IN_BUILD
+    return FailureKind(kind)
+
+
+def _telling_line(output: str) -> str:
+    """Return the last line that names an error, else the last one that is not noise."""
+    lines = [line for line in _lines_backwards(_COLOURS.sub("", output)) if not _SAYS_NOTHING.search(line[:_LINE])]
+    return next((line for line in lines if _NAMES_ERROR.search(line[:_LINE])), next(iter(lines), ""))[:_LONGEST]
+
+
+def _lines_backwards(text: str) -> Iterator[str]:
+    return (line.strip() for line in reversed(text.splitlines()) if line.strip())

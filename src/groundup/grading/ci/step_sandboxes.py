@@ -41,7 +41,7 @@ from groundup.registries.pypi.poetry import lay_poetry_plugin
 from groundup.registries.settings import uv_program
 from groundup.sandbox.none import GuestPlaces
 from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
-from groundup.workflows.tree import RepositoryTree
+from groundup.workflows.workflow import RepositoryTree
 
 _TOOL_CACHE = "/opt/hostedtoolcache/Python"
 

@@ -29,8 +29,7 @@ from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport,
 from groundup.grading.library.staging import COMPILED_RUNNER, FAILING, RUNNER, TRUSTED, Staged, stage
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
-from groundup.trees.removal import remove_tree
-from groundup.trees.walking import FOLDER, walk
+from groundup.trees.walking import FOLDER, remove_tree, walk
 from groundup.trees.writer import copy_tree
 
 LARGEST = 64 * 1024 * 1024

@@ -22,7 +22,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import middle_cut, pytest_words
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
-from groundup.grading.services.records import Lifecycle, ServiceTests
+from groundup.grading.services.install import Lifecycle, ServiceTests
 from groundup.inside import source_of
 from groundup.sandbox.protocol import (
     WORKSPACE,
@@ -35,7 +35,7 @@ from groundup.sandbox.protocol import (
     Sandbox,
     SandboxSpec,
 )
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 
 TRUSTED = "/opt/groundup"
 _REPORT_FD = 3

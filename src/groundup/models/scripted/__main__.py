@@ -4,8 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from groundup.models.scripted.script import load_script
-from groundup.models.scripted.server import ScriptedServer
+from groundup.models.scripted.server import ScriptedServer, load_script
 
 
 async def _serve(script: Path, port: int) -> None:

@@ -28,6 +28,7 @@ from groundup.registries.client import (
     KeptFile,
     Question,
     RegistryClient,
+    shown,
 )
 from groundup.registries.pypi.pages import (
     ACCEPTED,
@@ -48,7 +49,6 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
-from groundup.registries.upstream import shown
 
 _PIP_SECTIONS = ("global", "install", "download")
 

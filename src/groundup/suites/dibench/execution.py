@@ -16,8 +16,18 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.ci.failure_kinds import OF_TIME, FailureKind, JobFailure, failure_of, with_hidden
-from groundup.grading.ci.records import JOB_LIMITS, JobOutcome, JobRequest, JobResult, UnsupportedJobError
+from groundup.grading.ci.records import (
+    JOB_LIMITS,
+    OF_TIME,
+    FailureKind,
+    JobFailure,
+    JobOutcome,
+    JobRequest,
+    JobResult,
+    UnsupportedJobError,
+    failure_of,
+    with_hidden,
+)
 from groundup.grading.context import GradingContext
 from groundup.languages import LANGUAGES, SetupKind
 from groundup.registries.names import Names

@@ -20,7 +20,7 @@ from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.grading.ci.failure_kinds import HIDES, OF_TIME, FailureKind
+from groundup.grading.ci.records import HIDES, OF_TIME, FailureKind
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_time
 from groundup.manifests.leaks import leaks_beside

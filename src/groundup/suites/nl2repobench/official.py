@@ -47,7 +47,7 @@ from groundup.suites.nl2repobench.official_rules import (
 )
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds, pinned_lines
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
 
 if TYPE_CHECKING:

@@ -43,8 +43,14 @@ from groundup.grading.library.integrity import Integrity, with_own_roots, with_v
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
-from groundup.suites.nl2repobench.fresh import FreshInputs, FreshOutcome
-from groundup.suites.nl2repobench.freshening import FreshLookup, beside, shipped_fresh, with_fresh_inputs
+from groundup.suites.nl2repobench.freshening import (
+    FreshInputs,
+    FreshLookup,
+    FreshOutcome,
+    beside,
+    shipped_fresh,
+    with_fresh_inputs,
+)
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 
 

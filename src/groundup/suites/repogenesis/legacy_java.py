@@ -25,8 +25,7 @@ from groundup.environments.requests import REPOSITORY_TARGET, PythonEnvironment,
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven
-from groundup.grading.services.install import read_declared
-from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.install import Lifecycle, read_declared
 from groundup.inside.legacy_driver import lay_java_tests
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.suites.repogenesis.legacy_rules import (

@@ -23,13 +23,15 @@ from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import (
     InstalledService,
+    Lifecycle,
+    Readiness,
+    ServiceTests,
     StartCommand,
     find_java_start,
     find_start,
     install_declared,
 )
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
-from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, ServiceProblem, test_environment

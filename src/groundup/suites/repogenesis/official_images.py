@@ -22,8 +22,7 @@ from groundup.environments.requests import REPOSITORY_TARGET, MavenRequest, Pyth
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder, project_files
 from groundup.grading.services.deployment import lend_maven
-from groundup.grading.services.install import importing, read_declared, words_of
-from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.install import Lifecycle, importing, read_declared, words_of
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.repogenesis.tasks import ServiceTask, test_environment
 from groundup.trees.writer import copy_tree

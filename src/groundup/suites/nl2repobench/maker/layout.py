@@ -23,7 +23,7 @@ from groundup.sources.records import words
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests
 from groundup.suites.nl2repobench.maker.project import OriginalProject, source_folders, text_at
 from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.trees.removal import remove_tree
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
 
 _NO_PACKAGES = words(
