@@ -1,8 +1,7 @@
 """Which modules run when a package is imported."""
 
-from groundup.sources.python_imports import python_imports
+from groundup.sources.python_imports import Reach, local_targets, python_imports, walk
 from groundup.sources.python_layout import lay_out
-from groundup.sources.reachability import Reach, local_targets, walk
 from tests.sources.trees import tree_of
 
 

@@ -14,9 +14,19 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, SourceFile, SourceFiles
-from groundup.sources.python_imports import Import, cython_imports, oldest_python, python_imports
+from groundup.sources.python_imports import (
+    Import,
+    Reach,
+    Reached,
+    cython_imports,
+    is_eager,
+    local_targets,
+    oldest_python,
+    python_imports,
+    shares,
+    walk,
+)
 from groundup.sources.python_layout import PythonLayout, lay_out
-from groundup.sources.reachability import Reach, Reached, is_eager, local_targets, shares, walk
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     NAMESPACES,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.suites.dibench.own_names import crate_name, offered_names
+from groundup.suites.dibench.registry_check import crate_name, offered_names
 
 
 @pytest.mark.parametrize(

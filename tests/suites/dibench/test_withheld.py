@@ -1,7 +1,7 @@
 """What registries refuse while a repository's dependencies are inferred."""
 
 from groundup.suites.dibench.dataset import InstanceMetadata, InstanceSet
-from groundup.suites.dibench.own_names import withheld_names
+from groundup.suites.dibench.registry_check import withheld_names
 
 
 def test_a_python_repository_withholds_itself(dataset: InstanceSet) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from groundup.sources.files import LARGEST, SKIPPED_FOLDERS, SourceFile, as_utf8
 from groundup.sources.routes.configured import django_routes, eve_routes
-from groundup.sources.routes.java_project import JavaProject
-from groundup.sources.routes.java_routes import annotated_routes, called_routes
+from groundup.sources.routes.java_routes import JavaProject, annotated_routes, called_routes
 from groundup.sources.routes.paths import Route
 from groundup.sources.routes.python_project import RouteProject
 from groundup.sources.routes.python_routers import router_routes

@@ -27,8 +27,7 @@ from groundup.suites.base import Ablation
 from groundup.suites.dibench.answers import Edited, Read, declared, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.metrics import name_key
-from groundup.suites.dibench.own_names import crate_name
-from groundup.suites.dibench.registry_check import EditedRepository, Existence, check
+from groundup.suites.dibench.registry_check import EditedRepository, Existence, check, crate_name
 
 WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",

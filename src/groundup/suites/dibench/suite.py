@@ -42,8 +42,7 @@ from groundup.suites.dibench.execution_validity import (
     validity_file,
 )
 from groundup.suites.dibench.inferred import DependencyAblation, write_static
-from groundup.suites.dibench.own_names import withheld_names
-from groundup.suites.dibench.registry_check import asked_names
+from groundup.suites.dibench.registry_check import asked_names, withheld_names
 from groundup.suites.dibench.sizes import set_statistics
 from groundup.suites.dibench.summaries import run_summaries
 from groundup.suites.dibench.textual import DIBenchOfficialGrader, DIBenchStrictGrader

@@ -24,11 +24,11 @@ from groundup.domain.verdicts import Score, Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import FACT, NONE, Decision, as_fact, passing_tests
 from groundup.grading.library.execution import Overlay, run_to_the_end
+from groundup.grading.library.expectations import SourceEdit, SourceText
 from groundup.grading.library.false_forms import HiddenSuite, Unit, applied, suite_of
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.literals import leaves, other_literal
 from groundup.grading.library.report import Result
-from groundup.grading.library.source_text import SourceEdit, SourceText
 from groundup.grading.library.variables import Function
 from groundup.grammars import python_value
 from groundup.suites.nl2repobench.published import original_tree

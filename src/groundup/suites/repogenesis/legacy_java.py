@@ -46,7 +46,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_java_tests,
     read_start,
 )
-from groundup.suites.repogenesis.official_images import seed_repository
+from groundup.suites.repogenesis.official import seed_repository
 from groundup.suites.repogenesis.tasks import ServiceProblem, test_environment
 from groundup.trees.writer import copy_tree
 

@@ -24,7 +24,7 @@ from groundup.domain.records import Record
 from groundup.grading.last_words import last_words
 from groundup.grammars import Grammar, captures, parse, text_of
 from groundup.languages import LANGUAGES
-from groundup.sources.routes.java_project import annotations
+from groundup.sources.routes.java_routes import annotations
 from groundup.suites.repogenesis.official_rules import FEATURE, SOURCE_SUFFIXES, Extracted, source_texts
 from groundup.trees.walking import is_file_inside
 
