@@ -1,14 +1,14 @@
 """Tasks of DI-Bench's kind for a set: a repository located, masked, executed with its answer and without, audited.
 
-regular.jsonl, large.jsonl           one line per instance, in the published schema
-regular/<language>/<id>/             the masked repository
-validity.jsonl                       how the executions ended
-.making/<entry>/                     an instance that is not settled yet, which the next call goes on with
+    regular.jsonl, large.jsonl           one line per instance, in the published schema
+    regular/<language>/<id>/             the masked repository
+    validity.jsonl                       how the executions ended
+    .making/<entry>/                     an instance that is not settled yet, which the next call goes on with
 
 Making an instance for a set: fetched, filtered, located and masked, and kept until it is settled.
 
-.making/<entry>/data/        the instance, in the published layout
-.making/<entry>/made.json    that it is whole
+    .making/<entry>/data/        the instance, in the published layout
+    .making/<entry>/made.json    that it is whole
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 The lock file of a layer stays when the layer goes: removing it would let two holders in.
 
-<root>/<kind>/<short digest>/layer.json    what the layer is
+    <root>/<kind>/<short digest>/layer.json    what the layer is
     <root>/<kind>/<short digest>/tree/         what a sandbox sees
     <root>/<kind>/<short digest>.log           what its build printed
     <root>/<kind>/<short digest>.lock          held while a process builds, removes or (shared) uses it

@@ -9,18 +9,12 @@ a `[header.key]` table of its own.
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from groundup import grammars
-from groundup.manifests.editing import Span, Text
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-from collections.abc import Callable, Collection, Mapping, Sequence
-
-from groundup.manifests.editing import Edit
+from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, SectionKey
 from groundup.manifests.sections import (
     Companion,
@@ -33,6 +27,9 @@ from groundup.manifests.sections import (
     with_blank_lines_below,
     with_touching_comments,
 )
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Path = tuple[str, ...]
 

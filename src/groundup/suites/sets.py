@@ -4,7 +4,7 @@
     entries.jsonl      what became of each repository that was asked for, in the order in which that was settled
 
 The rest is as the suite of its kind has it: recipes and specifications of libraries (`nl2repobench/own_suite`),
-instances and masked repositories of DI-Bench, services and their references (`repogenesis/data`). What
+instances and masked repositories of DI-Bench, services and their references (`repogenesis/tasks`). What
 stands in no manifest, such as `evidence/`, is its maker's.
 
 Where the published data of benchmarks lies on this machine, and where it was published.

@@ -1,11 +1,6 @@
-"""A recipe: everything that strict grading of a task needs.
+"""A recipe is everything that strict grading of a task needs: the record, what follows from it, its TOML file.
 
-Owns the record and what follows from it. `recipe_file` reads and writes it as a TOML file that people can review;
-docs/developers/recipes.md explains the keys.
-
-Recipes as TOML files: reading and writing them, and those that come with groundup.
-
-docs/developers/recipes.md explains the keys.
+docs/developers/recipes.md explains the keys. Some recipes come with groundup.
 """
 
 import json
