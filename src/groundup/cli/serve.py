@@ -49,7 +49,7 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
     listener = serving.listening(flags.get("host"), flags.get("port"), has_token=bool(job.tokens))
     say(f"groundup: the run is in {job.path}")
     with listener:
-        about = f"serving {job.plan.suite.name} at"
+        about = f"serving {job.plan.configuration.suite} at"
         told = f"{offered} tasks by {serving.doors()}"
         serving.serve(job, listener, lambda address: say(f"groundup: {about} {address}: {told}"))
     say(f"groundup: stopped; `groundup report {job.path}` shows what came of it")
