@@ -1,8 +1,9 @@
 """What there is: suites, their tasks, and runs. Listings are sequences of records that show themselves."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, overload
 
@@ -29,9 +30,14 @@ R = TypeVar("R", bound=Record)
 class RecordList(Sequence[R], Generic[R]):
     """Records in order, with the table that people see of them."""
 
-    def __init__(self, records: Sequence[R], view: View) -> None:
-        self._records = tuple(records)
+    def __init__(self, records: Iterable[R], view: View) -> None:
+        self._made = records
         self.view = view
+
+    @cached_property
+    def _records(self) -> tuple[R, ...]:
+        """Each may take a file to read, and whoever wants the table alone asks for none."""
+        return tuple(self._made)
 
     @overload
     def __getitem__(self, index: int) -> R: ...
@@ -60,7 +66,7 @@ class RecordList(Sequence[R], Generic[R]):
 class TaskListing(RecordList["TaskEntry"]):
     """The tasks of a suite."""
 
-    def __init__(self, suite: Suite, records: Sequence["TaskEntry"], view: View) -> None:
+    def __init__(self, suite: Suite, records: Iterable["TaskEntry"], view: View) -> None:
         super().__init__(records, view)
         self.suite = suite.name
         self.version = suite.version
@@ -128,7 +134,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     columns, rows = chosen.task_rows()
     oracles = newest_oracles(chosen, Path(output) if output else found.output, suite.partition("@")[2])
     here = {row[0]: row[columns.index(HERE)] for row in rows} if HERE in columns else {}
-    entries = [
+    entries = (
         TaskEntry(
             id=task.id,
             data_version=task.data_version,
@@ -138,8 +144,8 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
             here=here.get(task.id),
             last_oracle=oracles.get(task.id),
         )
-        for task in chosen.tasks()
-    ]
+        for task in chosen.by_name().values()
+    )
     title = f"{chosen.name} {chosen.version}: {len(rows)} tasks"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
     return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
@@ -156,7 +162,7 @@ def task_of(repository: Path, task: str | None = None, settings: Settings | None
     found = []
     for suite in catalog.names("suite"):
         try:
-            known = [one.id for one in open_suite(suite, settings or load()).tasks()]
+            known = [*open_suite(suite, settings or load()).by_name()]
         except GroundupError:  # without data it has no tasks
             continue
         found += [(suite, one) for one in known if one.lower().replace("_", "-") == name.lower().replace("_", "-")]
@@ -241,7 +247,7 @@ def _suite_entry(name: str, settings: Settings) -> SuiteEntry:
             name=name,
             version=suite.version,
             description=suite.description,
-            tasks=len(suite.tasks()),
+            tasks=len(suite.by_name()),
             graders=tuple(suite.graders()),
             default_grader=suite.default_grader,
         )

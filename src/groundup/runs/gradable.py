@@ -133,8 +133,8 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
     for name in catalog.names("suite"):
         try:
             suite = open_suite(name, settings)
-            wanted = set(suite.gradable())
-            needs[name] = {task.id: suite.needs(task) for task in suite.tasks() if task.id in wanted}
+            known = suite.by_name()
+            needs[name] = {task: suite.needs(known[task]) for task in sorted({*suite.gradable()} & known.keys())}
             suites[name] = suite
         except GroundupError as error:  # one that cannot be loaded must not hide the others
             suites[name] = str(error)
@@ -210,7 +210,7 @@ def _standing(
         return Gradable(
             suite=name, tasks=0, online=0, offline=0, lacks=(Lack(what="no tasks", tasks=0, advice=suite),)
         )
-    total = len(suite.tasks())
+    total = len(suite.by_name())
     built = [_is_built(one, host, store) for one in needs.values()]
     waiting = [one for one, is_built in zip(needs.values(), built, strict=True) if not is_built]
     lacks = [

@@ -293,7 +293,8 @@ class Viewer:
         run, task = request.path_params["run"], request.path_params["task"]
         try:
             suite = open_suite(RunFolder(self.settings.output / run).config().configuration.suite, self.settings)
-            asked = next((one.instruction for one in suite.tasks() if one.id == task), None)
+            known = suite.by_name()
+            asked = known[task].instruction if task in known else None
         except GroundupError as error:
             return {"instruction": None, "lacking": str(error)}
         return {"instruction": asked and evidence.plain(asked), "lacking": ""}
