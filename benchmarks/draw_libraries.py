@@ -2,8 +2,8 @@
 
 The frame is `sources/data/python_popular.txt`, the most downloaded distributions of November 2026, without those
 of NL2RepoBench's tasks. They are shuffled by the seed and the word, so `development` and `held-out` are two orders
-of it; `--skip` leaves out what stands in files of earlier draws. Of each order only names whose newest release has
-a source distribution with tests count: `curate set` says at its first step which these are.
+of it; `--skip` leaves out what stands in files of earlier draws. Of each order only names count whose
+release has tests, in its source distribution or in its repository: `curate set` says at its first step which.
 
     python -m benchmarks.draw_libraries development 40 > development.txt
     groundup curate set --list development.txt -o development --minutes 15
