@@ -136,6 +136,22 @@ def test_a_file_that_cannot_be_collected_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("style", ["short", "native"])
+def test_a_broken_import_is_reported_with_its_file_and_line(style: str, tmp_path: Path) -> None:
+    """Also where a test comes to it by way of other files; the message has no sign of pytest's before it."""
+    files = {"calc.py": "import deep\n", "deep.py": "\n\nimport nowhere\n", "tests/test_a.py": "import calc\n"}
+    arguments = ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", f"--tb={style}", str(tmp_path / "tests")]
+    report, _ = _run(tmp_path, files, arguments=arguments)
+
+    (message,) = report.collection_errors.values()
+    assert message.startswith("ModuleNotFoundError: No module named 'nowhere' (")
+    assert message.endswith("deep.py, line 3)")
+    assert (
+        report.imports["calc"].error
+        == f"ModuleNotFoundError: No module named 'nowhere' ({tmp_path}/deep.py, line 3)"
+    )
+
+
+@pytest.mark.parametrize("style", ["short", "native"])
 def test_a_syntax_error_is_reported_with_its_file_and_line(style: str, tmp_path: Path) -> None:
     """Who wrote the submission learns where it is broken, also when a test imports it by way of other files."""
     files = {"calc.py": "import deep\n", "deep.py": "\ndef broken(:\n", "tests/test_a.py": "import calc\n"}

@@ -57,7 +57,8 @@ _HELPERS = (
 )
 PYTEST_FRAMES = re.compile(r'^  File "[^"]*[/\\](?:_pytest|pluggy)[/\\][^"]*".*\n(?:    .*\n)*', re.MULTILINE)
 """Of a traceback in Python's form, what leads from pytest to the test."""
-SYNTAX_PLACE = re.compile(r'File "[^"]+", line \d+$')
+PLACE = re.compile(r'^(?:File "([^"]+)", line (\d+)|([^\s:][^:]*):(\d+): in )')
+"""Of a line of a traceback, in Python's form or pytest's, the file and the line; of an error of syntax, too."""
 
 
 class Channel:
@@ -371,10 +372,13 @@ def message_of(report: Any) -> str:
         return ""
     if crash is not None:
         return str(lines[0])[:MESSAGE_CHARS]
-    # Without a crash record the text is a whole traceback: its last line names the error, and of an error of
-    # syntax a line that is no frame's says where it is.
-    places = [found.group() for found in map(SYNTAX_PLACE.search, lines) if found is not None]
-    return str(lines[-1] + (" (" + places[-1] + ")" if places else ""))[:MESSAGE_CHARS]
+    # Without a crash record the text is a whole traceback: its last line names the error, its last file the place.
+    lines = [re.sub(r"^E\s+", "", line) for line in lines]
+    places = [found.groups("") for found in map(PLACE.search, lines) if found is not None]
+    where = (
+        " (" + places[-1][0] + places[-1][2] + ", line " + places[-1][1] + places[-1][3] + ")" if places else ""
+    )
+    return str(lines[-1] + where)[:MESSAGE_CHARS]
 
 
 def detail_of(reports: list[Any]) -> str:
@@ -433,8 +437,19 @@ def tell_imports(packages: list[str], channel: Channel) -> None:
             place = getattr(module, "__file__", None)
             place = place and os.path.realpath(str(place))
         except BaseException as problem:  # noqa: BLE001 - a hostile module may raise anything, SystemExit too
-            error = (type(problem).__name__ + ": " + str(problem))[:MESSAGE_CHARS]
+            error = (type(problem).__name__ + ": " + str(problem) + raised_at(sys.exc_info()[2]))[:MESSAGE_CHARS]
         channel.send("import", name=name, file=place, error=error)
+
+
+def raised_at(trace: Any) -> str:
+    """Return the file and line in brackets where an import broke; empty where no module of a file had begun."""
+    where = ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+        file = trace.tb_frame.f_code.co_filename
+        if file != importlib.__file__ and not file.startswith("<"):
+            where = " (" + file + ", line " + str(trace.tb_lineno) + ")"
+    return where
 
 
 def trusted_module(path: str) -> Any:

@@ -152,6 +152,38 @@ def test_a_package_that_is_nowhere_is_told_where_it_belongs(error: str | None, t
     assert reason.message.endswith(told)
 
 
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (["calc-1.0", "calc-1.0/calc.py", "calc-1.0/localc.py"], "; the submission has it at calc-1.0/calc.py"),
+        (["deep/calc", "deep/calc/__init__.py"], "; the submission has it at deep/calc/__init__.py"),
+        (["README.md"], "; the tests expect it at calc"),
+        ([], "; the submission has no file"),
+    ],
+)
+def test_a_package_that_lies_a_folder_deeper_is_found(kept: list[str], told: str) -> None:
+    """Who packed one folder too many, or nothing at all, reads so."""
+    absent = {"calc": ImportCheck(file=None, error="ModuleNotFoundError: No module named 'calc'")}
+    (why, *_) = decide(EXPECTED, HIDDEN, _report({}, imports=absent), _result(), kept=kept).reasons
+
+    assert why.message.endswith(told)
+
+
+def test_one_error_is_told_once() -> None:
+    """Where the package breaks, with file and line; that its tests could not be collected follows from it."""
+    error = "ModuleNotFoundError: No module named 'yaml'"
+    report = _report(
+        {},
+        imports={"calc": ImportCheck(file=None, error=f"{error} (/workspace/calc/io.py, line 3)")},
+        collection_errors={"tests/test_a.py": f"{error} (calc/io.py, line 3)", "tests/test_b.py": "KeyError: 1"},
+    )
+
+    assert [why.message for why in _decide(report).reasons] == [
+        f"calc cannot be imported: {error} (calc/io.py, line 3)",
+        "2 test files could not be collected, first tests/test_a.py",
+    ]
+
+
 def test_giving_up_names_the_error_behind_it() -> None:
     """pytest ends with 4 when a conftest cannot be imported; what it printed says why, with file and line."""
     printed = (

@@ -7,7 +7,7 @@ Signs of tampering are evidence for a person and decide nothing. An honest submi
 clever one shows none either: code in the tests' process can hide what it did. So their absence proves nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -114,8 +114,9 @@ def decide(
     report: RunnerReport,
     result: CommandResult,
     ended: Sequence[FatalTest] = (),
+    kept: Collection[str] | None = None,
 ) -> Decision:
-    """Judge the run that came last; *ended* were left out of it and count as failed.
+    """Judge the run that came last; *ended* were left out of it and count as failed, *kept*: what was handed in.
 
     Raises `SandboxError` when the sandbox failed, which says nothing of the submission.
     """
@@ -128,7 +129,12 @@ def decide(
     counted = (passed & expected) - {culprit.test for culprit in ended}
     reasons = _misplaced_packages(hidden, report) + ([] if unfinished is None else [unfinished])
     worth_nothing = bool(reasons)
-    reasons = [*_absent_packages(hidden, report), *reasons, *_ends(ended), *_losses(expected, counted, report)]
+    reasons = [
+        *_absent_packages(hidden, report, kept),
+        *reasons,
+        *_ends(ended),
+        *_losses(expected, counted, report),
+    ]
     return Decision(
         status=Status.GRADED,
         passed=0 if worth_nothing else len(counted),
@@ -167,15 +173,16 @@ def _death(exit_code: int | None) -> str:
     return f"left with exit code {exit_code}"
 
 
-def _absent_packages(hidden: HiddenTests, report: RunnerReport) -> list[Reason]:
+def _absent_packages(hidden: HiddenTests, report: RunnerReport, kept: Collection[str] | None) -> list[Reason]:
     """Say which packages could not be imported: the tests that need them fail by themselves."""
     reasons = []
     for name in hidden.packages if report.imports else ():  # else it did not come so far
         check = report.imports.get(name)
         if check is None or check.error is not None:
-            problem = check.error if check is not None else "the runner reported nothing about it"
-            where = f"; the tests expect it at {_place(name, hidden)}" if _is_absent(name, problem) else ""
-            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {problem}{where}"))
+            problem = (check and check.error) or "the runner reported nothing about it"
+            where = f"; the tests expect it at {_place(name, hidden)}{_instead(name, kept)}"
+            where = where if _is_absent(name, problem) else ""
+            reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {_in_tree(problem)}{where}"))
         elif check.file is None:
             absent = f"the submission has no file for it at {_place(name, hidden)}"
             reasons.append(reason(Stage.IMPORT, f"{name} cannot be imported: {absent}"))
@@ -203,9 +210,25 @@ def _misplaced(name: str, file: PurePosixPath, hidden: HiddenTests) -> str:
     return f"{name} lies at {there} in the submission; the tests expect it at {_place(name, hidden)}"
 
 
-def _is_absent(name: str, problem: str | None) -> bool:
+def _instead(name: str, kept: Collection[str] | None) -> str:
+    """Say where a package that was not found lies in what was handed in, such as a folder deeper."""
+    if kept is None:
+        return ""
+    if not kept:
+        return "; the submission has no file"
+    ends = tuple(f"/{name.replace('.', '/')}{end}" for end in ("/__init__.py", ".py"))
+    found = sorted(path for path in kept if f"/{path}".endswith(ends))
+    return f"; the submission has it at {found[0]}" if found else ""
+
+
+def _in_tree(problem: str) -> str:
+    """Return a message with the paths that a submission has outside the sandbox."""
+    return problem.replace(f"{WORKSPACE}/", "")
+
+
+def _is_absent(name: str, problem: str) -> bool:
     """Whether the package itself was not found, or one that it lies in; not something that it imports."""
-    missing = (problem or "").removeprefix("ModuleNotFoundError: No module named ").strip("'")
+    missing = problem.removeprefix("ModuleNotFoundError: No module named ").strip("'")
     return missing == name or name.startswith(f"{missing}.")
 
 
@@ -219,12 +242,10 @@ def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], repor
     if report.collection_errors:
         number = len(report.collection_errors)
         place, message = next(iter(report.collection_errors.items()))
-        reasons.append(
-            reason(
-                Stage.COLLECTION,
-                f"{number} test file{'s' * (number != 1)} could not be collected, first {place}: {message}",
-            )
-        )
+        error = message.rpartition(" (")[0] or message
+        is_told = any(check.error and check.error.startswith(error) for check in report.imports.values())
+        files, said = f"test file{'s' * (number != 1)}", "" if is_told else f": {_in_tree(message)}"
+        reasons.append(reason(Stage.COLLECTION, f"{number} {files} could not be collected, first {place}{said}"))
     lost = expected - counted
     if lost and report.results:
         failing = [key for key in sorted(lost) if key in report.results]

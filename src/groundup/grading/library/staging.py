@@ -159,6 +159,8 @@ class Staged(NamedTuple):
     workspace: Path
     mounts: tuple[Mount, ...]
     dropped: tuple[Dropped, ...]
+    kept: frozenset[str] = frozenset()
+    """What of the submission is in it."""
 
 
 @reading_submission("the submission")
@@ -195,7 +197,10 @@ def stage(
         writer.finish()
     _write_trusted(trusted, hidden, library.environment.executable, compiled_runner)
     return Staged(
-        workspace=workspace, mounts=(Mount(source=trusted, target=TRUSTED), *mounts), dropped=composed.dropped
+        workspace=workspace,
+        mounts=(Mount(source=trusted, target=TRUSTED), *mounts),
+        dropped=composed.dropped,
+        kept=composed.kept,
     )
 
 

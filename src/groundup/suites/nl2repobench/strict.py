@@ -103,7 +103,8 @@ async def judge(
     async with context.slots.taken():
         library = await with_extensions(library, context, context.scratch)
         rounds = await run_to_the_end(library, context)
-    decision = decide(recipe.expected, recipe.tests, rounds.last.report, rounds.last.result, rounds.ended)
+    last = rounds.last
+    decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended, last.staged.kept)
     freshly = asyncio.create_task(with_fresh_inputs(fresh, decision, library, suite, context))
     try:
         integrity = Integrity()
