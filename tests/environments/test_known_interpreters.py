@@ -1,6 +1,7 @@
 """Tests of groundup.environments.interpreters: remembering saves a search and never gives another answer."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,23 @@ async def test_a_changed_setting_asks_anew(
     assert searches.read_text() != asked
 
 
+async def test_two_terminals_do_not_make_each_other_ask(
+    tmp_path: Path, searches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one finds with its PATH stays known while another one, with another PATH, looks for itself."""
+    await known_interpreter(MINOR, tmp_path)
+    asked = searches.read_text()
+    with monkeypatch.context() as other:
+        other.setenv("PATH", os.environ["PATH"].partition(":")[2])  # without the folder that notes searches
+        await known_interpreter(MINOR, tmp_path)
+    await known_interpreter(MINOR, tmp_path)
+    assert searches.read_text() == asked
+
+
 async def test_an_interpreter_that_is_gone_is_not_returned(tmp_path: Path) -> None:
     """What was remembered is checked against the disk, also when the file is torn."""
     found = await known_interpreter(MINOR, tmp_path)
-    record = tmp_path / "found-interpreters" / f"{MINOR}.json"
+    (record,) = (tmp_path / "found-interpreters").iterdir()
     record.write_text(record.read_text().replace(str(found.executable), "/nowhere/python"))
     assert await known_interpreter(MINOR, tmp_path) == found
     record.write_text("{torn")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from groundup.domain.digests import digest_of
+from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.environments.at_hand import programs_of_pyenv, pyenv_roots
@@ -284,7 +284,8 @@ def _remember(minor: str, cache_dir: Path, found: Interpreter) -> None:
 
 
 def _known_file(minor: str, cache_dir: Path) -> Path:
-    return cache_dir / "found-interpreters" / f"{minor}.json"
+    """Return a file for each `PATH` and its like, so that two terminals do not make each other look again."""
+    return cache_dir / "found-interpreters" / f"{minor}-{short(digest_of(_chosen(environment())))}.json"
 
 
 def _read(path: Path) -> _Known | None:
@@ -306,9 +307,14 @@ def _still_there(known: _Known) -> bool:
 
 
 def _circumstances(variables: Mapping[str, str], fetched: Path) -> str:
-    chosen = {name: value for name, value in variables.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
     places = {str(place): _stamp(place) for place in _places(variables, fetched)}
-    return digest_of({"format": _FORMAT, "variables": chosen, "places": places, "running": sys.base_prefix})
+    return digest_of(
+        {"format": _FORMAT, "variables": _chosen(variables), "places": places, "running": sys.base_prefix}
+    )
+
+
+def _chosen(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
 
 
 def _places(variables: Mapping[str, str], fetched: Path) -> Iterator[Path]:
