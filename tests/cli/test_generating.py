@@ -1,6 +1,7 @@
 """`groundup run` with agents, and what can be done with such a run: show, export, import, a file of runs."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -313,6 +314,15 @@ def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
     document = json.loads(groundup("why", "one", "task-0000", "--json").out)
     assert [one["id"] for one in document["lost"]] == ["first", "second"]
     assert groundup("why", "one", "task-0000/5").code == 2
+    groundup("run", WRITTEN, "-a", "oracle", "--run-id", "whole")
+    assert "all 2 expected tests passed" in groundup("why", "whole", "task-0000").err
+
+
+def test_the_end_of_a_run_says_how_to_see_what_was_lost(groundup: Groundup) -> None:
+    """A command to copy, which works; a run that lost nothing needs none."""
+    (command,) = re.findall(r"`groundup (why [^`]+)`", groundup("run", WRITTEN, "-a", "nop").err)
+    assert groundup(*command.split()).code == 0
+    assert "groundup why" not in groundup("run", WRITTEN, "-a", "oracle").err
 
 
 def test_a_program_is_an_agent_by_its_name(groundup: Groundup, model: str, tmp_path: Path) -> None:

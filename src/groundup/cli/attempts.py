@@ -98,6 +98,10 @@ def why(
     attempt = folder.attempt(key)
     tests = attempt.tests()
     if not tests:
+        if json:
+            print_document({"attempt": str(key), "lost": [], "otherwise": []})
+            return 0
+        _print_causes(folder.latest().get(key))
         say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {task}` says how it ended")
         return 0
     lost = [one for one in tests if one.lost and (test or "") in one.id]
@@ -126,8 +130,10 @@ def why(
         more = f"; {len(other)} declared otherwise" if other else ""
         say(f"groundup: {len(lost)} of {len(tests)} dependencies{named} are missing, or one too many{more}")
     else:
-        of = f"of {sum(one.expected for one in tests)} expected tests"
-        say(f"groundup: {len(lost)} {of}{named} did not pass")
+        expected = sum(one.expected for one in tests)
+        all_passed = f"all {expected} expected tests passed"
+        some = f"{len(lost)} of {expected} expected tests{named} did not pass"
+        say(f"groundup: {some if lost or test else all_passed}")
     return 0
 
 

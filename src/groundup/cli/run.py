@@ -267,7 +267,12 @@ def worked(request: "Request", talk: Talk) -> int:
         say(f"groundup: {missing} no verdict; finish with `groundup resume {ended.folder}`")
         return ended.exit_code
     if not talk.quiet:
-        say(f"groundup: the run lies in {ended.folder}")
+        lost = [row for run in report.runs for row in run.attempts if row.standing == "graded" and row.reasons]
+        first = (
+            f"{lost[0].task}/{lost[0].index}" if lost and lost[0].index else "".join(row.task for row in lost[:1])
+        )
+        see = f"; `groundup why {ended.folder} {first}` shows what was lost" if first else ""
+        say(f"groundup: the run lies in {ended.folder}{see}")
     return _judged(report, talk)
 
 
