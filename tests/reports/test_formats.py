@@ -85,6 +85,14 @@ def test_one_run_as_a_table() -> None:
     assert printed(report_of([run_of("r", WORDS)])) == ONE
 
 
+def test_an_interval_s_method_is_told_with_its_figures() -> None:
+    """Who explains a score reads which of the methods below the table is that of which figure."""
+    run = run_of("r", {"a": [(1, 1)], "b": [(1, 2)], **{name: [(0, 2)] for name in "cdef"}})
+    (view,) = [view for view in views_of(report_of([run])) if view.title == "Summary"]
+    assert view.below[0] == "95 % interval of solved: Wilson"
+    assert view.below[1].startswith("95 % interval of mean score, declared: ")
+
+
 def test_what_an_agent_took_stands_below_and_how_it_was_ended_beside_the_reason() -> None:
     """A cut-off reply explains a missing file better than the grader can."""
     config, lines = run_of("r", {"alpha": [(0, 4)]})

@@ -356,8 +356,11 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     if any(run.effort for run in runs):
         rows += [(name, *(_took(run.effort, name) for run in runs)) for name in _TOOK]
         rows = [row for row in rows if row[0] not in _TOOK or any(row[1:])]
-    methods = {figure.interval.method for run in runs for figure in run.figures if figure.interval}
-    notes = tuple(f"95 % interval: {method}" for method in sorted(methods))
+    methods: dict[str, dict[str, None]] = {}
+    for figure in (figure for run in runs for figure in run.figures):
+        if figure.interval and figure.name in names:
+            methods.setdefault(figure.interval.method, {})[words(figure.name)] = None
+    notes = tuple(f"95 % interval of {', '.join(methods[one])}: {one}" for one in sorted(methods))
     if any(1 < len({row.task for row in run.attempts}) < LEAST_TASKS for run in runs):
         notes += (TOO_FEW,)
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)

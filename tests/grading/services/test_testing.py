@@ -8,8 +8,10 @@ from typing import cast
 from typing_extensions import override
 
 from groundup.environments.requests import Layer, PythonEnvironment
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
 from groundup.grading.services.install import Lifecycle, ServiceTests
-from groundup.grading.services.testing import ServiceTesting
+from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
 from groundup.sandbox.protocol import Command, CommandResult, Pod, SandboxSpec
 from tests.patience import patient
@@ -24,6 +26,14 @@ class Opening(FakeProvider):
     def opened(self, spec: SandboxSpec, ports: dict[int, socket.socket]) -> FakeSandbox:
         self.opening.set()
         return super().opened(spec, ports)
+
+
+def test_a_lost_test_keeps_its_traceback() -> None:
+    """Who asks why sees the line of the hidden test and the values, not only the message."""
+    detail = "tests/test_a.py:3: in test_x\n    assert d.status_code == 200\nE   assert 405 == 200"
+    results = {NumberedTest("tests/test_a.py::test_x"): Result(outcome="failed", message="m", detail=detail)}
+
+    assert [record.detail for record in TestRun(results=results).as_records()] == [detail]
 
 
 async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:

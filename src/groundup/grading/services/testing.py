@@ -85,6 +85,7 @@ class TestRun(Record):
                 expected=True,
                 duration_s=result.duration_s,
                 message=result.message,
+                detail=result.detail,
             )
             for test, result in sorted(self.results.items())
         )
