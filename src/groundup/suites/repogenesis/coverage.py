@@ -83,7 +83,7 @@ class Coverage(Record):
     def shortfall(self) -> str:
         """Return in words what is not implemented and why; "" where all is."""
         missing = [one for one in self.specified if one not in (*self.implemented, *self.unclear, *self.failing)]
-        kinds = (("are missing", missing), ("always fail", self.failing), ("are unclear", self.unclear))
+        kinds = (("missing", missing), ("always failing", self.failing), ("unclear", self.unclear))
         parts = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
         return (
             f"endpoints: {'; '.join(parts)}; {len(self.implemented)} of {len(self.specified)} count"
