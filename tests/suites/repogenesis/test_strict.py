@@ -106,7 +106,7 @@ async def test_a_server_that_answers_well_to_everything_implements_nothing(trial
     assert passed(graded) == 0
     assert share(graded, "api_coverage") == 0
     assert graded.verdict.facts["endpoints_unclear"] == 4
-    assert "endpoints: 4 are unclear, first" in graded.verdict.reasons[-1].message
+    assert "endpoints: 4 unclear, first" in graded.verdict.reasons[-1].message
 
 
 async def test_a_process_that_merely_lives_is_not_deployed(trial: Trial) -> None:
