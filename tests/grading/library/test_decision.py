@@ -158,7 +158,7 @@ def test_a_package_that_is_nowhere_is_told_where_it_belongs(error: str | None, t
         (["calc-1.0", "calc-1.0/calc.py", "calc-1.0/localc.py"], "; the submission has it at calc-1.0/calc.py"),
         (["deep/calc", "deep/calc/__init__.py"], "; the submission has it at deep/calc/__init__.py"),
         (["README.md"], "; the tests expect it at calc"),
-        ([], "; the submission has no file"),
+        ([], "; the submission has no file that counts"),
     ],
 )
 def test_a_package_that_lies_a_folder_deeper_is_found(kept: list[str], told: str) -> None:

@@ -215,7 +215,7 @@ def _instead(name: str, kept: Collection[str] | None) -> str:
     if kept is None:
         return ""
     if not kept:
-        return "; the submission has no file"
+        return "; the submission has no file that counts"
     ends = tuple(f"/{name.replace('.', '/')}{end}" for end in ("/__init__.py", ".py"))
     found = sorted(path for path in kept if f"/{path}".endswith(ends))
     return f"; the submission has it at {found[0]}" if found else ""
