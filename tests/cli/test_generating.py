@@ -9,7 +9,9 @@ import pytest
 from groundup.api.matrix import read_matrix
 from groundup.api.requests import running
 from groundup.api.subjects import read_assignments
+from groundup.cli.attempts import _print_causes
 from groundup.domain.errors import UsageError
+from groundup.domain.verdicts import Reason, Stage
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
@@ -313,9 +315,18 @@ def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
     assert "1 of 2 expected tests whose names hold 'sec'" in groundup("why", "one", "task-0000", "-t", "sec").err
     document = json.loads(groundup("why", "one", "task-0000", "--json").out)
     assert [one["id"] for one in document["lost"]] == ["first", "second"]
+    assert document["reasons"] == [{"stage": "test", "message": "nothing passed"}]
     assert groundup("why", "one", "task-0000/5").code == 2
     groundup("run", WRITTEN, "-a", "oracle", "--run-id", "whole")
     assert "all 2 expected tests passed" in groundup("why", "whole", "task-0000").err
+
+
+def test_why_prints_the_reasons_that_no_lost_test_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    """A count of lost tests with the first of them is told by these; missing endpoints are not."""
+    sentences = ("1 of 2 tests did not pass, first test_a: it failed", "1 of 4 endpoints is missing, first GET /")
+    _print_causes([Reason(stage=Stage.TEST, message=one) for one in sentences], ["test_a"])
+    assert sentences[0] not in (shown := capsys.readouterr().out)
+    assert sentences[1] in shown
 
 
 def test_the_end_of_a_run_says_how_to_see_what_was_lost(groundup: Groundup) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import json as json_module
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +12,7 @@ from groundup.cli.options import Examples, Json, Output, Run, Trust
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
+    from groundup.domain.verdicts import Reason, TestResult
     from groundup.runs.shells import AttemptSandbox
     from groundup.store.attempts import AttemptFolder
     from groundup.store.folder import RunFolder
@@ -96,12 +97,14 @@ def why(
     folder = RunFolder(run_folder(run, load({"output": output})))
     key = _planned_key(folder, task)
     attempt = folder.attempt(key)
+    line = folder.latest().get(key)
+    reasons = () if line is None or line.verdict is None else line.verdict.reasons
     tests = attempt.tests()
     if not tests:
         if json:
-            print_document({"attempt": str(key), "lost": [], "otherwise": []})
+            print_document({"attempt": str(key), "reasons": _plain(reasons), "lost": [], "otherwise": []})
             return 0
-        _print_causes(folder.latest().get(key))
+        _print_causes(reasons, ())
         say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {task}` says how it ended")
         return 0
     lost = [one for one in tests if one.lost and (test or "") in one.id]
@@ -109,11 +112,10 @@ def why(
         one for one in tests if one.kind == "dependency" and not one.lost and one.detail and (test or "") in one.id
     ]
     if json:
-        parts = {"lost": lost, "otherwise": other}
-        shown = {name: [one.model_dump(mode="json") for one in found] for name, found in parts.items()}
+        shown = {"reasons": _plain(reasons), "lost": _plain(lost), "otherwise": _plain(other)}
         print_document({"attempt": str(key), **shown})
         return 0
-    _print_causes(folder.latest().get(key))
+    _print_causes(reasons, [one.id for one in tests if one.lost])
     for one in lost:
         if said := one.detail or one.message:
             flaky = ", passed when it ran again (flaky)" if one.flaky else ""
@@ -215,14 +217,18 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
         _text(f"{call.name}: {call_text(call.arguments)}", full=full, style="magenta")
 
 
-def _print_causes(line: "VerdictLine | None") -> None:
-    """Print what took points before a test could; the failures of tests follow one by one."""
-    if line is None or line.verdict is None:
-        return
-    for stage, reasons in itertools.groupby(line.verdict.reasons, lambda reason: reason.stage.value):
-        if stage != "test":
-            _heading(stage, {}, "bold")
-            _text("\n".join(reason.message for reason in reasons), full=True)
+def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
+    return [one.model_dump(mode="json") for one in records]
+
+
+def _print_causes(reasons: "Sequence[Reason]", lost: Collection[str]) -> None:
+    """Print the reasons, but for those that name the first of the tests *lost*, which follow one by one."""
+    telling = [
+        one for one in reasons if one.stage.value != "test" or not any(test in one.message for test in lost)
+    ]
+    for stage, group in itertools.groupby(telling, lambda reason: reason.stage.value):
+        _heading(stage, {}, "bold")
+        _text("\n".join(reason.message for reason in group), full=True)
 
 
 def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:

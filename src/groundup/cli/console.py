@@ -102,7 +102,7 @@ def print_table(
     """Print a plain table on standard output; columns in *spare* are left out first where it is too wide."""
     from rich.text import Text
 
-    from groundup.reports.tables import print_rows
+    from groundup.reports.terminal import print_rows
 
     console = tables()
     if title:

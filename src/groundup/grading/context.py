@@ -175,12 +175,14 @@ def _source(name: str) -> Path | None:
 
 
 def _files(module: str) -> Iterator[Path]:
+    folders: set[Path] = set()
     for name in modules_behind(module):
         path = _source(name)
         if path is None:
             continue
         yield path
-        if "." in name:
+        if "." in name and path.parent not in folders:
+            folders.add(path.parent)
             yield from _beside(path.parent)
 
 

@@ -20,7 +20,7 @@ from groundup.domain.names import printable, unknown
 from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.plots import Plot, plots_of
-from groundup.reports.tables import bar_lines, print_rows, wrapped
+from groundup.reports.terminal import bar_lines, print_rows, wrapped
 from groundup.reports.views import (
     View,
     between,

@@ -18,7 +18,7 @@ from groundup.reports.document import (
 )
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Interval, Power, Rank
-from groundup.reports.tables import Bar
+from groundup.reports.terminal import Bar
 from groundup.suites.base import Summary
 
 UNATTEMPTED_SHOWN = 8

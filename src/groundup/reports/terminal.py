@@ -1,4 +1,4 @@
-"""Tables that fit the width there is. Nothing is cut off: what is too wide for its row stands below it.
+"""Tables for terminals, as wide as they are. Nothing is cut off: what is too wide for its row stands below it.
 
 Owns layout alone; the caller decides what the cells hold.
 """

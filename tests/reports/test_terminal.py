@@ -10,7 +10,7 @@ from rich.console import Console
 
 from groundup.reports.formats import ShownReport
 from groundup.reports.summary import report_of
-from groundup.reports.tables import Bar, bar_lines, print_rows
+from groundup.reports.terminal import Bar, bar_lines, print_rows
 from tests.reports.made import run_of
 
 WHY = "environment: the package index at https://packages.example/simple/with/a/very/long/path/to/it is down"
