@@ -56,6 +56,9 @@ def test_every_event_is_one_line() -> None:
     assert (
         words(RunBegan(run_id="r", folder="runs/r", standing=NOW)) == "run r: 10 attempts, 5 of them done before"
     )
+    assert "10 attempts, 3 of them without a prediction, which count 0" in words(
+        RunBegan(run_id="r", folder="runs/r", standing=NOW, nothing_for=3)
+    )
     assert words(Warned(message="the cache is full")) == "warning: the cache is full"
     assert words(RunEnded(standing=NOW, interrupted=True)).startswith("interrupted: 5/10 done")
     graded = ended(

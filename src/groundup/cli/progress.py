@@ -56,9 +56,10 @@ def shown_progress(talk: Talk) -> Iterator[Progress]:
 def words(event: Event) -> str:
     """Return an event as one line."""
     match event:
-        case RunBegan(run_id=run, standing=now):
+        case RunBegan(run_id=run, standing=now, nothing_for=nothing):
             done = f", {now.settled} of them done before" if now.settled else ""
-            return f"run {run}: {now.total} attempt{'s' if now.total != 1 else ''}{done}"
+            lacking = f", {nothing} of them without a prediction, which count 0" if nothing else ""
+            return f"run {run}: {now.total} attempt{'s' if now.total != 1 else ''}{lacking}{done}"
         case AttemptBegan(attempt=attempt):
             return f"{attempt} began"
         case AttemptSays(attempt=attempt, text=text):

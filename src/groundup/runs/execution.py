@@ -93,7 +93,12 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             tally = Tally(len(job.plan.planned), lambda: _standing(fleet))
             owed = _Owed(job, writer, (tools, made_by, fleet), tally, start)
             job.progress(
-                RunBegan(run_id=writer.config.run_id, folder=str(writer.folder.path), standing=tally.standing())
+                RunBegan(
+                    run_id=writer.config.run_id,
+                    folder=str(writer.folder.path),
+                    standing=tally.standing(),
+                    nothing_for=sum(not job.plan.source.holds(key) for key in job.plan.planned.keys),
+                )
             )
             try:
                 async with _shown(fleet, writer):
@@ -274,10 +279,13 @@ class _Owed:
         self._keys = [key for key in job.plan.planned.keys if key not in settled]
         if self._generation and job.options.generate_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
-        # What begins last is waited for alone, so what takes long begins first.
+        # What begins last is waited for alone, so what takes long begins first. Nothing handed in takes no time.
         # On a fleet all tasks come in turn: while every node wants the same layers, none has them for the others.
         in_turn = self._fleet is not None
-        self._keys.sort(key=lambda key: (in_turn and key.index, -self._grader.expected_s(self._tasks[key.task])))
+        holds = job.plan.source.holds
+        self._keys.sort(
+            key=lambda key: (holds(key), in_turn and key.index, -self._grader.expected_s(self._tasks[key.task]))
+        )
         self._tries_before = dict(self._tries)
 
     async def work_off(self) -> None:

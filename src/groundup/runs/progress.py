@@ -67,6 +67,7 @@ class RunBegan(Record):
     run_id: str
     folder: str
     standing: Standing
+    nothing_for: int = Field(default=0, description="attempts for which nothing was handed in")
 
 
 class AttemptBegan(Record):
