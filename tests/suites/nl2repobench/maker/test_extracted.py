@@ -25,12 +25,16 @@ FILES = {
         "def _unused(): return 'secret'\n"
         "try:\n    import fast\nexcept ImportError:\n    def fallback(a, /, b): return 'secret'\n"
     ),
-    "calc/extra.py": "def patched(where): return 'secret'\ndef _reached(x): return 'secret'\n",
+    "calc/extra.py": (
+        "def patched(where): return 'secret'\ndef _reached(x): return 'secret'\n_hidden_by_patch = 1\n"
+    ),
     "tests/test_calc.py": (
         "from calc import Basket, _sorted, made_late\nimport calc.extra as extra\n"
         "from unittest import mock\n"
+        "PROGRAM, count = 'calc.exe', PROGRAM.count('x')\n"
         f"def test_take():\n{BODY}"
         "def test_more():\n    with mock.patch('calc.extra._hidden_by_patch'):\n        assert extra._reached(1)\n"
+        "        assert Basket()._names == [self._own]\n"
     ),
 }
 
@@ -42,13 +46,14 @@ def _text(tmp_path: Path) -> str:
 
 
 def test_every_name_that_tests_use_stands_in_it(tmp_path: Path) -> None:
-    """Public names, private ones that tests import, reach or patch, and ones that are made at run time."""
+    """Public names, private ones that tests import, reach or patch, ones made at run time, and no file's name."""
     text = _text(tmp_path)
+    assert "exe" not in text
 
     for stated in (
         "class Basket(abc.ABC)", "def __init__(self, names=())", "def size(self) -> int", "colour = 'red'",
         "def _sorted(names, *, key=None)", "def fallback(a, /, b)", "def patched(where)", "def _reached(x)",
-        "SIZE: int = 12", "TABLE = ...", "`made_late`", "`_hidden_by_patch`",
+        "SIZE: int = 12", "TABLE = ...", "`made_late`", "_hidden_by_patch = 1", "`_names`",
     ):  # fmt: skip
         assert stated in text, stated
 

@@ -28,7 +28,8 @@ From a folder.
 
 ## API
 
-`calc`: `Basket`, `_sorted`, `made_late`. `calc.extra`: `_reached`, `_hidden_by_patch`.
+`calc`: `Basket`, `_sorted`, `made_late`. One has `one._names`.
+`calc.extra`: `calc.extra._reached`, `_hidden_by_patch`.
 
 ## Behaviour
 
@@ -62,6 +63,7 @@ async def test_each_fault_is_a_gap(tmp_path: Path) -> None:
     for fault, sentence in (
         (WHOLE.replace("## Behaviour", "## Rules"), "no section `## Behaviour`"),
         (WHOLE.replace("`_hidden_by_patch`", "another"), "`calc.extra`: `_hidden_by_patch` must be stated"),
+        (WHOLE.replace("`one._names`", "more"), "`calc.core`: `_names` must be stated"),
         (f"{WHOLE}\n{BODY}", "stand in a hidden test"),
         (f"{WHOLE}\n{body}", "stand in a body of the library"),
         (WHOLE.replace("1 + 1 == 2", "x"), "example 1 does not run with the original: NameError"),

@@ -25,6 +25,11 @@ _RUN = 3
 """Lines in a row as in a test are a part of its body."""
 _LEAST_LINE = 12
 """Shorter lines are alike by accident."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_EVERYWHERE = frozenset(
+    name for kind in (str, bytes, list, dict, set, tuple, int, float, type) for name in dir(kind)
+)
+"""What objects of Python have, too: to reach it says nothing of the library."""
 _CUT = "(left out: it stands in a hidden test)"
 
 
@@ -220,6 +225,8 @@ class _Uses:
     """What one test file uses of the library."""
 
     modules: Mapping[str, ast.Module]
+    bound: frozenset[str]
+    """Names that some module binds: a text that ends in another one is a file's name or the like."""
     names: dict[str, set[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     """Local name -> module."""
@@ -231,19 +238,25 @@ class _Uses:
 
 
 def used_names(root: Path, tests: HiddenTests, modules: Mapping[str, ast.Module]) -> dict[str, set[str]]:
-    """Return module of the library -> names in it that the hidden tests import, reach by it, or patch."""
+    """Return module -> names in it, and of its objects, that the hidden tests import, reach or patch."""
     found: dict[str, set[str]] = {}
+    bound = frozenset(name for tree in modules.values() for node in ast.walk(tree) for name in _bound(node))
+    members = {module: _members(tree) for module, tree in modules.items()}
     for path in _test_code(root, tests):
         try:
             tree = python_tree(path.read_bytes())
         except (SyntaxError, ValueError, RecursionError):
             continue
-        uses = _Uses(modules)
+        uses = _Uses(modules, bound)
         tops = {name.partition(".")[0] for name in tests.packages}
         for node in ast.walk(tree):
             _imported(node, uses, tops)
         for node in ast.walk(tree):
             _reached(node, uses)
+        reached = set(_reached_of_objects(tree))
+        for module, inside in members.items():
+            for name in inside & reached:
+                uses.add(module, name)
         for module, names in uses.names.items():
             found.setdefault(module, set()).update(names)
     for module, names in list(found.items()):
@@ -291,7 +304,7 @@ def _imported(node: ast.AST, uses: _Uses, tops: set[str]) -> None:
                 )
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         module, _, name = node.value.rpartition(".")
-        if module in uses.modules and name.isidentifier():
+        if module in uses.modules and name in uses.bound:
             uses.add(module, name)
 
 
@@ -301,6 +314,36 @@ def _reached(node: ast.AST, uses: _Uses) -> None:
         module = _dotted(node.value, uses.aliases)
         if module in uses.modules:
             uses.add(module, node.attr)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, _DEFINITIONS):
+        yield node.name
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.alias):
+        yield node.asname or node.name.partition(".")[0]
+
+
+def _members(tree: ast.Module) -> set[str]:
+    """Return what objects of a module have and those of Python do not: methods, and attributes that are set."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.attr)
+        for inner in node.body if isinstance(node, ast.ClassDef) else ():
+            parts = [inner] if isinstance(inner, _DEFINITIONS) else ast.walk(inner)
+            found.update(name for part in parts for name in _bound(part))
+    return found - _EVERYWHERE
+
+
+def _reached_of_objects(tree: ast.Module) -> Iterator[str]:
+    """Yield the attributes that tests read or set, but for those of the tests' own objects."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and not (
+            isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        ):
+            yield node.attr
 
 
 def _dotted(node: ast.expr, aliases: Mapping[str, str]) -> str:
@@ -319,19 +362,21 @@ def _unstated(text: str, used: Mapping[str, set[str]]) -> str:
     silent = [f"- `{module}`" for module in sorted(used) if not _stands(module, text) and module not in missing]
     if not (lines or silent):
         return ""
-    return "\n## Further names that the tests import\n\n" + "\n".join([*lines, *silent]) + "\n"
+    return "\n## Further names that the tests use\n\n" + "\n".join([*lines, *silent]) + "\n"
 
 
 def unstated_names(text: str, used: Mapping[str, set[str]]) -> dict[str, list[str]]:
     """Return module -> names of *used* that stand nowhere in *text*; modules of which all stand are left out."""
     missing = {
-        module: sorted(name for name in names if not _stands(name, text)) for module, names in sorted(used.items())
+        module: sorted(name for name in names if not _stands(name, text, after_dot=True))
+        for module, names in sorted(used.items())
     }
     return {module: names for module, names in missing.items() if names}
 
 
-def _stands(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text) is not None
+def _stands(name: str, text: str, *, after_dot: bool = False) -> bool:
+    before = r"\w" if after_dot else r"\w."
+    return re.search(rf"(?<![{before}]){re.escape(name)}(?!\w)", text) is not None
 
 
 # --- what must not stand in it
