@@ -159,6 +159,7 @@ async def test_a_failed_install_is_a_fact_of_its_own(trial: Trial) -> None:
     assert passed(graded) == 4
     assert graded.verdict.facts["install"] == "failed"
     assert graded.verdict.reasons[0].stage is Stage.INSTALL
+    assert graded.verdict.reasons[0].message.startswith("not deployed, for it did not install: ")
 
 
 async def test_a_test_that_hangs_costs_itself_only(trial: Trial) -> None:

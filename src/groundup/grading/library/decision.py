@@ -234,7 +234,8 @@ def _is_absent(name: str, problem: str) -> bool:
 
 def _place(name: str, hidden: HiddenTests) -> str:
     """Return where a package may lie: the specification may leave open whether below `src`."""
-    return " or ".join(str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots)
+    places = [str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots]
+    return " or ".join(places) if len(places) > 1 else f"{places[0]}.py or {places[0]}/"
 
 
 def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], report: RunnerReport) -> list[Reason]:

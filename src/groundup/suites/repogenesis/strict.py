@@ -136,7 +136,9 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
     install = []
     if not _is_installed(observed):
         message = observed.installed.message or "nothing is declared, and there is nothing to start"
-        install.append(reason(Stage.INSTALL, message))
+        # A service that answers with what the image holds may pass everything: say why it is unsolved.
+        unsolved = "not deployed, for it did not install: " if answered else ""
+        install.append(reason(Stage.INSTALL, f"{unsolved}{message}"))
     if not answered:
         reasons += install
     if not observed.readiness.in_time:
