@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.agents import history, loop, tools
+from groundup.agents import history, loop, tools, workspace
 from groundup.agents.leak_watch import LeakWatch
 from groundup.trees.fingerprints import Fingerprint
 from tests.agents.fakes import Memory, says
@@ -13,7 +13,7 @@ from tests.agents.fakes import Memory, says
 SOURCES = {f"{module.__name__}.py": Path(str(module.__file__)).read_bytes() for module in (loop, tools, history)}
 ORIGINAL = Fingerprint.of("task", SOURCES)
 TEXTS = [text.decode() for text in SOURCES.values()]
-OTHER = Path(history.__file__).read_text()
+OTHER = Path(workspace.__file__).read_text()
 
 
 def watching(given: str = "Write it.", earlier: Memory | None = None) -> LeakWatch:

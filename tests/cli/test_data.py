@@ -189,7 +189,7 @@ def test_a_data_set_s_name_is_checked(groundup: Groundup, tmp_path: Path, name: 
         (("nl2repobench", "--commit", "HEAD"), "names no commit"),
         (("nl2repobench", "--commit", "0000000"), "has no commit 0000000"),
         (("nl2repobench", "--commit", "0000000", "--from", "."), "exclude each other"),
-        (("nl2repobench", "--from", "missing"), "no such folder"),
+        (("nl2repobench", "--from", "missing"), "missing is not here"),
         ((TWO,), "no published data"),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_model_writes_what_the_checks_hold(tmp_path: Path) -> None:
     settings = load({"data_dir": str(tmp_path / "data")})
     write_tree(tmp_path / "tally", LIBRARY)
     whole = "".join(f"## {one}\n\nIt counts.\n\n" for one in SECTIONS)
-    whole += "`tally`: `Tally`, `_plural`, `plural_of`, `LIMIT`\n\n"
+    whole += "`tally`: `Tally` and its `total`, `_plural`, `plural_of`, `LIMIT`\n\n"
     whole += "```python\nimport tally\nassert tally.LIMIT == {}\n```\n"
     script = tmp_path / "script.json"
     wanted = SetRequest([str(tmp_path / "tally")], tmp_path / "my-set")
