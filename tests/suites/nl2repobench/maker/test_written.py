@@ -1,10 +1,18 @@
 """Specifications that a model writes: what is checked of them, and what goes back to it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from groundup.models.client import open_model
-from groundup.suites.nl2repobench.maker.written import SECTIONS, examples_of, gaps_of, write_specification
+from groundup.suites.nl2repobench.maker.written import (
+    SECTIONS,
+    examples_of,
+    gaps_of,
+    what_went_wrong,
+    write_specification,
+)
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.maker.test_extracted import BODY, FILES
 from tests.suites.nl2repobench.trials import RECIPE
@@ -76,6 +84,19 @@ def test_examples_are_of_their_section() -> None:
     """Signatures in other sections are no programs."""
     assert examples_of("## API\n```python\nf(x)\n```\n" + WHOLE) == ["assert 1 + 1 == 2\n"]
     assert examples_of("nothing") == []
+
+
+def test_a_gap_names_the_line_of_an_example() -> None:
+    """A bare `assert` says nothing itself; what ends outside of all lines has none."""
+    for example, told in (
+        ("x = 1\nassert x\nassert x == 2\n", "AssertionError at `assert x == 2`"),
+        ("def f():\n    return 1 / 0\nf()\n", "ZeroDivisionError: division by zero at `return 1 / 0`"),
+        ("import sys\nsys.exit('over')\n", "over"),
+        ("", ""),
+    ):
+        ended = subprocess.run([sys.executable, "-"], input=example, capture_output=True, text=True, check=False)
+        assert what_went_wrong(example, ended.stderr) == told
+    assert what_went_wrong("x", '  File "<stdin>", line 9\nSyntaxError: no') == "SyntaxError: no"
 
 
 async def test_gaps_go_back_for_some_rounds(tmp_path: Path) -> None:

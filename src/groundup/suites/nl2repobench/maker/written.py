@@ -166,10 +166,18 @@ def example_runner(recipe: Recipe, original: Path, context: GradingContext) -> R
             )
         if ended.exit_code == 0:
             return ""
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
-        return printable(said[-1][:300]) if said else f"it ended with {ended.exit_code}"
+        said = what_went_wrong(example, ended.stderr.decode(errors="replace"))
+        return said or f"it ended with {ended.exit_code}"
 
     return run
+
+
+def what_went_wrong(example: str, stderr: str) -> str:
+    """Return what Python said last of *example*, which it read from its input, and the line at which it ended."""
+    said = stderr.strip().splitlines()[-1:]
+    for number in re.findall(r'^  File "<stdin>", line (\d+)', stderr, re.MULTILINE)[-1:]:
+        said += [f"at `{line.strip()}`" for line in example.splitlines()[int(number) - 1 : int(number)]]
+    return " ".join(printable(one[:300]) for one in said)
 
 
 def _material(recipe: Recipe, original: Path) -> str:
