@@ -101,7 +101,7 @@ def test_a_folder_that_holds_the_library_is_not_its_tests(tmp_path: Path) -> Non
 def test_the_configuration_is_kept_where_it_matters(tmp_path: Path) -> None:
     """What decides which tests there are and how they behave stays; reporting and coverage go."""
     ini = """[pytest]
-addopts = -rasv -slv --cov=demo --doctest-glob '*.rst' --strict-markers
+addopts = -rasv -slv --cov=demo --doctest-glob '*.rst' --doctest-report udiff --ignore-glob x* --strict-markers
 asyncio_mode = auto
 filterwarnings =
     error
@@ -110,7 +110,8 @@ testpaths = tests
 """
     found = layout(tmp_path, {"demo/__init__.py": "", "tests/test_a.py": "", "pytest.ini": ini})
 
-    assert found.ini == ("asyncio_mode = auto", "filterwarnings = error", "addopts = -s --doctest-glob '*.rst'")
+    options = "-s --doctest-glob '*.rst' --doctest-report udiff --ignore-glob 'x*'"
+    assert found.ini == ("asyncio_mode = auto", "filterwarnings = error", f"addopts = {options}")
     assert found.late_filters == ("ignore::demo.Old",)
 
 

@@ -43,7 +43,7 @@ _KEPT_KEYS = words(
 _KEPT_OPTIONS = ("--doctest", "--import-mode", "--ignore", "--deselect")
 _UNCAPTURED = re.compile(r"--capture=no|-[lqvx]*s[lqvx]*")
 """Tests may read standard input, which pytest's capture forbids."""
-_OPTIONS_WITH_VALUE = frozenset({"--ignore", "--deselect", "--doctest-glob", "--import-mode"})
+_OPTIONS_WITH_VALUE = words("--ignore --ignore-glob --deselect --doctest-glob --doctest-report --import-mode")
 
 
 class Config:
