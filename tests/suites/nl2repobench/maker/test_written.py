@@ -21,6 +21,14 @@ TESTS = RECIPE.tests.but(packages=("calc",), import_roots=(".",), arguments=("te
 OURS = RECIPE.but(tests=TESTS)
 LIBRARY = {
     **FILES,
+    "calc/messages.py": (
+        "'''A docstring that the tests hold, too.'''\n"
+        "RIPE = 'A basket is ripe, or \\\\d+ days old'\nUNUSED = 'Nobody looks for this one'\n"
+    ),
+    "tests/test_messages.py": (
+        "def test_it(caught):\n    'A docstring that the tests hold, too.'\n"
+        "    assert caught == 'Well: A basket is ripe, or \\\\d+ days old'\n"
+    ),
     "calc/sums.py": (
         "def total(numbers):\n    '''Add up.'''\n    result = start_of(numbers)\n    for one in numbers:\n"
         "        result = result + weighed(one)\n    return rounded_to(result, 2)\n"
@@ -41,7 +49,8 @@ From a folder.
 
 ## Behaviour
 
-What is taken is gone.
+What is taken is gone. It says "A basket
+is ripe, or `\\d+` days old".
 
 ## Examples
 
@@ -71,6 +80,7 @@ async def test_each_fault_is_a_gap(tmp_path: Path) -> None:
     for fault, sentence in (
         (WHOLE.replace("## Behaviour", "## Rules"), "no section `## Behaviour`"),
         (WHOLE.replace("`_hidden_by_patch`", "another"), "`calc.extra`: `_hidden_by_patch` must be stated"),
+        (WHOLE.replace("is ripe", "is"), "`A basket is ripe, or \\d+ days old` must be stated as it is"),
         (WHOLE.replace("`one._names`", "more"), "`calc.core`: `_names` must be stated"),
         (f"{WHOLE}\n{BODY}", "stand in a hidden test"),
         (f"{WHOLE}\n{body}", "stand in a body of the library"),

@@ -5,6 +5,7 @@ import stands in it, and no body of a test does.
 """
 
 import ast
+import contextlib
 import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -242,11 +243,7 @@ def used_names(root: Path, tests: HiddenTests, modules: Mapping[str, ast.Module]
     found: dict[str, set[str]] = {}
     bound = frozenset(name for tree in modules.values() for node in ast.walk(tree) for name in _bound(node))
     members = {module: _members(tree) for module, tree in modules.items()}
-    for path in _test_code(root, tests):
-        try:
-            tree = python_tree(path.read_bytes())
-        except (SyntaxError, ValueError, RecursionError):
-            continue
+    for tree in _test_trees(root, tests):
         uses = _Uses(modules, bound)
         tops = {name.partition(".")[0] for name in tests.packages}
         for node in ast.walk(tree):
@@ -287,6 +284,12 @@ def _test_code(root: Path, tests: HiddenTests) -> Iterator[Path]:
     for kept in tests.protected:
         place = root / kept
         yield from sorted(place.rglob("*.py")) if place.is_dir() else [place] * (place.suffix == ".py")
+
+
+def _test_trees(root: Path, tests: HiddenTests) -> Iterator[ast.Module]:
+    for path in _test_code(root, tests):
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            yield python_tree(path.read_bytes())
 
 
 def _imported(node: ast.AST, uses: _Uses, tops: set[str]) -> None:
@@ -372,6 +375,28 @@ def unstated_names(text: str, used: Mapping[str, set[str]]) -> dict[str, list[st
         for module, names in sorted(used.items())
     }
     return {module: names for module, names in missing.items() if names}
+
+
+def unstated_texts(text: str, root: Path, tests: HiddenTests, modules: Mapping[str, ast.Module]) -> list[str]:
+    """Return what stands in texts of the library and of its hidden tests, such as messages, and not in *text*."""
+    own = {said for tree in modules.values() for said in _texts(tree)}
+    asked = {said for tree in _test_trees(root, tests) for said in _texts(tree)}
+    all_own, all_asked, stated = "\0".join(own), "\0".join(asked), _bare(text)
+    shared = {said for said in own if said in all_asked} | {said for said in asked if said in all_own}
+    return sorted(said for said in shared if _bare(said) not in stated)
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the telling texts of *tree* that are no statements, as docstrings are."""
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements:
+            yield from [node.value.strip()] * (len(node.value.strip()) >= _LEAST_LINE)
+
+
+def _bare(text: str) -> str:
+    """Return *text* without what is written otherwise in a program or in Markdown."""
+    return re.sub(r"[\s\\`]+", "", text)
 
 
 def _stands(name: str, text: str, *, after_dot: bool = False) -> bool:

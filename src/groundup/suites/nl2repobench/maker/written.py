@@ -1,8 +1,8 @@
 """A specification that a model writes, and what is checked of it without a model.
 
 The model sees sources and docs, and no test. What it wrote must have all sections, state every name that the
-hidden tests use, hold no run of lines of a test or of a function's body, and its examples must run with the
-original. What fails goes back to it as a list of gaps, for a few rounds.
+hidden tests use and every text of the library that they expect, hold no run of lines of a test or of a function's
+body, and its examples must run with the original. What fails goes back to it as a list of gaps, for a few rounds.
 """
 
 import ast
@@ -28,6 +28,7 @@ from groundup.suites.nl2repobench.maker.extracted import (
     modules_of,
     title,
     unstated_names,
+    unstated_texts,
     used_names,
 )
 from groundup.suites.nl2repobench.maker.unpublished import Say
@@ -131,6 +132,10 @@ async def gaps_of(text: str, recipe: Recipe, original: Path, run_example: RunExa
     gaps = [f"there is no section `## {one}`" for one in SECTIONS if one not in headings]
     for module, names in unstated_names(text, used).items():
         gaps.append(f"`{module}`: {', '.join(f'`{name}`' for name in names)} must be stated: tests use it")
+    gaps += [
+        f"`{printable(said[:300])}` must be stated as it is: tests expect this text of the library"
+        for said in unstated_texts(text, original, recipe.tests, modules)
+    ]
     for what, bodies in (
         ("a hidden test", bodies_of_tests(original, recipe.tests)),
         ("a body of the library", _bodies_of_library(modules)),
