@@ -130,6 +130,21 @@ async def test_gaps_go_back_for_some_rounds(tmp_path: Path) -> None:
     assert all(f"## {section}" in two.text for section in SECTIONS)
 
 
+async def test_a_long_changelog_does_not_crowd_out_the_library(tmp_path: Path) -> None:
+    """The library comes first and whole; what has no room is named, and tests are not."""
+    write_tree(
+        tmp_path / "calc", {**LIBRARY, "CHANGES.md": "new " * 37_500, "calc.egg-info/SOURCES.txt": "tests/x.py"}
+    )
+    other = "(?s:(?!tests/).)*"
+    told = rf"=== calc/core.py{other}=== README.md{other}=== Left out for want of room: CHANGES.md\Z"
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"conversation": [{"when": told, "turn": [{"content": WHOLE}]}]}))
+    async with open_model(f"scripted/{script}") as model:
+        found = await write_specification(OURS, tmp_path / "calc", "c0ffee", model, 1, _fine, lambda _: None)
+
+    assert found.gaps == ()
+
+
 async def test_a_model_that_cannot_answer_has_a_gap(tmp_path: Path) -> None:
     """A request that is too long, or refused, leaves the extracted specification, with a sentence that says so."""
     write_tree(tmp_path / "calc", LIBRARY)

@@ -31,6 +31,7 @@ from groundup.suites.nl2repobench.maker.extracted import (
     unstated_texts,
     used_names,
 )
+from groundup.suites.nl2repobench.maker.needs_of_tests import source_files
 from groundup.suites.nl2repobench.maker.unpublished import Say
 from groundup.suites.nl2repobench.recipe import Recipe
 
@@ -186,19 +187,26 @@ def what_went_wrong(example: str, stderr: str) -> str:
 
 
 def _material(recipe: Recipe, original: Path) -> str:
-    """Return sources and docs, without tests, as far as there is room."""
-    parts, room = [], _ROOM
+    """Return sources and docs, without tests, as far as there is room: the library, its README, the rest."""
+    parts, left_out, room = [], [], _ROOM
+    sources = set(source_files(original, recipe.tests))
     protected = [original / kept for kept in recipe.tests.protected]
-    readable = sorted(original.rglob("*"), key=lambda path: (path.suffix == ".py", len(path.parts), path))
-    for path in readable:
-        hidden = any(path == kept or path.is_relative_to(kept) for kept in protected)
-        if hidden or path.is_symlink() or not path.is_file() or path.suffix not in (".py", *_DOCS):
+
+    def rank(path: Path) -> tuple[bool, bool, int, Path]:
+        return path not in sources, path.stem.lower() != "readme", path.stat().st_size, path
+
+    readable = [path for path in original.rglob("*") if path.is_file() and not path.is_symlink()]
+    for path in sorted(readable, key=rank):
+        hidden = any(path.is_relative_to(kept) for kept in protected) or path.parent.suffix == ".egg-info"
+        if hidden or path.suffix not in (".py", *_DOCS):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if len(text) <= room:
             parts.append(f"=== {path.relative_to(original)}\n{text}")
             room -= len(text)
-    return "\n".join(parts)
+        else:
+            left_out.append(str(path.relative_to(original)))
+    return "\n".join([*parts, *([f"=== Left out for want of room: {', '.join(left_out)}"] if left_out else [])])
 
 
 def _bodies_of_library(modules: dict[str, ast.Module]) -> Iterator[list[str]]:
