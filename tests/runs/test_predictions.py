@@ -205,6 +205,14 @@ def test_an_unknown_task_suggests_the_nearest(tmp_path: Path) -> None:
         opened(tmp_path / "p", task="gama")
 
 
+def test_a_folder_of_predictions_one_level_down_is_named(tmp_path: Path) -> None:
+    """Who unpacks an archive has a folder around them. It may also be a repository whose package is so named."""
+    fill(tmp_path, "outer/beta/a.py")
+    told = "unknown task 'outer'.*--task; if outer/beta is one, give -p .*/outer"
+    with pytest.raises(UsageError, match=told):
+        opened(tmp_path)
+
+
 def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None:
     """Somebody who forgot `--task` learns of it."""
     with pytest.raises(UsageError, match="--task"):

@@ -262,9 +262,11 @@ def _of_folder(
             ending = name[len(task) :]
             raise UsageError(f"{printable(name)} in {path}: put it at {hint}/submission{ending}")
         elif entry.is_dir() or entry.is_symlink():
+            inner = next((task for task in tasks if entry.is_dir() and (entry / task).is_dir()), None)
+            deeper = f"; if {printable(name)}/{inner} is one, give -p {path / name}" if inner else ""
             raise UsageError(
                 f"{path}: {unknown('task', printable(name), tasks)} "
-                "(if the folder is itself one repository, name its task with --task)"
+                f"(if the folder is itself one repository, name its task with --task{deeper})"
             )
 
 
