@@ -36,6 +36,8 @@ EXAMPLES: dict[str, Examples] = {
 }
 
 _LINES = 12
+_SILENT = 20
+"""Tests of which only the names are known, such as those of a file that is not collected, that are listed."""
 
 
 def show(
@@ -123,7 +125,8 @@ def why(
             _text(said, full=True)
     if silent := [one.id for one in lost if not (one.detail or one.message)]:
         _heading(f"tests without a result: {len(silent)}", {}, "bold")
-        _text("\n".join(silent), full=True)
+        rest = [f"and {len(silent) - _SILENT} more, which --json lists"] if len(silent) > _SILENT else []
+        _text("\n".join([*silent[:_SILENT], *rest]), full=True)
     named = f" whose names hold {test!r}" if test else ""
     if any(one.kind == "dependency" for one in tests):
         for one in other:
