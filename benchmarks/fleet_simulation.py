@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 # By benchmarks/fleet.py --attempts 1000 --kill-every 0, and by benchmarks/fleet_layers.py for every fifth recipe.
 MEASURED = {
-    "driver-ms": 8.7, "scheduler-ms": 3.8, "node-ms": 15.0, "tasks": 104,
+    "driver-ms": 6.4, "scheduler-ms": 2.4, "node-ms": 8.1, "tasks": 104,
     "layer-mb": 20.8, "layer-unpacked-mb": 68.0, "unpack-mbs": 30.0, "kept-kb": 499.0,
 }  # fmt: skip
 ASSUMED = {
