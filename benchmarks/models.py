@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from groundup.domain.conversations import ChatRequest, Message
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.curation.locating import JobOpinion, ask_model, locate
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from tests.workflows.made import MadeTree
 
 FILES = {

@@ -13,7 +13,7 @@ from groundup.domain.conversations import ChatRequest, Message, Picture, Tool, T
 from groundup.domain.usage import TokenUsage
 from groundup.models.asking import chat, messages
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import KeyRejectedError, ModelError, RequestRejectedError
 from groundup.models.settings import ModelProvider, ModelSettings, ReasoningEffort, providers

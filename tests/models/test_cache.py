@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.models.client import open_model
 from groundup.models.exchanges import for_attempt
+from groundup.models.opening import open_model
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying
 

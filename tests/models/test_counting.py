@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatRequest, Tool
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.prices import estimated_text_tokens, estimated_tokens
 from groundup.models.settings import ModelSettings
 from groundup.registries.server import GatewayServer, Request, Response

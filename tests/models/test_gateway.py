@@ -13,9 +13,9 @@ import pytest
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
-from groundup.models.client import open_model
 from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelGateway
+from groundup.models.opening import open_model
 from groundup.models.scripted.server import ScriptedModel
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying

@@ -9,7 +9,8 @@ import pytest
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool, ToolCall
 from groundup.models.asking import gemini
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
-from groundup.models.client import EndpointModel, open_model
+from groundup.models.client import EndpointModel
+from groundup.models.opening import open_model
 from groundup.models.scripted.server import ScriptedServer, load_script
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.models.client import open_model
 from groundup.models.gateway import ModelGateway
+from groundup.models.opening import open_model
 from groundup.models.settings import ModelSettings, usual_address
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from tests.cli.conftest import Groundup, groundup

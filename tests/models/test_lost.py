@@ -9,7 +9,8 @@ import pytest
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.usage import ModelUse
 from groundup.models.attempts import AttemptModel
-from groundup.models.client import EndpointModel, open_model
+from groundup.models.client import EndpointModel
+from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger
 from groundup.models.protocol import BudgetSpentError, ModelError, RequestRejectedError
 from groundup.models.settings import ModelSettings

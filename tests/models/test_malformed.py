@@ -16,8 +16,8 @@ from groundup.agents.loop import create
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.answering import chat, gemini, messages, responses
 from groundup.models.answering.forms import Asked
-from groundup.models.client import open_model
 from groundup.models.gateway import ModelGateway
+from groundup.models.opening import open_model
 from groundup.models.protocol import ContextOverflowError, ModelError, RefusedError
 from groundup.models.settings import ModelSettings
 from groundup.registries.server import GatewayServer, Request, Response

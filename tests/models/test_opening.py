@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.conversations import ChatRequest, Tool
 from groundup.domain.errors import UsageError
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.protocol import (
     BudgetSpentError,
     ContextOverflowError,

@@ -9,7 +9,7 @@ import pytest
 from groundup.domain.conversations import ChatRequest, Message, Tool, ToolCall
 from groundup.models.asking import responses
 from groundup.models.asking.forms import BrokenReplyError
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.scripted.server import ScriptedServer, load_script
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import saying

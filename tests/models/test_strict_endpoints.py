@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool, ToolCall
 from groundup.models.asking.chat import message_document, parsed_reply
-from groundup.models.client import open_model
 from groundup.models.gateway import ModelGateway
+from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel, RequestRejectedError
 from groundup.models.scripted.server import Script, ScriptedServer
 from groundup.models.settings import ModelSettings

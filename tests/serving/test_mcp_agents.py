@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from groundup.models.client import open_model
 from groundup.models.exchanges import Exchange
 from groundup.models.gateway import ModelAddress, ModelGateway
+from groundup.models.opening import open_model
 from tests.needs import lack, need
 from tests.patience import patient
 from tests.serving.house import House, job_in, opened

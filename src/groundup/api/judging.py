@@ -22,7 +22,7 @@ from groundup.judging.questions import (
     owed_judgements,
 )
 from groundup.judging.questions import judge as ask
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address

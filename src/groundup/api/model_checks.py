@@ -16,7 +16,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.models.client import EndpointModel, open_model
+from groundup.models.client import EndpointModel
+from groundup.models.opening import open_model
 from groundup.models.prices import price_of
 from groundup.models.protocol import ChatModel, ContextOverflowError, ModelError, RefusedError, UnusableModelError
 from groundup.models.settings import ModelSettings

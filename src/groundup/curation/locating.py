@@ -17,7 +17,7 @@ from typing import NamedTuple
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
 from groundup.workflows.jobs import JobReader, Look, with_known_values

@@ -21,7 +21,7 @@ from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.usage import ModelUse
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger
 from groundup.models.protocol import BudgetSpentError, ChatModel, asked
 from groundup.models.settings import ModelSettings, usual_address

@@ -1,12 +1,8 @@
-"""A `ChatModel` behind an endpoint: forms, price and budget put together. Every attempt of a run shares it.
-
-Opening a model by its name: an endpoint, or a script that stands in for one.
-"""
+"""A `ChatModel` behind an endpoint: forms, price and budget put together. Every attempt of a run shares it."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -16,8 +12,7 @@ from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.usage import ModelUse, TokenUsage
 from groundup.models.asking import chat, gemini, messages, responses
 from groundup.models.asking.forms import Parsed
-from groundup.models.endpoint import ModelEndpoint, Patience
-from groundup.models.exchanges import CachedModel
+from groundup.models.endpoint import ModelEndpoint
 from groundup.models.prices import (
     CostLedger,
     Price,
@@ -25,17 +20,12 @@ from groundup.models.prices import (
     estimated_reply_tokens,
     estimated_text_tokens,
     estimated_tokens,
-    price_of,
 )
-from groundup.models.protocol import CallWatch, ChatModel
+from groundup.models.protocol import CallWatch
 from groundup.models.settings import (
-    SCRIPTED,
     ModelName,
     ModelProvider,
     ModelSettings,
-    key_of,
-    parse_name,
-    provider_of,
 )
 
 _OUTPUT_TOKENS = 8192
@@ -222,31 +212,3 @@ class EndpointModel:
             return await self._endpoint.post(responses.PATH, document, responses.FORM, bill)
         document = chat.request_document(request, self._model, self._provider)
         return await self._endpoint.post(chat.PATH, document, chat.FORM, bill)
-
-
-def open_model(
-    name: str, settings: ModelSettings | None = None, *, ledger: CostLedger | None = None, asked: bool = True
-) -> ChatModel:
-    """Return the model *name*, `provider/model`, to be entered as a context. Raises `UsageError`.
-
-    *ledger* is the run's; without one the limit on the cost in *settings* counts from zero. A model that is never
-    *asked*, as in a dry run, needs no key.
-    """
-    settings = settings or ModelSettings()
-    model = _opened(name, settings, ledger or CostLedger(settings.max_cost_usd), asked=asked)
-    if settings.cache_dir is None:
-        return model
-    return CachedModel(model, settings.cache_dir, settings.identity())
-
-
-def _opened(name: str, settings: ModelSettings, ledger: CostLedger, *, asked: bool) -> ChatModel:
-    parsed = parse_name(name)
-    price = price_of(name, settings)
-    patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
-    if parsed.provider == SCRIPTED and settings.base_url is None:
-        from groundup.models.scripted.server import ScriptedModel, load_script
-
-        return ScriptedModel(load_script(Path(parsed.model)), parsed, settings, patience, price, ledger)
-    provider = provider_of(parsed, settings)
-    endpoint = ModelEndpoint(name, provider, key_of(provider) if asked else None, patience)
-    return EndpointModel(parsed, provider, endpoint, settings, price, ledger)

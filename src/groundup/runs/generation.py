@@ -45,7 +45,7 @@ async def generation(
     elif source.spec.model is None:
         yield Generation(source, None)
     else:
-        from groundup.models.client import open_model
+        from groundup.models.opening import open_model
         from groundup.models.prices import CostLedger, price_of
 
         asked = model_settings(source, options, settings)

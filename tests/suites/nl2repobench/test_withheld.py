@@ -2,9 +2,8 @@
 
 from packaging.utils import canonicalize_name
 
-from groundup.suites.nl2repobench.official import own_names
 from groundup.suites.nl2repobench.published import withheld_names
-from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.recipe import own_names, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 

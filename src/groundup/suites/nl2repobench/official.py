@@ -46,7 +46,7 @@ from groundup.suites.nl2repobench.official_rules import (
     success_rate,
 )
 from groundup.suites.nl2repobench.published import PublishedTask
-from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds, pinned_lines
+from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds, own_names, pinned_lines
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
 
@@ -144,14 +144,6 @@ async def _index(
                 "this environment builder lends no package index to graders; set official_installs to none"
             )
         yield gateway
-
-
-def own_names(recipe: Recipe) -> tuple[str, ...]:
-    """Return the distribution names under which the original can be fetched."""
-    names = {recipe.source.name}
-    if recipe.tests.distribution is not None:
-        names.add(recipe.tests.distribution.name)
-    return tuple(sorted(names))
 
 
 def _pip_settings(index: str | None) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import DataSource
 from groundup.suites.nl2repobench import listing
-from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe import Recipe, own_names
 from groundup.suites.sets import PublishedRepository, checked_set, data_folder, is_set
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
@@ -200,8 +200,6 @@ def withheld_names(task: str, recipe: Recipe | None) -> tuple[str, ...]:
     plain = task.partition("@")[0].rpartition("__")[2]  # of a set, whose ids name owner and version, too
     names = {plain, *_further_names().get(task, ())}
     if recipe is not None:
-        from groundup.suites.nl2repobench.official import own_names
-
         names.update(own_names(recipe), recipe.tests.packages)
     return tuple(sorted(name.partition(".")[0] for name in names))
 

@@ -451,6 +451,14 @@ class RecipeFolder(Mapping[str, Recipe]):
         return len(self._recipes)
 
 
+def own_names(recipe: Recipe) -> tuple[str, ...]:
+    """Return the distribution names under which the original can be fetched."""
+    names = {recipe.source.name}
+    if recipe.tests.distribution is not None:
+        names.add(recipe.tests.distribution.name)
+    return tuple(sorted(names))
+
+
 @cache
 def shipped_recipes(python: str | None = None) -> RecipeFolder:
     """Return the recipes that come with groundup, all with the interpreter *python* where it is given."""

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from groundup.models.client import open_model
+from groundup.models.opening import open_model
 from groundup.suites.nl2repobench.maker.written import (
     SECTIONS,
     examples_of,
