@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from tests.cli.conftest import Groundup
 def _no_git_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask no host of the world."""
     monkeypatch.setenv("GROUNDUP_GIT_MIRROR", str(tmp_path / "mirror"))
+    nowhere = {"COUNT": "1", "KEY_0": f"url.{tmp_path}/nowhere/.insteadOf", "VALUE_0": "https://"}
+    for name, value in nowhere.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
 
 
 def test_every_fact_has_a_standing_and_every_fault_says_what_to_do(groundup: Groundup) -> None:
@@ -29,10 +33,33 @@ def test_every_fact_has_a_standing_and_every_fault_says_what_to_do(groundup: Gro
     assert "github.com" in names
     facts = {fact["name"]: fact["status"] for fact in document["facts"]}
     if facts["github.com"] == "limited":
-        lack = "github.com, which Git cannot reach" if shutil.which("git") else "git"
+        lack = "a repository that neither the mirror nor github.com hands out" if shutil.which("git") else "git"
         lacks = [one["what"] for one in suites["nl2repobench"]["lacks"]]
         # Where no recipe's Python is here, each task lacks that first.
         assert lack in lacks or lacks[0].startswith("Python 3.7 (")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="a mirror is asked by git")
+def test_of_a_mirror_only_what_it_has_is_counted(groundup: Groundup, tmp_path: Path) -> None:
+    """Each repository is asked for, and the list of tasks claims none of what only asking tells."""
+    mirrored = tmp_path / "mirror" / "github.com" / "groodt" / "retrying"
+    subprocess.run(["git", "init", "-q", "--bare", mirrored], check=True)
+    found = json.loads(groundup("doctor", "--json").out)
+    facts = {fact["name"]: fact for fact in found["facts"]}
+    assert facts["github.com"]["value"].startswith("1 of ")
+    (standing,) = (one for one in found["suites"] if one["suite"] == "nl2repobench")
+    (away,) = (lack["tasks"] for lack in standing["lacks"] if lack["what"].startswith("a repository that"))
+    assert standing["online"] + sum(lack["tasks"] for lack in standing["lacks"]) == standing["tasks"]
+    shutil.rmtree(mirrored)
+    assert _without_repository(groundup) - away == (facts["Python 3.10"]["status"] == "good")
+    assert "`groundup doctor` asks for that" in groundup("tasks", "nl2repobench").err
+
+
+def _without_repository(groundup: Groundup) -> int:
+    """Return how many tasks of nl2repobench lack nothing but a repository."""
+    suites = json.loads(groundup("doctor", "--json").out)["suites"]
+    lacks = next(one["lacks"] for one in suites if one["suite"] == "nl2repobench")
+    return int(next(lack["tasks"] for lack in lacks if lack["what"].startswith("a repository that")))
 
 
 def test_each_advice_is_given_once_and_the_shortest_way_to_more_last(

@@ -8,7 +8,7 @@ from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.settings import uv_program, uv_version
-from groundup.runs.gradable import Gradable, gradable
+from groundup.runs.gradable import Gradable, Host, gradable, host_of
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
@@ -52,12 +52,17 @@ async def examine_machine_async(*, settings: Settings | None = None) -> MachineR
             value=version,
         )
     )
-    for name, reached in host.git_hosts.items():
-        status, value = (
-            (FactStatus.GOOD, "answers") if reached else (FactStatus.LIMITED, "cannot be reached by Git")
-        )
-        facts.append(Fact(name=name, status=status, value=value))
+    facts.extend(_git_host(name, host) for name in dict.fromkeys(map(host_of, host.repositories)))
     return MachineReport(facts=tuple(facts), suites=suites)
+
+
+def _git_host(name: str, host: Host) -> Fact:
+    """Return whether the repositories of Git host *name* can be fetched, be it from a mirror."""
+    answered = [here for repository, here in host.repositories.items() if host_of(repository) == name]
+    if all(answered):
+        return Fact(name=name, status=FactStatus.GOOD, value="answers")
+    some = f"{sum(answered)} of {len(answered)} repositories answer"
+    return Fact(name=name, status=FactStatus.LIMITED, value=some if any(answered) else "cannot be reached by Git")
 
 
 async def _facts(settings: Settings) -> list[Fact]:

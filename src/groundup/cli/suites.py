@@ -92,9 +92,8 @@ def _say_how_many(suite: str, columns: "Sequence[str]", rows: "Sequence[Sequence
 
     if HERE in columns:
         able = sum(row[columns.index(HERE)] == YES for row in rows)
-        more = "" if able == len(rows) else "; `groundup doctor` says what the others need"
-        able_here = f"{able} of {len(rows)} tasks of {suite} can be graded here"
-        say(f"groundup: {able_here}, if what they need can be fetched{more}")
+        most = f"{able} of {len(rows)} tasks of {suite} lack at most what is fetched when it is needed"
+        say(f"groundup: {most}; `groundup doctor` asks for that, and counts what can be graded here")
 
 
 def _print_statistics(suite: str, json: bool) -> int:

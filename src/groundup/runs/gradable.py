@@ -6,7 +6,7 @@ Looks at interpreters, programs, Git hosts and finished layers; builds and fetch
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -121,7 +121,9 @@ class Host(Record):
     """What this machine has that tasks need."""
 
     interpreters: dict[str, Interpreter | None]
-    git_hosts: dict[str, bool]
+    repositories: dict[str, bool]
+    """Whether each that tasks come from can be fetched."""
+    has_mirror: bool
     has_git: bool
     has_java: bool
 
@@ -138,7 +140,10 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
             suites[name] = suite
         except GroundupError as error:  # one that cannot be loaded must not hide the others
             suites[name] = str(error)
-    host = await _host(settings, [one for tasks in needs.values() for one in tasks.values()])
+    every = [one for tasks in needs.values() for one in tasks.values()]
+    host = await _host(settings, every)
+    # A mirror may have some repositories and not others; a host of its own has all or is out of reach.
+    host = host.but(repositories=await _answering(every, settings, ask_each=host.has_mirror))
     store = layer_store(settings)
     return host, tuple(_standing(name, suites[name], needs.get(name, {}), host, store) for name in suites)
 
@@ -146,52 +151,48 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
 async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> dict[str, str]:
     """Return what those of *tasks* lack that cannot be graded here, by name, in words that say how it comes here.
 
-    Asks for every original that would have to be fetched: a mirror may have some of them and not others.
+    Asks for every original that would have to be fetched.
     """
     needs, store = {task.id: suite.needs(task) for task in tasks}, layer_store(settings)
-    found = await _host(settings, [one.but(source=None) for one in needs.values()])
-    waiting = {name: one for name, one in needs.items() if not _is_built(one, found, store)}
-    reached = await _answering(waiting.values(), settings) if found.has_git else frozenset()
-    lacks: dict[str, str] = {}
-    for name, one in waiting.items():
-        host = found
-        if isinstance(one.source, GitSource):
-            repository = one.source.repository
-            host = found.but(git_hosts={repository.partition("/")[0]: repository in reached})
-        for lack in _lacks([one], host, store):
-            lacks[name] = f"{lack.what}: {lack.advice}"
-    return lacks
+    host = await _host(settings, needs.values())
+    waiting = {name: one for name, one in needs.items() if not _is_built(one, host, store)}
+    host = host.but(repositories=await _answering(waiting.values(), settings, ask_each=True))
+    return {
+        name: f"{lack.what}: {lack.advice}" for name, one in waiting.items() for lack in _lacks([one], host, store)
+    }
 
 
-async def _answering(needs: Iterable[Needs], settings: Settings) -> Set[str]:
-    """Return which repositories of *needs* answer."""
+async def _answering(needs: Iterable[Needs], settings: Settings, *, ask_each: bool) -> dict[str, bool]:
+    """Return whether the repositories of *needs* answer; unless each is asked, one speaks for its host."""
+    wanted = sorted({one.source.repository for one in needs if isinstance(one.source, GitSource)})
+    if shutil.which("git") is None:
+        return dict.fromkeys(wanted, False)
     places = asyncio.Semaphore(_ASKED_AT_ONCE)
 
     async def answering(repository: str) -> bool:
         async with places:
             return await answers(repository, settings.git_mirror, _ASKED_S)
 
-    wanted = sorted({one.source.repository for one in needs if isinstance(one.source, GitSource)})
-    answered = await asyncio.gather(*map(answering, wanted))
-    return {repository for repository, here in zip(wanted, answered, strict=True) if here}
+    speaker = {host_of(repository): repository for repository in wanted}
+    asked = wanted if ask_each else [*speaker.values()]
+    answered = dict(zip(asked, await asyncio.gather(*map(answering, asked)), strict=True))
+    return {one: answered[one if ask_each else speaker[host_of(one)]] for one in wanted}
 
 
-async def _host(settings: Settings, needs: list[Needs]) -> Host:
+def host_of(repository: str) -> str:
+    """Return the host in `host/owner/name`."""
+    return repository.partition("/")[0]
+
+
+async def _host(settings: Settings, needs: Iterable[Needs]) -> Host:
+    """Return what is here, without asking any repository."""
     minors = sorted({one.python for one in needs if one.python}, key=lambda minor: int(minor.split(".")[1]))
-    repositories = {
-        one.source.repository.partition("/")[0]: one.source.repository
-        for one in needs
-        if isinstance(one.source, GitSource)
-    }
-    has_git = shutil.which("git") is not None
     found = await asyncio.gather(*(_interpreter(minor, settings.cache_dir) for minor in minors))
     return Host(
         interpreters=dict(zip(minors, found, strict=True)),
-        git_hosts={
-            name: has_git and await answers(repository, settings.git_mirror)
-            for name, repository in repositories.items()
-        },
-        has_git=has_git,
+        repositories={},
+        has_mirror=settings.git_mirror is not None,
+        has_git=shutil.which("git") is not None,
         has_java=bool(jdks(environment())),
     )
 
@@ -269,11 +270,15 @@ def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] 
     if needs.java and not host.has_java:
         return "a JDK", "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
     if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
-        name = needs.source.repository.partition("/")[0]
+        name = host_of(needs.source.repository)
         if not host.has_git:
             return "git", "install it, such as Debian's git"
-        if not host.git_hosts.get(name):
-            return f"{name}, which Git cannot reach", git_advice()
+        if host.repositories.get(needs.source.repository):
+            return None
+        if host.has_mirror:
+            lack = f"a repository that neither the mirror nor {name} hands out"
+            return lack, "add it to the mirror (GROUNDUP_GIT_MIRROR), or check the network"
+        return f"{name}, which Git cannot reach", git_advice()
     return None
 
 
