@@ -23,8 +23,9 @@ _GROWING = ("modules", "lines of source", "of these code", "words of these pages
 
 def modules(sources: Path) -> dict[str, Path]:
     """Return the files by dotted name; the reference services are submissions, no part of the program."""
-    files = (path for path in sources.rglob("*.py") if not {"oracles", "task_data"} & set(path.parts))
-    return {".".join(path.relative_to(sources.parent).with_suffix("").parts): path for path in files}
+    files = (path.relative_to(sources.parent) for path in sources.rglob("*.py"))
+    ours = (path for path in files if not {"oracles", "task_data"} & set(path.parts))
+    return {".".join(path.with_suffix("").parts): sources.parent / path for path in ours}
 
 
 def statements(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.AST, bool]]:
