@@ -20,6 +20,7 @@ Wall-clock medians say little on a busy machine, so CPU seconds of whole process
 import asyncio
 import json
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -38,6 +39,7 @@ from benchmarks.phases import COLLECTED, GUEST_START, LEFT, TESTED
 from benchmarks import sandbox
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
 from groundup.episodes.backends import backends
+from groundup.sandbox.protocol import WORKSPACE
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.trees.writer import copy_tree
@@ -59,6 +61,7 @@ class Cost:
     wall_s: float
     cpu_s: float
     attempt_s: float = 0.0
+    printed: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Bare:
     original: Path
     cwd: str
     ini: Sequence[str]
+    expected: int
 
 
 def main() -> None:
@@ -120,7 +124,14 @@ def bare_command(recipe: Recipe, interpreter: Path, packages: Path, original: Pa
     argv = [str(interpreter), "-B", "-m", "pytest", *options, *plugins, *tests.arguments]
     roots = [str(packages), *tests.import_roots]
     variables = {"PYTHONPATH": ":".join(roots), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HOME": "/tmp"}
-    return Bare(argv, variables | {"LC_ALL": "C.UTF-8"} | tests.environment, original, tests.cwd, tests.ini)
+    return Bare(
+        argv,
+        variables | {"LC_ALL": "C.UTF-8"} | tests.environment,
+        original,
+        tests.cwd,
+        tests.ini,
+        len(recipe.expected),
+    )
 
 
 def bare_tests(bare: Bare, folder: Path) -> Cost:
@@ -130,10 +141,15 @@ def bare_tests(bare: Bare, folder: Path) -> Cost:
         copy_tree(bare.original, tree)
         # As in a grading sandbox, the original's own configuration, which may want further plugins, is not read.
         ini = Path(place) / "pytest.ini"
-        ini.write_text("[pytest]\n" + "".join(f"{line}\n" for line in bare.ini), encoding="utf-8")
-        options = ["-c", str(ini), "--rootdir", str(tree)]
+        lines = "".join(f"{line}\n" for line in bare.ini).replace(WORKSPACE, str(tree))
+        ini.write_text(f"[pytest]\n{lines}", encoding="utf-8")
+        argv = [*bare.argv, "-c", str(ini), "--rootdir", str(tree)]
         # Tests that a recipe excludes may fail: 1.
-        return measured([*bare.argv, *options], cwd=tree / bare.cwd, variables=bare.variables, fine=(0, 1))
+        cost = measured(argv, cwd=tree / bare.cwd, variables=bare.variables, fine=(0, 1))
+    passed = re.search(r"(\d+) passed", cost.printed.rstrip().rpartition("\n")[2])
+    if passed is None or int(passed[1]) < bare.expected:
+        sys.exit(f"{' '.join(argv)}: expected {bare.expected} passed tests\n{cost.printed[-2000:]}")
+    return cost
 
 
 def evaluation(tasks: str, folder: Path, jobs: int = 1, attempts: int = 1) -> Cost:
@@ -165,7 +181,7 @@ def measured(
     ended = subprocess.run(argv, cwd=cwd, env=variables, check=False, capture_output=True, text=True)
     if ended.returncode not in fine:
         sys.exit(f"{' '.join(argv)} in {cwd} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"[-2000:])
-    return Cost(time.perf_counter() - began, children_cpu_s() - before)
+    return Cost(time.perf_counter() - began, children_cpu_s() - before, printed=ended.stdout)
 
 
 def children_cpu_s() -> float:
