@@ -1,5 +1,6 @@
 """`groundup` and `python -m groundup`: ^C ends them with a line, while modules load, too."""
 
+import gc
 import sys
 
 
@@ -14,6 +15,8 @@ def main() -> int:
     except RuntimeError as error:
         if not isinstance(error.__cause__, KeyboardInterrupt):  # which Python wraps while it makes a class
             raise
+    finally:
+        gc.freeze()  # at its end Python looks for rubbish in all that was imported, which goes with the process
     sys.stderr.write("groundup: interrupted\n")
     return 130
 
