@@ -38,20 +38,23 @@ def short(digest: str) -> str:
     return digest.partition(":")[2][:16]
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def _plain(value: object) -> object:
     """Return *value* as JSON has it, the same in every process: sets have no order, bytes no encoding."""
+    if type(value) in _SCALARS:  # most are, and the abstract classes below answer slowly
+        return value
     if isinstance(value, BaseModel):
         return {
             name: _plain(said)
             for name, field in type(value).model_fields.items()
             if (said := getattr(value, name)) != field.default or LATER not in field.metadata
         }
-    if isinstance(value, Enum):
-        return value.value
+    if isinstance(value, Enum | PurePath | datetime):
+        return value.value if isinstance(value, Enum) else str(value)
     if isinstance(value, bytes):
         return digest_bytes(value)
-    if isinstance(value, PurePath | datetime):
-        return str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):
