@@ -321,6 +321,18 @@ def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
     assert "all 2 expected tests passed" in groundup("why", "whole", "task-0000").err
 
 
+def test_why_gathers_tests_that_were_not_tried_below_their_reason(groundup: Groundup) -> None:
+    """Twenty tests that were left out for one reason do not repeat it."""
+    groundup("run", WRITTEN, "-a", "nop", "--run-id", "one")
+    listed = Path("runs/one/attempts/task-0000/0/tests.jsonl")
+    lines = [json.loads(line) for line in listed.read_text().splitlines()]
+    said = [dict(line, outcome="missing", message="not tried: 5 tests had ended the process") for line in lines]
+    listed.write_text("".join(f"{json.dumps(line)}\n" for line in said))
+    shown = groundup("why", "one", "task-0000").out
+
+    assert "tests without a result: 2, not tried: 5 tests had ended the process\nfirst\nsecond\n" in shown
+
+
 def test_why_prints_the_reasons_that_no_lost_test_tells(capsys: pytest.CaptureFixture[str]) -> None:
     """A count of lost tests with the first of them is told by these; missing endpoints are not."""
     sentences = ("1 of 2 tests did not pass, first test_a: it failed", "1 of 4 endpoints is missing, first GET /")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from groundup.grading.last_words import last_words, pytest_words
+from groundup.grading.last_words import last_stack, last_words, pytest_words, stop_of
+from groundup.sandbox.protocol import CommandResult, Ending
 
 TRACEBACK = b"""Traceback (most recent call last):
   File "/workspace/app.py", line 3, in <module>
@@ -72,3 +73,51 @@ def test_a_usage_error_of_pytest_is_reported() -> None:
         "ERROR: file or directory not found: tests/x.py"
     )
     assert pytest_words(b"nothing of the kind\n") == ""
+
+
+STACK = b"""printed before
+Fatal Python error: Segmentation fault
+
+Thread 0x00007f01 (most recent call first):
+  File "/usr/lib/python3.12/threading.py", line 359 in wait
+
+Current thread 0x00007f02 [python] (most recent call first):
+  File "/usr/lib/python3.12/ctypes/__init__.py", line 562 in string_at
+  File "/workspace/calc/core\x1b[2J.py", line 9 in add
+  File "/workspace/tests/test_calc.py", line 4 in test_add
+  File "/opt/env/lib/site-packages/_pytest/python.py", line 159 in pytest_pyfunc_call
+  File "/opt/groundup/runner.py", line 520 in main
+
+Extension modules: _ctypes (total: 1)
+"""
+
+
+def test_the_stack_of_a_process_that_died_is_read_to_its_place_in_the_tree() -> None:
+    """The innermost file of the tree is the place; frames of the runner are left out, and no code gets through."""
+    place, stack = last_stack(STACK)
+
+    assert place == "calc/core\\x1b[2J.py, line 9, in add"
+    assert stack.splitlines() == [
+        "tests/test_calc.py:4: in test_add",
+        "calc/core\\x1b[2J.py:9: in add",
+        "/usr/lib/python3.12/ctypes/__init__.py:562: in string_at",
+    ]
+    assert last_stack(b"no stack") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "duration_s", "words"),
+    [
+        (Ending.EXITED, -11, 1.0, "ended the test process by SIGSEGV"),
+        (Ending.EXITED, -61, 1.0, "ended the test process by signal 61"),
+        (Ending.EXITED, 3, 1.0, "ended the test process with exit code 3"),
+        (Ending.TIMEOUT, None, 40.0, "hung for 20 s"),
+        (Ending.TIMEOUT, None, 60.0, "ran when the 60 s of all tests were over"),
+        (Ending.PROCESSES, None, 1.0, "used too many processes"),
+    ],
+)
+def test_what_ended_the_tests_is_named(ending: Ending, code: int | None, duration_s: float, words: str) -> None:
+    """A test that hangs is told apart from one that ran as the time of all was up, and signals have names."""
+    result = CommandResult(exit_code=code, ending=ending, stdout=b"", stderr=b"", duration_s=duration_s)
+
+    assert str(stop_of(result, test_s=20.0, all_s=60.0)) == words

@@ -129,6 +129,15 @@ class SandboxContract:
         quick = sh("echo told >&3", timeout_s=200, report_fd=3, silence_s=60)
         assert (await sandbox.run(quick)).ok
 
+    async def test_a_command_has_a_last_word_at_its_parting_signal(self, sandbox: Sandbox) -> None:
+        """Who is ended for its time can say where it was; who does not heed the signal is ended all the same."""
+        heeding = sh("trap 'echo here >&2; exit' 60; sleep 300 & wait", timeout_s=0.5, parting_signal=60)
+        result = await sandbox.run(heeding)
+        assert (result.ending, result.exit_code, result.stderr) == (Ending.TIMEOUT, None, b"here\n")
+        deaf = sh("trap '' 60; sleep 300", timeout_s=0.5, parting_signal=60)
+        assert (await sandbox.run(deaf)).ending is Ending.TIMEOUT
+        assert (await sandbox.run(sh("true"))).ok
+
     async def test_timeout(self, sandbox: Sandbox) -> None:
         """At its deadline a command is ended; what it wrote is kept, and the sandbox goes on."""
         result = await sandbox.run(sh("echo before; sleep 300; echo after", timeout_s=0.5))

@@ -118,15 +118,19 @@ def why(
         print_document({"attempt": str(key), **shown})
         return 0
     _print_causes(reasons, [one.id for one in tests if one.lost])
+    silent: dict[str, list[str]] = {}
     for one in lost:
-        if said := one.detail or one.message:
+        said = one.detail or one.message
+        if one.outcome == "missing" or not said:
+            silent.setdefault(said, []).append(one.id)
+        else:
             flaky = ", passed when it ran again (flaky)" if one.flaky else ""
             _heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
             _text(said, full=True)
-    if silent := [one.id for one in lost if not (one.detail or one.message)]:
-        _heading(f"tests without a result: {len(silent)}", {}, "bold")
-        rest = [f"and {len(silent) - _SILENT} more, which --json lists"] if len(silent) > _SILENT else []
-        _text("\n".join([*silent[:_SILENT], *rest]), full=True)
+    for said, ids in silent.items():
+        _heading(f"tests without a result: {len(ids)}{said and f', {said}'}", {}, "bold")
+        rest = [f"and {len(ids) - _SILENT} more, which --json lists"] if len(ids) > _SILENT else []
+        _text("\n".join([*ids[:_SILENT], *rest]), full=True)
     named = f" whose names hold {test!r}" if test else ""
     if any(one.kind == "dependency" for one in tests):
         for one in other:

@@ -1,14 +1,28 @@
 """The last words of a process: one line for people, taken from text that decides nothing. Pure."""
 
 import re
+import signal
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from groundup.domain.names import printable, without_codes
-from groundup.sandbox.protocol import WORKSPACE
+from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
+
+PARTING_SIGNAL = 60
+"""At which a test process says where it stands; one for which nobody else has a use."""
+LIMITS = {Ending.MEMORY: "much memory", Ending.DISK: "much disk space", Ending.PROCESSES: "many processes"}
 
 _TAIL_BYTES = 16 * 1024
 _LINES = 2
 _MAX_CHARS = 160
+_STACK_BYTES = 256 * 1024
+_STACK = re.compile(r"^(?:Stack|Current thread .*) \(most recent call first\):\n((?:  File .*\n)+)", re.MULTILINE)
+"""As Python's faulthandler writes it."""
+_STACK_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
+_OF_RUNNERS = re.compile(r"^/.*/(?:_pytest/|pluggy/|runner\.pyc?$)|^<frozen ")
+_MAX_FRAMES = 30
+_MAX_PLACE = 120
+_MAX_STACK = 4000
 _ERROR_LINE = re.compile(r"^E {2,}")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _FRAME = re.compile(r"^(\S+?\.py):(\d+): in ")
@@ -54,6 +68,58 @@ def pytest_words(output: bytes) -> str:
         if found := _PLACE.search(line) or _FRAME.match(line):
             return _cut(f"{error} ({_shown(found[1])}, line {found[2]})")
     return _cut(error)
+
+
+class LastWords(NamedTuple):
+    """How a process of tests was ended by the one that ran; all that is said of a place was said inside."""
+
+    words: str = "ended the test process"
+    place: str = ""
+    """File, line and function of the tree that were running last; "" where nothing tells."""
+    stack: str = ""
+
+    @property
+    def detail(self) -> str:
+        """What a traceback would show, with the words below it; "" where no stack is known."""
+        return f"{self.stack}\nE   {self.words}" if self.stack else ""
+
+    def __str__(self) -> str:
+        return f"{self.words} in {self.place}" if self.place else self.words
+
+
+def stop_of(result: CommandResult, test_s: float, all_s: float) -> LastWords:
+    """Say how a test ended its process, which had *test_s* for one test and *all_s* for all."""
+    if result.ending in LIMITS:
+        return LastWords(f"used too {LIMITS[result.ending]}")
+    if result.ending.is_out_of_time:
+        is_over = result.counted_s >= all_s
+        words = f"ran when the {all_s:.0f} s of all tests were over" if is_over else f"hung for {test_s:.0f} s"
+        return LastWords(words, *last_stack(result.stderr))
+    code = result.exit_code
+    if code is not None and code < 0:
+        return LastWords(f"ended the test process by {signal_name(-code)}", *last_stack(result.stderr))
+    return LastWords() if code is None else LastWords(f"ended the test process with exit code {code}")
+
+
+def last_stack(stderr: bytes) -> tuple[str, str]:
+    """Return where in the tree a process stood last, and its innermost frames as pytest shows them."""
+    stacks = _STACK.findall(stderr[-_STACK_BYTES:].decode("utf-8", "replace"))
+    frames = [
+        (_shown(printable(path)), line, printable(name))
+        for path, line, name in _STACK_FRAME.findall(stacks[-1] if stacks else "")
+        if not _OF_RUNNERS.search(_shown(path))
+    ]
+    places = (f"{path}, line {line}, in {name}" for path, line, name in frames if not path.startswith("/"))
+    stack = "\n".join(f"{path}:{line}: in {name}" for path, line, name in reversed(frames[:_MAX_FRAMES]))
+    return next(places, "")[:_MAX_PLACE], stack[-_MAX_STACK:]
+
+
+def signal_name(number: int) -> str:
+    """Return such as `SIGSEGV`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _lines(text: bytes) -> list[str]:

@@ -35,6 +35,9 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _FILTER_MODE = 1, 4, 22, 2
 _ROUNDS, _PAUSE_S = 2000, 0.002
 """How often and how fast the processes of a command are looked for while it is ended."""
 
+_PARTING_ROUNDS = 500
+"""How often it is looked whether a command has left by its parting signal: for about a second."""
+
 
 def pack(fields: "list[bytes]") -> bytes:
     """Return one message."""
@@ -176,7 +179,7 @@ class Supervisor:
         elif kind == b"write":
             self._fork(key, lambda: _write_file(fields[0], int(fields[1]), descriptors[0], self._limits))
         elif kind == b"end":
-            self._end(key, everything=fields[0] == b"everything")
+            self._end(key, int(fields[1]), everything=fields[0] == b"everything")
         elif kind == b"listen":
             self._listen(key, int(fields[0]))
         elif kind == b"connect":
@@ -211,9 +214,10 @@ class Supervisor:
                 key, _ = self._commands.pop(pid)
                 self._send([b"exited", key, str(os.waitstatus_to_exitcode(status)).encode()])
 
-    def _end(self, key: bytes, *, everything: bool) -> None:
+    def _end(self, key: bytes, parting_signal: int, *, everything: bool) -> None:
         """End a command's session and descendants, or *everything* that began since it and is not another's.
 
+        A *parting_signal* (0: none) lets its program say a last word and leave by itself.
         A process that left its parents and its session looks like one that another command left behind
         at the same time in the same way; it is ended.
         """
@@ -223,6 +227,8 @@ class Supervisor:
             return
         earlier = next(self._commands[pid][1] for pid in roots)
         foreign = {pid for pid, name in self._sessions.items() if name != key}
+        if parting_signal:
+            self._part(roots, parting_signal)
         stopped: set[int] = set()
         # Processes can fork between our look and our signal. So each round stops what is new and looks again; only
         # when a round finds nothing new are all killed.
@@ -252,6 +258,15 @@ class Supervisor:
             pid: name for pid, name in self._sessions.items() if pid in self._commands or name != key
         }
         self._send([b"ended", key])
+
+    def _part(self, roots: "set[int]", number: int) -> None:
+        for pid in roots:
+            _kill(pid, number)
+        for _ in range(_PARTING_ROUNDS):
+            self._reap()
+            if not roots & self._commands.keys():
+                return
+            time.sleep(_PAUSE_S)
 
     def _listen(self, key: bytes, port: int) -> None:
         listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)

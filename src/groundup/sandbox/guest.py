@@ -139,7 +139,7 @@ class SupervisedSandbox(Closing):
                 await asyncio.shield(self._end(key, "everything"))
                 raise
             if not done:
-                await self._end(key, "everything")
+                await self._end(key, "everything", command.parting_signal)
                 ending = Ending.PROCESSES if self._group.refused_processes() > refused else Ending.TIMEOUT
             code = exited.result() if done else None
         finally:
@@ -284,11 +284,11 @@ class SupervisedSandbox(Closing):
             drain.close()
         self._drains.clear()
 
-    async def _end(self, key: str, what: str) -> None:
+    async def _end(self, key: str, what: str, parting_signal: int | None = None) -> None:
         """End a command and wait until it is gone; without an answer, end the sandbox."""
         try:
             async with limited(Meter().stopwatch(), _END_S):
-                await self._request("end", [what.encode()], (), key)
+                await self._request("end", [what.encode(), str(parting_signal or 0).encode()], (), key)
         except (TimeoutError, SandboxError):
             await self.close()
 

@@ -70,6 +70,8 @@ except OSError as error:
     sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
 """
 """Gives a descriptor the number that a command expects, then becomes the command."""
+_PARTING_S = 1.0
+"""How long a command has to leave by its parting signal."""
 _OF_THE_PROGRAM = (
     *(errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.E2BIG, errno.ETXTBSY, errno.ELIBBAD),
@@ -264,7 +266,12 @@ class HostFolder(Closing):
             timeout_s = self.spec.limits.command_s if command.timeout_s is None else command.timeout_s
             ended = asyncio.ensure_future(process.wait())
             try:
-                return await ended if await is_done_within(ended, stopwatch, timeout_s, silence) else None
+                if await is_done_within(ended, stopwatch, timeout_s, silence):
+                    return await ended
+                if command.parting_signal and process.returncode is None:
+                    process.send_signal(command.parting_signal)
+                    await asyncio.wait([ended], timeout=_PARTING_S)
+                return None
             finally:
                 if process.returncode is None:
                     _kill_group(process.pid)

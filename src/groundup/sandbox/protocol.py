@@ -87,6 +87,10 @@ class Command(Record):
     silence_s: float | None = Field(
         default=None, description="it is ended, as by its timeout, when nothing came by `report_fd` for so long"
     )
+    parting_signal: int | None = Field(
+        default=None,
+        description="sent a moment before it is ended for its time: it may say where it is",
+    )
     report_bytes: int = Field(default=64 * 1024 * 1024, description="more than that is cut off")
 
 

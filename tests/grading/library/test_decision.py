@@ -4,6 +4,7 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage, Status
+from groundup.grading.last_words import stop_of
 from groundup.grading.library.decision import Decision, FatalTest, decide
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
@@ -95,7 +96,7 @@ def test_a_signal_is_named() -> None:
     """A person sees which signal ended the tests, and in which test."""
     report = _report({}, exit_code=None, running=NumberedTest("t::b"))
 
-    assert "signal 11" in _decide(report, _result(-11)).reasons[0].message
+    assert "SIGSEGV" in _decide(report, _result(-11)).reasons[0].message
     assert "t::b" in _decide(report, _result(-11)).reasons[0].message
 
 
@@ -235,21 +236,40 @@ def test_reasons_stay_short() -> None:
     assert all(reason.message.isprintable() for reason in decision.reasons)
 
 
+def test_tests_that_were_left_out_with_their_file_are_counted_and_say_why() -> None:
+    """Who reads that two tests hung and that three were lost is told of the third."""
+    ended = (FatalTest(test=NumberedTest("t::b")), FatalTest(test=NumberedTest("t::c"), whole_file=True))
+    decision = _decide(_report({}), ended=ended)
+
+    assert [reason.message for reason in decision.reasons] == [
+        "2 tests ended the test process: lost, first t::b",
+        "the other 1 of t were not tried, after 2 ended the process",
+    ]
+    assert {result.id: result.message for result in decision.results} == {
+        "t::a": "not tried: 2 tests had ended the process",
+        "t::b": "ended the test process",
+        "t::c": "ended the test process",
+    }
+
+
 @pytest.mark.parametrize(
     ("ending", "stage", "words"),
     [
-        (Ending.EXITED, Stage.CRASH, "ended the test process"),
-        (Ending.TIMEOUT, Stage.TIMEOUT, "hung"),
+        (Ending.EXITED, Stage.CRASH, "ended the test process with exit code 3"),
+        (Ending.TIMEOUT, Stage.TIMEOUT, "hung for 20 s in calc.py, line 3, in add"),
         (Ending.MEMORY, Stage.LIMIT, "used too much memory"),
         (Ending.DISK, Stage.LIMIT, "used too much disk space"),
     ],
 )
 def test_how_a_test_ended_the_process_is_told(ending: Ending, stage: Stage, words: str) -> None:
     """A test that was left out is reported by its cause, and where the sandbox knows a limit, by that."""
-    culprit = FatalTest(test=NumberedTest("t::c"), ending=ending)
+    stderr = b'Stack (most recent call first):\n  File "/workspace/calc.py", line 3 in add\n'
+    result = CommandResult(exit_code=3, ending=ending, stdout=b"", stderr=stderr, duration_s=30.0)
+    culprit = FatalTest(test=NumberedTest("t::c"), ending=ending, stop=stop_of(result, 20.0, 60.0))
     decision = _decide(_report({"t::a": "passed", "t::b": "passed"}), ended=(culprit,))
     told = {result.id: result.message for result in decision.results}
 
     assert (decision.passed, decision.reasons[0].stage) == (2, stage)
-    assert (told["t::c"], words in decision.reasons[0].message) == (words, True)
+    assert told["t::c"] == words
+    assert decision.reasons[0].message.startswith(f"1 test {words.partition(' in ')[0]}: lost, first t::c")
     assert decision.timed_out is (stage is Stage.TIMEOUT)

@@ -133,29 +133,38 @@ async def test_a_file_that_cannot_be_collected_costs_its_own_tests(trial: Trial)
     assert "tests/test_more.py" in graded.verdict.reasons[0].message
 
 
+_HERE = " in calc/__init__.py, line 11, in multiply"
 ENDING_A_TEST = {
-    "aborts": ("import os; os.abort()", Stage.CRASH),
-    "exits": ("import os; os._exit(0)", Stage.CRASH),
+    "aborts": ("import os; os.abort()", Stage.CRASH, f"ended the test process by SIGABRT{_HERE}"),
+    "exits": ("import os; os._exit(0)", Stage.CRASH, "ended the test process with exit code 0"),
     "needs too much memory": (
         "[(b'x' * (16 << 20), __import__('time').sleep(0.02)) for _ in iter(int, 1)]",
         Stage.LIMIT,
+        "used too much memory",
     ),
-    "hangs in the interpreter": ("all(True for _ in iter(int, 1))", Stage.TIMEOUT),
-    "hangs outside of it": ("sum(range(10**15))", Stage.TIMEOUT),
+    "hangs in the interpreter": ("while True: pass", Stage.TIMEOUT, f"hung for 2 s{_HERE}"),
+    "hangs outside of it": ("sum(range(10**15))", Stage.TIMEOUT, f"hung for 2 s{_HERE}"),
+    "waits for itself": ("__import__('threading').Event().wait()", Stage.TIMEOUT, f"hung for 2 s{_HERE}"),
 }
 
 
 @pytest.mark.parametrize("name", ENDING_A_TEST)
 async def test_a_test_that_ends_the_process_costs_itself_only(trial: Trial, name: str) -> None:
-    """The others are run again without it, in a run that is complete; it counts as failed, with its reason."""
-    code, stage = ENDING_A_TEST[name]
+    """The others are run again without it; it counts as failed, and says what it did and, if it can, where."""
+    code, stage, words = ENDING_A_TEST[name]
+    library = LIBRARY.replace("multiply(a, b): return a * b", f"multiply(a, b):\n    {code}")
     graded = await trial.grade(
-        {"calc/__init__.py": LIBRARY.replace("return a * b", code)},
+        {"calc/__init__.py": library},
         timeout_s=6 if stage is Stage.TIMEOUT else None,
     )
     lost = {test.id for test in graded.tests if test.expected and test.outcome != "passed"}
 
-    assert "tests/test_calc.py::test_multiply" in lost
+    said = next(test for test in graded.tests if test.id == "tests/test_calc.py::test_multiply")
+
+    assert said.message == words
+    assert ("calc/__init__.py:11: in multiply" in said.detail) is words.endswith(_HERE)
+    assert not said.detail or said.detail.endswith(f"\nE   {words.removesuffix(_HERE)}")
+    assert words.removesuffix(_HERE) in graded.verdict.reasons[0].message
     assert passed(graded) == EXPECTED_TESTS - len(lost) > 0
     assert graded.verdict.reasons[0].stage is stage
     assert graded.verdict.cacheable is (stage is not Stage.TIMEOUT)

@@ -12,7 +12,7 @@ from random import Random
 
 from groundup.domain.errors import SandboxError
 from groundup.grading.context import GradingContext
-from groundup.grading.library.decision import FatalTest, why_unfinished
+from groundup.grading.library.decision import why_unfinished
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
 from groundup.grading.library.false_forms import FalseForms, HiddenSuite, function_of
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
@@ -209,9 +209,6 @@ def with_true_names(rounds: Rounds, overlay: Overlay) -> Rounds:
     results: dict[NumberedTest, Result] = {
         names.get(key, key): found for key, found in report.results.items() if key not in guessed
     }
-    ended = tuple(
-        FatalTest(test=names.get(end.test, end.test), ending=end.ending, whole_file=end.whole_file)
-        for end in rounds.ended
-    )
+    ended = tuple(end._replace(test=names.get(end.test, end.test)) for end in rounds.ended)
     report = report.but(results=results)
     return Rounds(last=rounds.last._replace(report=report), ended=ended)

@@ -7,6 +7,7 @@ Signs of tampering are evidence for a person and decide nothing. An honest submi
 clever one shows none either: code in the tests' process can hide what it did. So their absence proves nothing.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable, without_codes
 from groundup.domain.verdicts import Reason, Stage, Status, TestResult
-from groundup.grading.last_words import pytest_words
+from groundup.grading.last_words import LIMITS, LastWords, last_stack, pytest_words, signal_name
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, RunnerReport
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
@@ -65,11 +66,6 @@ def as_fact(signs: Sequence[str]) -> str:
 MAX_REASONS = 4
 MAX_REASON_BYTES = 240
 """So that a verdict with all its reasons and facts stays under 2 KB; whole messages are in the list of tests."""
-_LIMITS = {
-    Ending.MEMORY: "memory",
-    Ending.DISK: "disk space",
-    Ending.PROCESSES: "processes",
-}
 _ORDER = (Stage.TIMEOUT, Stage.LIMIT, Stage.CRASH)
 
 
@@ -79,20 +75,14 @@ class FatalTest(NamedTuple):
     test: NumberedTest
     ending: Ending = Ending.EXITED
     whole_file: bool = False
+    stop: LastWords = LastWords()
 
     @property
     def stage(self) -> Stage:
         """What it failed at: time, a limit of the sandbox, or by itself."""
         if self.ending.is_out_of_time:
             return Stage.TIMEOUT
-        return Stage.LIMIT if self.ending in _LIMITS else Stage.CRASH
-
-    @property
-    def in_words(self) -> str:
-        """What it did, in words."""
-        if self.ending in _LIMITS:
-            return f"used too much {_LIMITS[self.ending]}"
-        return "hung" if self.ending.is_out_of_time else "ended the test process"
+        return Stage.LIMIT if self.ending in LIMITS else Stage.CRASH
 
 
 class Decision(NamedTuple):
@@ -133,6 +123,7 @@ def decide(
         *_absent_packages(hidden, report, kept),
         *reasons,
         *_ends(ended),
+        *_untried(expected, report, ended),
         *_losses(expected, counted, report),
     ]
     return Decision(
@@ -150,15 +141,17 @@ def decide(
 def why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None:
     """Say why the run has no trustworthy end; None when it has one."""
     where = f" in {report.running}" if report.running else ""
+    place, _ = last_stack(result.stderr)
+    at = f", at {place}" if place else ""
     if result.ending.is_out_of_time:
-        return reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}")
-    if result.ending in _LIMITS:
-        return reason(Stage.LIMIT, f"the tests were stopped for using too much {_LIMITS[result.ending]}{where}")
+        return reason(Stage.TIMEOUT, f"the tests were stopped after {result.duration_s:.0f} s{where}{at}")
+    if result.ending in LIMITS:
+        return reason(Stage.LIMIT, f"the tests were stopped for using too {LIMITS[result.ending]}{where}")
     if report.broken_off is not None:
         return reason(Stage.CRASH, f"the test session was broken off by {report.broken_off}{where}")
     if report.exit_code is None:
         return reason(
-            Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}"
+            Stage.CRASH, f"the test process {_death(result.exit_code)} before the tests had ended{where}{at}"
         )
     if report.exit_code not in COMPLETE:
         known = pytest_words(result.stdout + b"\n" + result.stderr)
@@ -169,7 +162,7 @@ def why_unfinished(report: RunnerReport, result: CommandResult) -> Reason | None
 
 def _death(exit_code: int | None) -> str:
     if exit_code is not None and exit_code < 0:
-        return f"was ended by signal {-exit_code}"
+        return f"was ended by {signal_name(-exit_code)}"
     return f"left with exit code {exit_code}"
 
 
@@ -257,13 +250,29 @@ def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], repor
 
 def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
     """Say which tests ended the process: those that hung, met a limit and crashed it, one reason each."""
-    groups: dict[tuple[Stage, str], list[NumberedTest]] = {}
+    groups: dict[tuple[Stage, str], list[FatalTest]] = {}
     for end in sorted(ended, key=lambda end: _ORDER.index(end.stage)):
-        groups.setdefault((end.stage, end.in_words), []).append(end.test)
+        groups.setdefault((end.stage, end.stop.words), []).append(end)
     return [
-        reason(stage, f"{len(tests)} test{'s'[: len(tests) - 1]} {what}: lost, first {tests[0]}")
-        for (stage, what), tests in groups.items()
+        reason(stage, f"{len(ends)} test{'s'[: len(ends) - 1]} {what}: lost, first {_placed(ends[0])}")
+        for (stage, what), ends in groups.items()
     ]
+
+
+def _untried(expected: frozenset[NumberedTest], report: RunnerReport, ended: Sequence[FatalTest]) -> list[Reason]:
+    """Say how many tests were left out with their file, and why."""
+    untried = expected - report.results.keys() - {end.test for end in ended}
+    files = Counter(test.id.partition("::")[0] for test in untried)
+    why = f"were not tried, after {len(ended)} ended the process"
+    return [
+        reason(end.stage, f"the other {files[file]} of {file} {why}")
+        for end in ended
+        if end.whole_file and (file := end.test.id.partition("::")[0]) in files
+    ]
+
+
+def _placed(end: FatalTest) -> str:
+    return f"{end.test} in {end.stop.place}" if end.stop.place else str(end.test)
 
 
 def _results(
@@ -271,12 +280,20 @@ def _results(
 ) -> tuple[TestResult, ...]:
     known = sorted(expected | report.results.keys())
     culprits = {end.test: end for end in ended}
-    return tuple(_result(key, report, culprits.get(key), expected=key in expected) for key in known)
+    files = {end.test.id.partition("::")[0] for end in ended if end.whole_file}
+    results = [_result(key, report, culprits.get(key), expected=key in expected) for key in known]
+    return tuple(
+        one.but(message=f"not tried: {len(ended)} tests had ended the process")
+        if one.outcome == "missing" and one.id.partition("::")[0] in files
+        else one
+        for one in results
+    )
 
 
 def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, expected: bool) -> TestResult:
     if end is not None:
-        return TestResult(id=str(key), outcome="error", expected=expected, message=end.in_words)
+        detail = end.stop.detail if expected else ""
+        return TestResult(id=str(key), outcome="error", expected=expected, message=str(end.stop), detail=detail)
     known = report.results.get(key)
     if known is None:
         return TestResult(id=str(key), outcome="missing", expected=expected)

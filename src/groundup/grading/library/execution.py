@@ -22,7 +22,7 @@ from groundup.domain.limits import Limits
 from groundup.environments.bytecode import bytecode_for
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
-from groundup.grading.last_words import middle_cut
+from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, stop_of
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, parse_report
@@ -294,6 +294,7 @@ def _command(
         "folders": [HOME],
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
+        "parting_signal": PARTING_SIGNAL,
         "one_test_s": overlay.one_test_s or hidden.one_test_s,
         "chosen": overlay.chosen,
         "failing": overlay.failing,
@@ -306,6 +307,7 @@ def _command(
         cwd=inside(hidden.cwd),
         stdin=json.dumps(spec).encode(),
         report_fd=REPORT_FD,
+        parting_signal=PARTING_SIGNAL,
     )
 
 
@@ -335,7 +337,7 @@ async def run_to_the_end(
     ended: list[FatalTest] = []
     while True:
         last = await run_hidden_tests(library, context, left_out, overlay)
-        culprit = _culprit(last, whole_file=len(ended) >= SINGLE_TESTS)
+        culprit = _culprit(last, library.hidden, context, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
         if culprit is None or len(ended) + 1 >= most or spent_s > allowed_s:
             return Rounds(last=last, ended=tuple(ended))
@@ -346,7 +348,9 @@ async def run_to_the_end(
         ended.append(culprit)
 
 
-def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
+def _culprit(
+    execution: Execution, hidden: HiddenTests, context: GradingContext, *, whole_file: bool
+) -> FatalTest | None:
     """Return the test that ended the process or its session; None when none did."""
     report, result = execution.report, execution.result
     test = report.running
@@ -355,7 +359,10 @@ def _culprit(execution: Execution, *, whole_file: bool) -> FatalTest | None:
     complete = report.exit_code in COMPLETE and result.ending is Ending.EXITED
     if complete or result.ending is Ending.SANDBOX_DIED or test is None:
         return None
-    return FatalTest(test=test, ending=result.ending, whole_file=whole_file)
+    stop = stop_of(result, test_timeout_s(hidden, context), context.timeout_s or hidden.timeout_s)
+    if report.broken_off is not None or report.exit_code == INTERRUPTED:
+        stop = LastWords(f"broke the tests off by {report.broken_off or 'KeyboardInterrupt'}")
+    return FatalTest(test=test, ending=result.ending, whole_file=whole_file, stop=stop)
 
 
 def _without(left_out: LeftOut, culprit: FatalTest) -> LeftOut:

@@ -19,7 +19,7 @@ from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.last_words import middle_cut, pytest_words
+from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, pytest_words, stop_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
 from groundup.grading.services.install import Lifecycle, ServiceTests
@@ -118,7 +118,7 @@ class ServiceTesting(Closing):
                 gathered.stop(f"all tests together had {allowed_s:.0f} s")
                 break
             report, result = await self._once(gathered, left_s)
-            if gathered.add(report, result):
+            if gathered.add(report, result, stop_of(result, self._lifecycle.one_test_s, left_s)):
                 break
             left_s -= result.counted_s
         else:
@@ -175,8 +175,8 @@ class _Gathered:
         self._stopped = why
         self._timed_out = True
 
-    def add(self, report: RunnerReport, result: CommandResult) -> bool:
-        """Take one round in; return whether it was the last one."""
+    def add(self, report: RunnerReport, result: CommandResult, stop: LastWords) -> bool:
+        """Take one round in, and how its last test stopped it; return whether it was the last round."""
         if result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the tests' sandbox died; repeat the attempt, and see `groundup doctor`")
         self._log += result.stdout + result.stderr
@@ -192,10 +192,8 @@ class _Gathered:
             self._stopped = _why(report, result)
             self._timed_out |= result.ending.is_out_of_time
             return True
-        hung = result.ending.is_out_of_time
-        self._timed_out |= hung
-        message = "hung" if hung else f"ended the test process ({result.ending}, exit code {result.exit_code})"
-        self._results[report.running] = Result(outcome="error", message=message)
+        self._timed_out |= result.ending.is_out_of_time
+        self._results[report.running] = Result(outcome="error", message=str(stop), detail=stop.detail)
         self.tried.append(report.running)
         return False
 
@@ -286,6 +284,7 @@ def _command(
         "folders": [_HOME],
         "cwd": WORKSPACE,
         "stdin": "empty",
+        "parting_signal": PARTING_SIGNAL,
         "left_out_tests": gathered.tried,
         "left_out_files": [],
     }
@@ -294,6 +293,7 @@ def _command(
         stdin=json.dumps(spec).encode(),
         report_fd=_REPORT_FD,
         silence_s=lifecycle.one_test_s,
+        parting_signal=PARTING_SIGNAL,
     )
 
 
