@@ -17,7 +17,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from groundup.sources.records import popular
+from groundup.sources.names import popular
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 
 SEED = 20261126

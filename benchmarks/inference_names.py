@@ -30,8 +30,8 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 
 from groundup.sources.files import read_tree
+from groundup.sources.names import NAMESPACES, companions, is_standard, normalised, table, words
 from groundup.sources.python_layout import lay_out
-from groundup.sources.records import NAMESPACES, companions, is_standard, normalised, table, words
 
 DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
 SHARED = words(

@@ -32,7 +32,7 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.episodes.backends import Backends, backends
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import with_own_roots, with_version_file
+from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.settings import load
 from groundup.suites.base import Grader
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds, shipped_recipes

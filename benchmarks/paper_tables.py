@@ -33,9 +33,9 @@ from groundup.manifests.formats import format_of
 from groundup.manifests.records import Dependency, DependencySource
 from groundup.settings import Settings, load
 from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.dibench.ablations import ORACLE_METADATA, WITHOUT_FAKES
 from groundup.suites.dibench.answers import declared, original
 from groundup.suites.dibench.dataset import InstanceProblem, read_dataset
-from groundup.suites.dibench.inferred import ORACLE_METADATA, WITHOUT_FAKES
 from groundup.suites.pulling import take_folder
 
 ABSENT = "groundup-made-this-name-up"

@@ -7,7 +7,8 @@ import pytest
 from typing_extensions import override
 
 from groundup.agents import oneshot
-from groundup.agents.trajectories import Clock, Step, spent_s
+from groundup.agents.resuming import Clock
+from groundup.agents.trajectories import Step, spent_s
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome

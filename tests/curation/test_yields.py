@@ -8,7 +8,7 @@ from groundup.curation.filters import RepositoryFacts
 from groundup.curation.set_entries import SetEntry
 from groundup.curation.spending import CostMeter, size_of
 from groundup.curation.yields import plot_of, yield_of
-from groundup.store.records import Journal
+from groundup.store.files import Journal
 from groundup.suites.sets import ENTRIES, MANIFEST, SetManifest
 
 

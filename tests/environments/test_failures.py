@@ -22,7 +22,7 @@ from groundup.environments.failures import (
     out_of_time,
     repeated,
 )
-from groundup.registries.cache import Trouble
+from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
 ROOM = 10**12

@@ -6,8 +6,9 @@ import pytest
 
 from groundup.domain.errors import NetworkError, TaskError
 from groundup.environments.git import GitRepository, address_of, addresses_of
-from groundup.environments.layers import LayerStore, archive_place, git_layer
+from groundup.environments.layers import LayerStore
 from groundup.environments.requests import GitSource
+from groundup.environments.sources import archive_place, git_layer
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
 from tests.needs import need

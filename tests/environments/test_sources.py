@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import NetworkError, TaskError
-from groundup.environments.layers import LayerStore, source_layer
+from groundup.environments.layers import LayerStore
 from groundup.environments.requests import SourceRequest
+from groundup.environments.sources import source_layer
 from groundup.registries.cache import FetchCache
 from groundup.registries.pypi.client import PyPIClient
 from groundup.trees.digest import tree_digest

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.context import code_digest, modules_behind
+from groundup.store.verdict_cache import code_digest, modules_behind
 
 
 def test_a_grader_is_decided_by_what_it_imports() -> None:

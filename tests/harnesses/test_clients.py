@@ -14,12 +14,12 @@ import pytest
 
 from groundup.api.harbor import import_jobs
 from groundup.domain.subjects import AttemptKey
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.runs.exporting import export
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.suites.sets import data_folder
+from groundup.suites.places import data_folder
 from tests.harnesses.endpoint import Script, endpoint
 from tests.harnesses.test_harbor_export import exported
 from tests.needs import lack

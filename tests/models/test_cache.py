@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.domain.conversations import ChatReply, ChatRequest
-from groundup.models.exchanges import for_attempt
+from groundup.models.cache import for_attempt
 from groundup.models.opening import open_model
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from groundup.registries.lending import RegistryGateway
+from groundup.registries.gateway import RegistryGateway
 from groundup.registries.server import GatewayServer, Request, Response
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from groundup.domain.errors import UsageError
 from groundup.registries.pypi.client import pypi_settings
-from groundup.registries.settings import default_index_url, parse_index, uv_version
+from groundup.registries.settings import parse_index
+from groundup.registries.uv import default_index_url, uv_version
 
 Variables = dict[str, str]
 

@@ -9,7 +9,8 @@ import pytest
 
 from groundup.domain.errors import NetworkError
 from groundup.registries import client
-from groundup.registries.cache import FetchCache, UnknownPackageError
+from groundup.registries.cache import FetchCache
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.maven import MavenClient, is_place
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using

@@ -7,8 +7,9 @@ import pytest
 
 from groundup.domain.errors import NetworkError
 from groundup.registries import client
-from groundup.registries.cache import FetchCache, UnknownPackageError
+from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.settings import Index, RegistrySettings
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, serving, sha256

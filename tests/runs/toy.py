@@ -23,14 +23,15 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.grading.context import GradingContext
-from groundup.registries.cache import FetchCache, Trouble
+from groundup.registries.cache import FetchCache
+from groundup.registries.ledger import Trouble
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.base import Graded, Grader, Suite
-from groundup.suites.sets import data_folder
+from groundup.suites.places import data_folder
 
 BEHAVIOUR = "behaviour"
 """The file of a submission that says how grading goes: a word, perhaps with a number."""

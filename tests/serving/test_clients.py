@@ -20,7 +20,7 @@ import pytest
 import groundup
 from groundup.api.serving import serving
 from groundup.domain.errors import UsageError
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.settings import load
 from tests.needs import lack
 from tests.patience import patient

@@ -6,8 +6,8 @@ from importlib.resources import files
 
 import pytest
 
+from groundup.sources.names import companions, table
 from groundup.sources.python_inference import collect, weights
-from groundup.sources.records import companions, table
 from tests.sources.trees import tree_of
 
 DATA = files("groundup.sources") / "data"

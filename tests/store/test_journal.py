@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import DiskFullError, InfrastructureError
-from groundup.store.records import Journal, complete_lines
+from groundup.store.files import Journal, complete_lines
 
 
 def test_appended_lines_are_read_back(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.settings import Settings
+from groundup.suites.places import DataOrigin, PublishedRepository, data_folder
 from groundup.suites.pulling import pull, take_folder
-from groundup.suites.sets import DataOrigin, PublishedRepository, data_folder
 from tests.needs import need
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.workflows.workflow import FolderTree, text_of
+from groundup.workflows.tree import FolderTree, text_of
 
 
 def test_nothing_outside_is_read(tmp_path: Path) -> None:

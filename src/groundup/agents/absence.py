@@ -27,7 +27,7 @@ from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import InfrastructureError
 from groundup.sandbox.composition import masked_folders
 from groundup.sandbox.protocol import Mount
-from groundup.store.records import write_atomically
+from groundup.store.files import write_atomically
 from groundup.trees import fingerprints
 from groundup.trees.fingerprints import Contents, Fingerprint, contents_of_folder
 from groundup.trees.scratch import temporary_root

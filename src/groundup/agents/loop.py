@@ -17,9 +17,10 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from typing_extensions import override
 
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
+from groundup.agents.conversation import Conversation
 from groundup.agents.extras import furnished, skills_of
-from groundup.agents.history import Conversation
 from groundup.agents.remote_tools import RemoteTools
+from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tool_servers import ToolServers, tool_servers
 from groundup.agents.tools import (
     BASH,
@@ -34,7 +35,6 @@ from groundup.agents.tools import (
     run_bash,
     run_file_tool,
 )
-from groundup.agents.trajectories import Clock, Replay
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.digests import digest_of

@@ -1,12 +1,12 @@
 """The sandbox that an agent works in: the workspace, what its language needs, and the package registries.
 
-Owns which language needs what, and the sentence for the agent's prompt. A toolchain that this machine does not
-have is no failure: the prompt says that there is none. A registry comes with its toolchain only, for nothing else
-could ask it.
+It has an interpreter without what is installed on the host, pip, pytest, setuptools and wheel from a lock of ours,
+the toolchain of the task's language, and registries that refuse the names under which the task's original is
+published. It shows nothing of the host, of graders or of the original.
 
-Owns what is in there. It shows nothing of the host, of graders or of the original: the interpreter without what is
-installed on the host, pip, pytest, setuptools and wheel from a lock of ours, the toolchain of the task's language,
-and registries that refuse the names under which the task's original is published.
+Which language needs what is decided here, and the sentence for the agent's prompt. A toolchain that this machine
+does not have is no failure: the prompt says that there is none. Its registry is left out, too, for nothing could
+ask it.
 """
 
 import importlib.resources
@@ -36,7 +36,7 @@ from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, Toolchai
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread

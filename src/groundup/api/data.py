@@ -9,9 +9,10 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.settings import Settings, load
 from groundup.store.ownership import write_made
-from groundup.suites import pulling, sets
+from groundup.suites import places, pulling
 from groundup.suites.base import DataSource, open_suite
-from groundup.suites.sets import DataOrigin, PublishedRelease, PublishedRepository, holds_set, name_of_installed
+from groundup.suites.places import DataOrigin, PublishedRelease, PublishedRepository
+from groundup.suites.sets import holds_set, name_of_installed
 from groundup.trees.scratch import scratch_folder
 
 
@@ -50,7 +51,7 @@ def pull(
         raise UsageError(f"{source} is not here; name a folder, a packed set, or the address of one with --from")
     if source is not None and holds_set(Path(source)):
         return _installed_set(suite, Path(source), settings)
-    base, settings = sets.with_data_set(suite, settings)
+    base, settings = places.with_data_set(suite, settings)
     name, found = _pullable(base, settings)
     published = found.published
     if source is not None:
@@ -78,9 +79,9 @@ def _installed_set(name: str, source: Path, settings: Settings, address: str | N
     with scratch_folder("install") as work:
         folder: Path = catalog.find("set", "packed")(source, work, settings)
         full = name_of_installed(name, folder)
-        base, with_data = sets.with_data_set(full, settings)
+        base, with_data = places.with_data_set(full, settings)
         suite, found = _pullable(base, with_data)
-        there = sets.origin_of(suite, with_data)
+        there = places.origin_of(suite, with_data)
         version = found.check(folder)
         if there is not None and there.version != version:
             raise UsageError(
@@ -106,11 +107,11 @@ def list_data(*, settings: Settings | None = None) -> list[SuiteData]:
     """Return what of each suite's published data is at hand, and the data sets that have a name."""
     found = []
     settings = settings or load()
-    for suite in [*catalog.names("suite"), *sets.data_sets(settings)]:
+    for suite in [*catalog.names("suite"), *places.data_sets(settings)]:
         try:
-            base, of_set = sets.with_data_set(suite, settings)
+            base, of_set = places.with_data_set(suite, settings)
             name, pullable = _pullable(base, of_set)
-            origin = sets.origin_of(name, of_set)
+            origin = places.origin_of(name, of_set)
             shown = name if base == suite else suite
             found.append(SuiteData(suite=shown, published=pullable.published, at_hand=origin))
         except GroundupError as error:  # one that cannot be asked must not hide the others

@@ -14,7 +14,7 @@ from groundup.harnesses.harbor_export import HarborExport, HarborOptions, TaskIm
 from groundup.harnesses.harbor_import import of_subjects, read_trials, write_run
 from groundup.harnesses.images import ImageStore
 from groundup.runs.plan import make_plan
-from groundup.runs.progress import write_report
+from groundup.runs.reporting import write_report
 from groundup.settings import Settings, load
 from groundup.store.ownership import refuse_full
 from groundup.store.records import RunConfiguration, Served

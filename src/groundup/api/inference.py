@@ -15,7 +15,7 @@ from groundup.manifests.records import DependencyKind, Language
 from groundup.sources import inference
 from groundup.sources.inference import INFERERS
 from groundup.sources.records import Inference
-from groundup.store.records import write_atomically
+from groundup.store.files import write_atomically
 from groundup.suites.dibench.inferred import WRITABLE, spelt_alike, write_inferred
 from groundup.trees.walking import read_regular
 

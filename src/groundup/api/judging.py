@@ -12,16 +12,9 @@ from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.judging.questions import (
-    CRITERIA,
-    OUTPUT_TOKENS,
-    JudgingItem,
-    JudgingRequest,
-    Opinions,
-    by_matter,
-    owed_judgements,
-)
-from groundup.judging.questions import judge as ask
+from groundup.judging.questions import CRITERIA, OUTPUT_TOKENS, Opinions, by_matter
+from groundup.judging.work import JudgingItem, JudgingRequest, owed_judgements
+from groundup.judging.work import judge as ask
 from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
 from groundup.models.protocol import ChatModel

@@ -7,7 +7,7 @@ from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
-from groundup.registries.settings import uv_program, uv_version
+from groundup.registries.uv import uv_program, uv_version
 from groundup.runs.gradable import Gradable, Host, gradable, host_of
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine

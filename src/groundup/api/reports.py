@@ -16,7 +16,7 @@ from groundup.reports.document import Report, RunReport
 from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
 from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
-from groundup.runs import progress
+from groundup.runs import reporting
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, write_made
@@ -180,7 +180,7 @@ def own_report(
 
 def read_report(folders: Sequence[Path]) -> ShownReport:
     """Report the runs in *folders*."""
-    return ShownReport.of(progress.read_report(folders, load()))
+    return ShownReport.of(reporting.read_report(folders, load()))
 
 
 LATEST = "latest"

@@ -17,9 +17,9 @@ from groundup.runs import exporting
 from groundup.runs.predictions import ABLATION_FILE, AblationRecord
 from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, environment, load
+from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
-from groundup.store.records import write_atomically
 from groundup.suites.base import PackageName, open_suite
 
 

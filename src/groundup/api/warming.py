@@ -30,7 +30,7 @@ from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
 from groundup.episodes.backends import Backends, backends
 from groundup.settings import Settings
-from groundup.store.records import write_atomically
+from groundup.store.files import write_atomically
 from groundup.suites.base import Suite, open_suite
 from groundup.trees.scratch import async_scratch_folder, scratch_folder
 from groundup.trees.walking import remove_tree

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from groundup.api.data import SuiteData
     from groundup.api.warming import Warmed
     from groundup.settings import Settings
-    from groundup.suites.sets import DataOrigin
+    from groundup.suites.places import DataOrigin
 
 EXAMPLES: dict[str, Examples] = {
     "data pull": (

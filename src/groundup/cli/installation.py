@@ -176,7 +176,7 @@ def init(
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
     from groundup.settings import CONFIG_FILE
-    from groundup.store.records import write_atomically
+    from groundup.store.files import write_atomically
 
     path = folder / CONFIG_FILE
     if path.exists() or path.is_symlink():

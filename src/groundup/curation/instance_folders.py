@@ -11,8 +11,8 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.manifests.records import Language
+from groundup.store.files import write_atomically
 from groundup.store.ownership import note_made, refuse_others, was_noted
-from groundup.store.records import write_atomically
 from groundup.suites.dibench.dataset import Instance, as_lines, read_instances
 from groundup.trees.digest import tree_digest
 

@@ -38,8 +38,8 @@ from groundup.curation.trials import FailedJob, InstanceTrial, JobsFailedError, 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES as RECORDS
+from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry
-from groundup.store.records import write_atomically
 from groundup.suites.dibench.dataset import LANGUAGES, SUBSETS, Instance, InstanceProblem, read_dataset
 from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask

@@ -18,8 +18,8 @@ from groundup.curation.set_entries import (
 )
 from groundup.episodes.backends import opened_context
 from groundup.grading.context import GradingContext
+from groundup.store.files import write_atomically
 from groundup.store.ownership import copy_made, digest_of_entry, is_made, write_made
-from groundup.store.records import write_atomically
 from groundup.suites.nl2repobench.maker.extracted import extracted
 from groundup.suites.nl2repobench.maker.sound import refuse_unsound
 from groundup.suites.nl2repobench.maker.unpublished import (

@@ -23,7 +23,8 @@ from groundup.models.settings import ModelSettings, usual_address
 from groundup.workflows.jobs import JobReader, Look, with_known_values
 from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
 from groundup.workflows.runners import Meaning
-from groundup.workflows.workflow import Job, RepositoryTree, Workflow, read_workflow, text_of
+from groundup.workflows.tree import RepositoryTree, text_of
+from groundup.workflows.workflow import Job, Workflow, read_workflow
 
 
 class JobCandidate(Record):

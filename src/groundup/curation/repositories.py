@@ -24,7 +24,8 @@ from groundup.settings import Settings
 from groundup.trees.scratch import scratch_folder
 from groundup.workflows.jobs import written_out
 from groundup.workflows.matrix import flat, pinned
-from groundup.workflows.workflow import FolderTree, Workflow, WorkflowError, read_workflow
+from groundup.workflows.tree import FolderTree
+from groundup.workflows.workflow import Workflow, WorkflowError, read_workflow
 
 _CALLED = re.compile(r"([\w.-]+/[\w.-]+)/(\.github/workflows/[\w./-]+\.ya?ml)@(\S+)")
 _MOST = 8

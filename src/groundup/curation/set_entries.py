@@ -21,7 +21,7 @@ from groundup.domain.names import checked_name
 from groundup.domain.records import Record, plainly
 from groundup.manifests.records import Language
 from groundup.settings import Settings
-from groundup.store.records import complete_lines, write_atomically
+from groundup.store.files import complete_lines, write_atomically
 from groundup.suites.sets import ENTRIES, SetManifest, SetRefetch, SetTask, read_manifest
 from groundup.trees.walking import read_regular, remove_tree
 from groundup.trees.writer import copy_tree, disk_errors

@@ -39,8 +39,8 @@ from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.models.protocol import BudgetSpentError
 from groundup.settings import Settings
+from groundup.store.files import Journal
 from groundup.store.ownership import write_made
-from groundup.store.records import Journal
 from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 from groundup.suites.sets import ENTRIES, MANIFEST, SetKindName, SetManifest, SetTask, read_manifest
 from groundup.trees.scratch import scratch_folder

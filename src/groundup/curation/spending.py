@@ -25,7 +25,7 @@ from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger
 from groundup.models.protocol import BudgetSpentError, ChatModel, asked
 from groundup.models.settings import ModelSettings, usual_address
-from groundup.store.records import Journal, complete_lines
+from groundup.store.files import Journal, complete_lines
 
 SPENDING = "spending.jsonl"
 _REPLIES = "replies"

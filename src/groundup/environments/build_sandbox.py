@@ -14,7 +14,7 @@ from groundup.environments.failures import Asker, BuildFailure, as_error, classi
 from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import LayerStore
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import (
     WORKSPACE,
     Command,
@@ -26,7 +26,7 @@ from groundup.sandbox.protocol import (
 )
 
 if TYPE_CHECKING:
-    from groundup.registries.lending import RegistryGateway
+    from groundup.registries.gateway import RegistryGateway
     from groundup.registries.pypi.client import PyPIClient
     from groundup.registries.pypi.gateway import PyPIGateway
 

@@ -12,7 +12,7 @@ from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import InfrastructureError
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.sandbox.programs import run_program
-from groundup.store.records import write_atomically
+from groundup.store.files import write_atomically
 from groundup.trees.scratch import temporary_root
 
 _COMPILE_S = 60.0

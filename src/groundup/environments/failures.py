@@ -31,7 +31,7 @@ from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import CommandResult, Ending, Sandbox
 
 if TYPE_CHECKING:
-    from groundup.registries.cache import Trouble
+    from groundup.registries.ledger import Trouble
 
 BUILDS_AT_ONCE = max(2, os.cpu_count() or 1)
 """How many builds of a kind work; further ones wait for a turn."""

@@ -16,11 +16,11 @@ from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.environments.at_hand import programs_of_pyenv, pyenv_roots
 from groundup.environments.requests import PYTHON_TARGET
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.sandbox.protocol import Mount
 from groundup.settings import environment
-from groundup.store.records import write_atomically
+from groundup.store.files import write_atomically
 
 _FIND_S = 120.0
 _FETCH_S = 900.0

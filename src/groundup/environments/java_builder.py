@@ -45,8 +45,9 @@ from groundup.environments.requests import (
     MavenRequest,
 )
 from groundup.environments.toolchains import find_jdk, find_maven, jdks
-from groundup.registries.cache import SharedWork, UnknownPackageError
+from groundup.registries.cache import SharedWork
 from groundup.registries.client import FileFound
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.lending import RegistryLending
 from groundup.registries.maven import MIRROR, MavenClient, MavenGateway, is_metadata, is_place, maven_settings
 from groundup.registries.settings import RegistrySettings

@@ -22,7 +22,7 @@ from groundup.domain.errors import NetworkError, TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.registries.settings import uv_program, uv_version
+from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.programs import run_program
 from groundup.settings import environment
 from groundup.trees.scratch import scratch_folder

@@ -18,7 +18,7 @@ from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, Instal
 from groundup.environments.toolchains import Toolchain
 from groundup.registries.cache import SharedWork
 from groundup.registries.lending import LendingRules, RegistrySet
-from groundup.registries.settings import uv_program, uv_version
+from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
 from groundup.trees.walking import remove_tree
 

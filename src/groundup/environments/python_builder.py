@@ -32,7 +32,7 @@ from groundup.environments.requests import (
 )
 from groundup.inside import source_of
 from groundup.registries.cache import Places, SharedWork
-from groundup.registries.settings import uv_version
+from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree

@@ -29,11 +29,11 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import AttemptStore, EpisodeResult
-from groundup.grading.context import GradingContext, code_digest
+from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_code, speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
-from groundup.store.verdict_cache import VerdictCache
+from groundup.store.verdict_cache import VerdictCache, code_digest
 from groundup.suites.base import Graded, Grader, Suite
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread

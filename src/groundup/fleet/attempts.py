@@ -16,10 +16,9 @@ from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.fleet.agents import ModelRelay, identity_of
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.orders import Order, Play, packed, unpack
-from groundup.grading.context import code_digest
 from groundup.models.attempts import AttemptModel
 from groundup.models.protocol import ChatModel
-from groundup.store.verdict_cache import VerdictCache
+from groundup.store.verdict_cache import VerdictCache, code_digest
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread

@@ -31,10 +31,9 @@ from groundup.episodes.records import EpisodeSpec
 from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup.fleet.extra import WorkerPlugin, distributed
 from groundup.fleet.orders import LayerShelf, NodeAnswer, Order, OtherNodes, Play, failure_of, packed, unpack
-from groundup.grading.context import code_digest
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
 from groundup.settings import Settings, load
-from groundup.store.verdict_cache import VerdictCache
+from groundup.store.verdict_cache import VerdictCache, code_digest
 from groundup.suites.base import Suite, open_suite
 from groundup.trees.scratch import async_scratch_folder, remove_abandoned_folders, scratch_folder
 

@@ -9,8 +9,8 @@ from groundup.fleet.attempts import RunFleet
 from groundup.fleet.clusters import read_address
 from groundup.fleet.driver import connected
 from groundup.fleet.orders import packed
-from groundup.runs.scheduler import FleetRequest
-from groundup.suites.sets import data_folder, with_data_set
+from groundup.runs.fleets import FleetRequest
+from groundup.suites.places import data_folder, with_data_set
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 

@@ -21,7 +21,7 @@ from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.harnesses.images import Image, ImageStore, LayerFiles, tagged
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
 from groundup.settings import Settings, load

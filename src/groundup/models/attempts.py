@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.usage import ModelUse
-from groundup.models.exchanges import for_attempt
+from groundup.models.cache import for_attempt
 from groundup.models.protocol import ChatModel, asked
 
 LOST_STEP = "lost"

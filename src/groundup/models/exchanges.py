@@ -1,20 +1,7 @@
-"""What went between a program and a model: each request with its reply, and what all of them used together.
-
-Replies that were paid for once and may be used again, on disk. Off unless a user asks for it.
-
-What is kept under a key answers exactly this request, to this model with these settings, at the same place: in an
-attempt of the same index, asked for as often in it. So attempts stay independent of each other, and a second run
-repeats them.
-"""
+"""What went between a program and a model: each request with its reply, and what all of them used together."""
 
 import hashlib
 import json
-from collections import Counter
-from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
-
-from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import canonical_json, digest_of
@@ -22,8 +9,6 @@ from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 from groundup.domain.usage import TokenUsage
-from groundup.models.protocol import CallWatch, ChatModel, asked
-from groundup.registries.cache import FetchCache
 
 
 class Exchange(Record):
@@ -175,71 +160,3 @@ def _beginnings(messages: tuple[Message, ...]) -> list[str]:
         running.update(canonical_json(message) + b"\n")
         digests.append(running.hexdigest())
     return digests
-
-
-_KIND = "replies"
-
-
-@runtime_checkable
-class PerAttempt(Protocol):
-    """A model that must know which attempt asks."""
-
-    def for_attempt(self, index: int) -> ChatModel:
-        """Return the same model for one attempt at a task, counted from 0. It needs not be opened."""
-        ...
-
-
-def for_attempt(model: ChatModel, index: int) -> ChatModel:
-    """Return *model* as the attempt *index* of some task is to have it."""
-    able: object = model
-    return able.for_attempt(index) if isinstance(able, PerAttempt) else model
-
-
-class CachedModel:
-    """A `ChatModel` before which a cache stands."""
-
-    def __init__(self, model: ChatModel, folder: Path, identity: dict[str, JsonValue], *, index: int = 0) -> None:
-        self.name = model.name
-        self.context_tokens = model.context_tokens
-        self._model = model
-        self._folder = folder
-        self._identity = identity
-        self._index = index
-        self._cache = FetchCache(folder)
-        self._asked: Counter[str] = Counter()
-
-    def for_attempt(self, index: int) -> "CachedModel":
-        """Return the same model and folder for another attempt."""
-        return CachedModel(self._model, self._folder, self._identity, index=index)
-
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the kept reply, or ask and keep the reply. Failures are not kept."""
-        return await self.watched(request, None)
-
-    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
-        """Do so, and let *watch* hear of it."""
-        key = self._key(request)
-        kept = self._cache.record(_KIND, key, ChatReply)
-        if kept is not None:
-            return kept.but(cached=True, cost_usd=0.0, latency_s=0.0, lost=TokenUsage())
-        reply = await asked(self._model, request, watch)
-        self._cache.keep_record(_KIND, key, reply)
-        return reply
-
-    async def count_tokens(self, request: ChatRequest) -> int:
-        """Ask the model behind."""
-        return await self._model.count_tokens(request)
-
-    async def __aenter__(self) -> Self:
-        await self._model.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._model.__aexit__(kind, error, tb)
-
-    def _key(self, request: ChatRequest) -> str:
-        question = digest_of(request)
-        self._asked[question] += 1
-        return digest_of([self.name, self._identity, self._index, question, self._asked[question]])

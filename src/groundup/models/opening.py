@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from groundup.models.cache import CachedModel
 from groundup.models.client import EndpointModel
 from groundup.models.endpoint import ModelEndpoint, Patience
-from groundup.models.exchanges import CachedModel
 from groundup.models.prices import CostLedger, price_of
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import SCRIPTED, ModelSettings, key_of, parse_name, provider_of

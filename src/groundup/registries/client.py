@@ -26,7 +26,8 @@ from pydantic import Field
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.registries.cache import FetchCache, Incoming, SharedWork, UnknownPackageError
+from groundup.registries.cache import FetchCache, Incoming, SharedWork
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import Authorization, RegistrySettings
 from groundup.sandbox.protocol import Closing
 from groundup.trees.fingerprints import Contents, contents_of_archive, packed, unpacked

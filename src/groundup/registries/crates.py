@@ -20,7 +20,7 @@ from pydantic import Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, MachineError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, Fetched, SharedWork, UnknownPackageError
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import (
     NO_DATES,
     FileFound,
@@ -34,7 +34,8 @@ from groundup.registries.client import (
     instant,
     shown,
 )
-from groundup.registries.lending import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.ledger import Fetched, UnknownPackageError
 from groundup.registries.server import Request, Response
 from groundup.registries.settings import (
     Authorization,

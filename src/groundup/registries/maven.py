@@ -27,16 +27,10 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import (
-    FetchCache,
-    Fetched,
-    RegistryBudgetError,
-    SharedWork,
-    UnknownPackageError,
-    text,
-)
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient, shown
-from groundup.registries.lending import GatewayRules, RegistryGateway, Route, Supplies
+from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
+from groundup.registries.ledger import Fetched, RegistryBudgetError, UnknownPackageError, text
 from groundup.registries.server import Request, Response
 from groundup.registries.settings import Credentials, Index, RegistrySettings, certificates, home_of, parse_index
 

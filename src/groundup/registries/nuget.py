@@ -22,9 +22,10 @@ from pydantic import AliasChoices, Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, Fetched, SharedWork, UnknownPackageError, text
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant, shown
-from groundup.registries.lending import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.server import Request, Response
 from groundup.registries.settings import (
     Credentials,

@@ -2,22 +2,18 @@
 
 Each registry reads these from the configuration of its own client; no registry's address is written down here.
 What a record holds never leaves the host: secrets are hidden from its text, and a sandbox sees a gateway only.
-
-Where the uv program is, and its version and default index. Owns no use of it: `environments` builds with it.
 """
 
 import netrc
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pydantic import Field, SecretStr
 
-from groundup.domain.errors import InfrastructureError, MachineError, UsageError
+from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.records import Record
 from groundup.sandbox.programs import ProgramResult, run_program
-from groundup.settings import environment
 from groundup.trees.scratch import scratch_folder
 
 _CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -168,58 +164,3 @@ def _from_netrc(path: Path | None, host: str) -> Credentials | None:
     except (netrc.NetrcParseError, OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as a netrc file: {getattr(error, 'msg', error)}") from error
     return Credentials(username=entry[0], password=SecretStr(entry[2] or "")) if entry else None
-
-
-_UV_CONFIG_S = 30.0
-
-
-def uv_program() -> Path:
-    """Return the uv executable that came with groundup's installation."""
-    import uv
-
-    try:
-        return Path(uv.find_uv_bin())
-    except FileNotFoundError as error:
-        raise MachineError(
-            "the uv program is missing from this installation; reinstall it with pip install --force-reinstall uv"
-        ) from error
-
-
-def uv_version() -> str:
-    """Return uv's version, such as `0.13.0`."""
-    return version("uv")
-
-
-async def default_index_url() -> str:
-    """Return the address of the package index that uv uses when none is configured.
-
-    The client is asked, so that no registry address is written down here. Needs no network.
-    """
-    with scratch_folder("uv") as folder:
-        argv = ["pip", "compile", "--emit-index-url", "--no-config", "--offline", "--no-header", "-"]
-        result = await run_program(
-            [uv_program(), *argv],
-            cwd=folder,
-            environment={**_bare_environment(), "UV_CACHE_DIR": f"{folder}/cache", "UV_PYTHON_DOWNLOADS": "never"},
-            timeout_s=_UV_CONFIG_S,
-        )
-    for line in result.stdout.decode(errors="replace").splitlines():
-        option, _, value = line.partition(" ")
-        if option == "--index-url" and value.strip():
-            return value.strip()
-    raise InfrastructureError(
-        f"uv does not say its default package index ({result.text().strip()[:200]!r}); "
-        "name one in UV_DEFAULT_INDEX or PIP_INDEX_URL"
-    )
-
-
-def _bare_environment() -> dict[str, str]:
-    """Return an environment without any setting of uv's: only programs are found, and their libraries."""
-    import sys
-
-    libraries = environment().get("LD_LIBRARY_PATH")
-    return {
-        "PATH": f"{Path(sys.executable).parent}:{environment().get('PATH', '/usr/bin:/bin')}",
-        "HOME": "/nonexistent",
-        **({"LD_LIBRARY_PATH": libraries} if libraries else {}),
-    }

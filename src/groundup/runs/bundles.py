@@ -25,9 +25,10 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.episodes.loading import find_grader
+from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import digest_of_file, note_made, refuse_others
-from groundup.store.records import ConfigFile, LockFile, RunConfiguration, VerdictLine, write_atomically
+from groundup.store.records import ConfigFile, LockFile, RunConfiguration, VerdictLine
 from groundup.suites.base import Grader, Suite
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import tree_digest

@@ -14,6 +14,7 @@ from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.subjects import AgentExtras, AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
+from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
 from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
@@ -29,18 +30,9 @@ from groundup.runs.progress import (
     Standing,
     Tally,
     Warned,
-    write_report,
 )
-from groundup.runs.scheduler import (
-    Admission,
-    Fleet,
-    FleetRequest,
-    Stages,
-    WorkStage,
-    fleet_for,
-    machine_memory_mb,
-    work_off,
-)
+from groundup.runs.reporting import write_report
+from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
 from groundup.runs.settling import RunContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, RunWriter

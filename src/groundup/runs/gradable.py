@@ -18,9 +18,10 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.environments.git import answers
 from groundup.environments.interpreters import Interpreter, known_present
-from groundup.environments.layers import LayerStore, layer_store, present_source
+from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_builder import has_layer
 from groundup.environments.requests import GitSource
+from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
 from groundup.settings import Settings, environment
 from groundup.store.folder import RunFolder

@@ -1,28 +1,16 @@
-"""A run's events and counts while it goes on. Showing them is the caller's.
-
-Reports on runs, from what their folders hold and what their suites make of it.
-"""
+"""A run's events and counts while it goes on. Showing them is the caller's."""
 
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 from pydantic import Field
 
-from groundup.domain.errors import GroundupError
-from groundup.domain.limits import Selection
 from groundup.domain.records import Record
-from groundup.domain.subjects import SELECT, AttemptKey, Submission
+from groundup.domain.subjects import AttemptKey, Submission
 from groundup.domain.verdicts import Status, Verdict
-from groundup.reports.document import Report
-from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of
-from groundup.settings import Settings
-from groundup.store.folder import RunFolder
-from groundup.store.judgements import read_judgements
-from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import Summary, open_suite
+from groundup.store.records import VerdictLine
 
 
 class FleetStanding(Record):
@@ -213,38 +201,3 @@ def _lost_at(verdict: Verdict) -> str | None:
     if verdict.status is Status.INFRASTRUCTURE or (verdict.score and verdict.score.value == 1.0):
         return None
     return verdict.reasons[0].stage.value if verdict.reasons else None
-
-
-def read_report(folders: Sequence[Path], settings: Settings) -> Report:
-    """Report the runs in *folders*."""
-
-    def summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
-        return suite_summaries(config, lines, settings)
-
-    opened = [RunFolder(folder) for folder in folders]
-    runs = [(folder.config(), folder.latest()) for folder in opened]
-    made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
-    chosen = [_chosen(config, folder) for folder, (config, _) in zip(folders, runs, strict=True)]
-    return report_of(runs, summaries, made, chosen)
-
-
-def _chosen(config: ConfigFile, folder: Path) -> Mapping[str, int]:
-    """Return which attempts models would hand in."""
-    by = config.configuration.subject.settings.get(SELECT)
-    return (chosen_by_votes if by == Selection.VOTES else chosen_by_judges)(read_judgements(folder))
-
-
-def suite_summaries(
-    config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine], settings: Settings
-) -> Sequence[Summary]:
-    """Return what a run's suite makes of it, or why the suite cannot be loaded any more."""
-    try:
-        suite = open_suite(config.configuration.suite, settings)
-        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
-    except GroundupError as error:
-        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
-
-
-def write_report(folder: Path, settings: Settings) -> None:
-    """Write `report.json` into a run's folder."""
-    RunFolder(folder).write_report(read_report([folder], settings).model_dump(mode="json"))

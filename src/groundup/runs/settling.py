@@ -13,9 +13,10 @@ from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMaker
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import EpisodeResult
+from groundup.runs.fleets import Fleet
 from groundup.runs.generation import Generation
 from groundup.runs.plan import RunOptions, RunPlan
-from groundup.runs.scheduler import Fleet, Stages
+from groundup.runs.scheduler import Stages
 from groundup.runs.submissions import SubmissionSource
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine

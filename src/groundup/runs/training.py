@@ -18,8 +18,9 @@ from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.store.attempts import read_trajectory
+from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
-from groundup.store.records import ConfigFile, VerdictLine, write_atomically
+from groundup.store.records import ConfigFile, VerdictLine
 
 RowForm = Literal["messages", "sharegpt", "parquet"]
 Row = dict[str, JsonValue]

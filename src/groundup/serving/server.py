@@ -23,9 +23,9 @@ from starlette.types import ASGIApp
 from groundup.domain.errors import GroundupError
 from groundup.episodes.backends import Backends, backends
 from groundup.runs.execution import fleet_wanted, image_pins, open_writer, started
+from groundup.runs.fleets import Fleet, fleet_for
 from groundup.runs.plan import RunPlan
-from groundup.runs.progress import write_report
-from groundup.runs.scheduler import Fleet, fleet_for
+from groundup.runs.reporting import write_report
 from groundup.serving.http import Direct, Gate, ServedTasks, configured, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.nemo_gym import NemoGym

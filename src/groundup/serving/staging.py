@@ -21,8 +21,9 @@ from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.backends import Backends
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.records import EpisodeResult
+from groundup.runs.fleets import Fleet
 from groundup.runs.plan import RunPlan
-from groundup.runs.scheduler import Fleet, WorkStage, machine_memory_mb
+from groundup.runs.scheduler import WorkStage, machine_memory_mb
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine

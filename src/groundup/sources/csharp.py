@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from groundup.grammars import captures, line_of, parse, text_of
 from groundup.sources.files import SUFFIXES, SourceFiles
+from groundup.sources.names import table
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -13,7 +14,6 @@ from groundup.sources.records import (
     InferredDependency,
     InferredKind,
     SourcePlace,
-    table,
 )
 
 _QUERY = """

@@ -10,7 +10,8 @@ from typing import NamedTuple, get_args
 
 from groundup.domain.errors import UsageError
 from groundup.languages import LANGUAGES
-from groundup.sources.records import Language, words
+from groundup.sources.names import words
+from groundup.sources.records import Language
 from groundup.trees.walking import read_regular
 
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}

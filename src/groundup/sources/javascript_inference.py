@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from groundup.grammars import Grammar, ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8
+from groundup.sources.names import words
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -19,7 +20,6 @@ from groundup.sources.records import (
     InferredKind,
     Manner,
     SourcePlace,
-    words,
 )
 
 _JAVASCRIPT = """

@@ -14,6 +14,16 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, SourceFile, SourceFiles
+from groundup.sources.names import (
+    NAMESPACES,
+    ModuleProvider,
+    companions,
+    is_standard,
+    normalised,
+    popular,
+    python_provider,
+    words,
+)
 from groundup.sources.python_imports import (
     Import,
     Reach,
@@ -29,20 +39,12 @@ from groundup.sources.python_imports import (
 from groundup.sources.python_layout import PythonLayout, lay_out
 from groundup.sources.records import (
     EVIDENCE_KEPT,
-    NAMESPACES,
     Evidence,
     Inference,
     InferredDependency,
     InferredKind,
     Manner,
-    ModuleProvider,
     SourcePlace,
-    companions,
-    is_standard,
-    normalised,
-    popular,
-    python_provider,
-    words,
 )
 
 

@@ -15,7 +15,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, READ, SourceFiles, as_utf8
-from groundup.sources.records import SourcePlace, normalised, words
+from groundup.sources.names import normalised, words
+from groundup.sources.records import SourcePlace
 
 _TEST_FOLDERS = words("test tests testing_tests unit_tests integration_tests e2e testdata test_data")
 _DOCS_FOLDERS = words("doc docs documentation website site_docs")

@@ -18,7 +18,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
-from groundup.store.records import Journal, complete_lines, write_atomically
+from groundup.store.files import Journal, complete_lines, write_atomically
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import disk_errors
 

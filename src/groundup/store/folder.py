@@ -20,20 +20,18 @@ from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter
+from groundup.store.files import Journal, complete_lines, write_atomically
 from groundup.store.ownership import NOTES, is_made
 from groundup.store.records import (
     Begun,
     ConfigFile,
     FleetFile,
     Generated,
-    Journal,
     LockFile,
     Served,
     Start,
     VerdictLine,
-    complete_lines,
     latest,
-    write_atomically,
 )
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import disk_errors

@@ -20,7 +20,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.usage import TokenUsage
-from groundup.store.records import Journal, complete_lines
+from groundup.store.files import Journal, complete_lines
 from groundup.trees.writer import disk_errors
 
 FILE_NAME = "judgements.jsonl"

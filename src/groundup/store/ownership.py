@@ -16,7 +16,7 @@ from pathlib import Path
 
 from groundup.domain.digests import ALGORITHM, digest_bytes
 from groundup.domain.errors import InfrastructureError, UsageError
-from groundup.store.records import write_atomically
+from groundup.store.files import write_atomically
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import open_regular, remove_tree
 from groundup.trees.writer import copy_tree

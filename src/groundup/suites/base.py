@@ -26,18 +26,15 @@ from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.sets import (
-    MANIFEST,
-    SUITES,
+from groundup.suites.places import (
     PublishedRelease,
     PublishedRepository,
     data_folder,
     data_sets,
-    is_set,
     origin_of,
-    read_manifest,
     with_data_set,
 )
+from groundup.suites.sets import MANIFEST, SUITES, is_set, read_manifest
 
 if TYPE_CHECKING:
     from groundup.trees.fingerprints import Fingerprint

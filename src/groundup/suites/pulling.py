@@ -26,15 +26,8 @@ from groundup.registries.client import Upstream, shown
 from groundup.registries.settings import direct
 from groundup.settings import Settings, environment
 from groundup.store.ownership import digest_of_entry
-from groundup.suites.sets import (
-    ORIGIN_FILE,
-    DataOrigin,
-    PublishedRelease,
-    PublishedRepository,
-    copy_set,
-    is_set,
-    origin_of,
-)
+from groundup.suites.places import ORIGIN_FILE, DataOrigin, PublishedRelease, PublishedRepository, origin_of
+from groundup.suites.sets import copy_set, is_set
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import remove_tree

@@ -36,7 +36,7 @@ from groundup.reports.views import (
     words,
 )
 from groundup.runs import evidence
-from groundup.runs.progress import read_report
+from groundup.runs.reporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held

@@ -22,10 +22,10 @@ from groundup.workflows.expressions import UNKNOWN, Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
+from groundup.workflows.tree import RepositoryTree, text_of
 from groundup.workflows.workflow import (
     Job,
     Matrix,
-    RepositoryTree,
     Step,
     Workflow,
     WorkflowError,
@@ -33,7 +33,6 @@ from groundup.workflows.workflow import (
     read_workflow,
     read_yaml,
     steps_of,
-    text_of,
 )
 
 _DEEPEST = 8

@@ -16,7 +16,7 @@ from groundup.workflows.project_commands import (
 )
 from groundup.workflows.runners import Meaning, Purpose, meaning_of
 from groundup.workflows.tox import ToxEnvironment, nox_sessions, tox_environments
-from groundup.workflows.workflow import RepositoryTree, text_of
+from groundup.workflows.tree import RepositoryTree, text_of
 
 _DEEPEST = 6
 _MOST_COMMANDS = 2000

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from groundup.grammars import python_tree
 from groundup.workflows.commands import options_of
-from groundup.workflows.workflow import RepositoryTree, text_of
+from groundup.workflows.tree import RepositoryTree, text_of
 
 _FACTORS = re.compile(r"^([!\w.,{}-]+):\s+(.*)$")
 _PYTHON = re.compile(r"^(py|pypy|cpython|python)?[-.]?(\d(\.?\d+)*t?|py|)$")

@@ -9,8 +9,9 @@ from groundup.curation.services import test_files
 from groundup.curation.services.exploring import ServiceAnswer, Working
 from groundup.curation.services.making import winnowed
 from groundup.curation.services.operations import Operation, Parameter
+from groundup.curation.services.recording import Recorded, is_of_now, kept, planned
 from groundup.curation.services.scenarios import Scenario, ServiceCall
-from groundup.curation.services.test_files import Recorded, extracted, is_of_now, kept, planned, prose
+from groundup.curation.services.specification import extracted, prose
 
 NAME = Parameter(name="name", required=True)
 ADD = Operation(method="POST", path="/things", body=(NAME,))

@@ -19,7 +19,7 @@ from groundup.suites.dibench.execution_files import job_command
 from groundup.workflows.jobs import JobReader
 from groundup.workflows.matrix import flat, legs
 from groundup.workflows.runners import Purpose
-from groundup.workflows.workflow import FolderTree
+from groundup.workflows.tree import FolderTree
 from tests.effort import often
 
 FILES = {

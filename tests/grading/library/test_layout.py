@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.hidden import Extensions, HiddenTests
-from groundup.grading.library.integrity import with_own_roots, with_version_file
+from groundup.grading.library.layout import with_own_roots, with_version_file
 from tests.grading.library.laboratory import LIBRARY, write_tree
 
 FLAT = HiddenTests(packages=("calc", "calc.ops"), arguments=("tests",), protected=("tests",))

@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
-from groundup.grading.library.integrity import with_own_roots
+from groundup.grading.library.layout import with_own_roots
 from groundup.grading.library.staging import TRUSTED, Staged, stage
 from groundup.sandbox.protocol import WORKSPACE
 from tests.grading.library.laboratory import NO_ENVIRONMENT

@@ -13,9 +13,10 @@ from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import JavaToolchain
 from groundup.grading.context import GradingContext, Slots
 from groundup.grading.services.deployment import ServicePod, deployed
-from groundup.grading.services.install import Lifecycle, StartCommand
+from groundup.grading.services.install import StartCommand
+from groundup.grading.services.records import Lifecycle
 from groundup.inside.stopwatch import Reading
-from groundup.registries.lending import RegistryGateway
+from groundup.registries.gateway import RegistryGateway
 from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from tests.grading.services.answering import PORT, http

@@ -10,7 +10,7 @@ from typing_extensions import override
 from groundup.environments.requests import Layer, PythonEnvironment
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.services.install import Lifecycle, ServiceTests
+from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
 from groundup.sandbox.protocol import Command, CommandResult, Pod, SandboxSpec

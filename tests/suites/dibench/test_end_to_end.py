@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from groundup.settings import Settings, load
+from groundup.suites.places import PublishedFile, PublishedRelease
 from groundup.suites.pulling import pull_release, take_folder, unpack_archives
-from groundup.suites.sets import PublishedFile, PublishedRelease
 from groundup.viewer.app import Viewer
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import (

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from groundup import settings
+from groundup.suites.places import data_folder
 from groundup.suites.repogenesis.tasks import TaskFolders, read_dataset
-from groundup.suites.sets import data_folder
 from tests.needs import lack
 
 OWN_TASK = """\

@@ -7,7 +7,8 @@ import pytest
 from groundup.domain.verdicts import GraderIdentity, Score, Status
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.services.install import InstalledService, InstallOutcome, Readiness, StartCommand
+from groundup.grading.services.install import InstalledService, StartCommand
+from groundup.grading.services.records import InstallOutcome, Readiness
 from groundup.grading.services.testing import TestRun
 from groundup.suites.repogenesis.coverage import covered
 from groundup.suites.repogenesis.observing import Observed

@@ -11,7 +11,7 @@ from groundup.domain.verdicts import Status
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import find_jdk, find_maven
 from groundup.grading.context import GradingContext
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.registries.cache import FetchCache
 from groundup.registries.maven import MavenClient, maven_settings
 from groundup.settings import Settings, environment

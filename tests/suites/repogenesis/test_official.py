@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.official_rules import (
     NO_MARKERS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.inside.official_driver import java_command
 from groundup.suites.repogenesis.tasks import java_lifecycle
 

@@ -9,7 +9,7 @@ from groundup.domain.errors import SubmissionError
 from groundup.domain.tasks import Task
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.grading.context import GradingContext
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.suites.base import Graded, Grader
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader

@@ -26,7 +26,7 @@ from groundup.agents.cli.results import (
 )
 from groundup.agents.extras import SKILLS, StartedBy, furnished
 from groundup.agents.remote_tools import RemoteTools
-from groundup.agents.trajectories import Clock
+from groundup.agents.resuming import Clock
 from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_of, open_workspace
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.preset import Preset
-from groundup.agents.trajectories import Clock, paid_for, reply_fields
+from groundup.agents.resuming import Clock
+from groundup.agents.trajectories import paid_for, reply_fields
 from groundup.agents.workspace import AgentSandbox
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.subjects import Outcome

@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, ValidationError
 from typing_extensions import override
 
 from groundup.agents.answers import FORM, put_file
+from groundup.agents.asking import ModelQuestions, Spent, Unanswerable
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.dependencies.repository import (
     MaskedRepository,
@@ -25,7 +26,6 @@ from groundup.agents.dependencies.repository import (
     shown_source,
     whole_files,
 )
-from groundup.agents.oneshot import ModelQuestions, Spent, Unanswerable
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, UsageError

@@ -17,6 +17,7 @@ from groundup.curation.services.proving import (
     mutants_of,
     refuse_unproven,
 )
+from groundup.curation.services.recording import STARTS, Recorded, kept, planned, play
 from groundup.curation.services.references import (
     DeploymentRoom,
     Say,
@@ -26,18 +27,8 @@ from groundup.curation.services.references import (
     running,
 )
 from groundup.curation.services.scenarios import written_accounts
-from groundup.curation.services.test_files import (
-    FILE,
-    STARTS,
-    VARIABLE,
-    Recorded,
-    Stated,
-    extracted,
-    kept,
-    planned,
-    play,
-    test_file,
-)
+from groundup.curation.services.specification import extracted
+from groundup.curation.services.test_files import FILE, VARIABLE, Stated, test_file
 from groundup.curation.set_entries import EntryWalk
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record

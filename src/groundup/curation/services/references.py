@@ -21,7 +21,8 @@ from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import ResolvedRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.services.deployment import ServicePod, deployed
-from groundup.grading.services.install import Lifecycle, Readiness, find_start, install_declared
+from groundup.grading.services.install import find_start, install_declared
+from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.suites.nl2repobench.maker.drafting import RELEASED
 from groundup.suites.repogenesis.tasks import PYTHON, lifecycle
 from groundup.trees.walking import read_regular, remove_tree

@@ -21,7 +21,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.grading.services.install import project_requirements, read_declared, start_script
 from groundup.sources.files import SKIPPED_FOLDERS
-from groundup.sources.records import is_standard, python_provider
+from groundup.sources.names import is_standard, python_provider
 from groundup.trees.walking import read_regular
 
 _EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist", "example.env", "env.example", ".env")

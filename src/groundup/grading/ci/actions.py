@@ -17,7 +17,8 @@ from groundup.workflows.commands import program_of, simple_commands
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.jobs import PlacedStep, contexts_of, placed_steps
 from groundup.workflows.matrix import Leg
-from groundup.workflows.workflow import Job, RepositoryTree, Step, Workflow, read_yaml
+from groundup.workflows.tree import RepositoryTree
+from groundup.workflows.workflow import Job, Step, Workflow, read_yaml
 
 CHECKOUT = "actions/checkout"
 _USES = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?P<below>(?:/[\w.-]+)*)@(?P<ref>\S+)")

@@ -18,7 +18,8 @@ from groundup.workflows.commands import program_of
 from groundup.workflows.jobs import JobReader, PlacedStep, contexts_of, own_steps, setup_of
 from groundup.workflows.matrix import Leg, pinned
 from groundup.workflows.runners import Meaning, Purpose
-from groundup.workflows.workflow import FolderTree, Job, RepositoryTree, Workflow, WorkflowError, read_workflow
+from groundup.workflows.tree import FolderTree, RepositoryTree
+from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
 
 PASSED_OVER = "failed and was passed over: it checks style or types"
 _SEVERAL = re.compile(

@@ -35,13 +35,13 @@ from groundup.grading.ci.records import (
 from groundup.grading.ci.relay import StepPlace
 from groundup.grading.context import GradingContext
 from groundup.languages import TOOLCHAINS, RegistryKind
-from groundup.registries.cache import Trouble
+from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.pypi.poetry import lay_poetry_plugin
-from groundup.registries.settings import uv_program
+from groundup.registries.uv import uv_program
 from groundup.sandbox.none import GuestPlaces
 from groundup.sandbox.protocol import Command, Mount, Sandbox, SandboxSpec
-from groundup.workflows.workflow import RepositoryTree
+from groundup.workflows.tree import RepositoryTree
 
 _TOOL_CACHE = "/opt/hostedtoolcache/Python"
 

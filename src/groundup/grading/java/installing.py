@@ -26,7 +26,7 @@ from groundup.environments.failures import (
 from groundup.environments.java_builder import JavaBuilder, MavenSandbox
 from groundup.environments.requests import JavaToolchain, MavenRepository, MavenRequest, is_project_file
 from groundup.grading.context import GradingContext
-from groundup.grading.services.install import InstallOutcome, Lifecycle
+from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
 

@@ -17,7 +17,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
 from groundup.grading.context import GradingContext
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.grammars import captures, parse, text_of
 from groundup.inside import source_of
 from groundup.registries.maven import SETTINGS_PLACE, settings_file

@@ -38,7 +38,7 @@ from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.inside import source_of
 from groundup.sandbox.protocol import CommandResult

@@ -1,10 +1,10 @@
 """Running the hidden tests in a sandbox of their own until they finish, leaving out those that end the process.
 
-What comes back is a copy of the submission with the compiled files that the recipe names; everything else that the
-build did is dropped. When the build fails, the submission is tested without them.
-
 A test that crashes, exits or hangs would otherwise cost all others their result. It counts as failed; the whole
 suite is run again without it, in a fresh sandbox, so that what counts always comes from one run that was complete.
+
+Where a recipe names compiled modules, the submission is built first, in a sandbox of its own. Its tests get a copy
+with the compiled files alone, whatever else the build did; when the build fails, they run without them.
 """
 
 import asyncio

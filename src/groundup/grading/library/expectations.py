@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from random import Random
 from typing import NamedTuple
 
+from groundup.grading.library.exceptions import Errors
 from groundup.grading.library.literals import (
     Vocabulary,
     is_least,
@@ -23,7 +24,6 @@ from groundup.grading.library.literals import (
     other_sought,
     words_in,
 )
-from groundup.grading.library.report import Errors
 from groundup.grading.library.variables import (
     EQUALITIES,
     Function,

@@ -21,8 +21,9 @@ from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
-from groundup.grading.services.install import Lifecycle, Readiness, StartCommand
+from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import Caller, HttpReply
+from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.registries.pypi.poetry import POETRY_PLUGIN, lay_poetry_plugin
 from groundup.sandbox.deadlines import note
 from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service

@@ -22,7 +22,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, pytest_words, stop_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
-from groundup.grading.services.install import Lifecycle, ServiceTests
+from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.inside import source_of
 from groundup.sandbox.protocol import (
     WORKSPACE,

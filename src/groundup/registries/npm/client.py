@@ -23,7 +23,7 @@ from pydantic import AliasChoices, Field, SecretStr
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, NetworkError
-from groundup.registries.cache import FetchCache, Fetched, SharedWork, UnknownPackageError, text
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import (
     FileFound,
     Found,
@@ -35,7 +35,8 @@ from groundup.registries.client import (
     first_after,
     shown,
 )
-from groundup.registries.lending import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
+from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.npm.pages import (
     BRIEF_TYPE,
     NpmRelease,

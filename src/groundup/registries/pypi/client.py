@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork, UnknownPackageError
+from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import (
     FRESH_S,
     NO_DATES,
@@ -30,6 +30,7 @@ from groundup.registries.client import (
     RegistryClient,
     shown,
 )
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.pages import (
     ACCEPTED,
     ProjectFile,
@@ -41,14 +42,8 @@ from groundup.registries.pypi.pages import (
     parse_page,
     shortened,
 )
-from groundup.registries.settings import (
-    Index,
-    RegistrySettings,
-    certificates,
-    default_index_url,
-    home_of,
-    parse_index,
-)
+from groundup.registries.settings import Index, RegistrySettings, certificates, home_of, parse_index
+from groundup.registries.uv import default_index_url
 
 _PIP_SECTIONS = ("global", "install", "download")
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Unpack
 
-from groundup.registries.cache import Fetched, text
 from groundup.registries.client import Found
-from groundup.registries.lending import GatewayRules, RegistryGateway, Route, Supplies
+from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
+from groundup.registries.ledger import Fetched, text
 from groundup.registries.pypi.client import PyPIClient, WrittenPage
 from groundup.registries.pypi.pages import (
     HTML_TYPE,

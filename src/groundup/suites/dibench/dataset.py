@@ -29,17 +29,8 @@ from groundup.languages import LANGUAGES as RECORDS
 from groundup.manifests.records import Language
 from groundup.settings import Settings
 from groundup.suites.base import DataSource
-from groundup.suites.sets import (
-    ENTRIES,
-    VALIDITY,
-    PublishedFile,
-    PublishedRelease,
-    canary_line,
-    checked_set,
-    data_folder,
-    is_set,
-    read_manifest,
-)
+from groundup.suites.places import PublishedFile, PublishedRelease, data_folder
+from groundup.suites.sets import ENTRIES, VALIDITY, canary_line, checked_set, is_set, read_manifest
 from groundup.trees.walking import open_regular, read_regular
 from groundup.trees.writer import copy_tree
 

@@ -26,6 +26,7 @@ from groundup.suites.base import (
     Summary,
     Validator,
 )
+from groundup.suites.dibench.ablations import DependencyAblation
 from groundup.suites.dibench.dataset import (
     NAME,
     PREDICTION_GROUPS,
@@ -41,7 +42,7 @@ from groundup.suites.dibench.execution_validity import (
     valid_ids,
     validity_file,
 )
-from groundup.suites.dibench.inferred import DependencyAblation, write_static
+from groundup.suites.dibench.inferred import write_static
 from groundup.suites.dibench.registry_check import asked_names, withheld_names
 from groundup.suites.dibench.sizes import set_statistics
 from groundup.suites.dibench.summaries import run_summaries

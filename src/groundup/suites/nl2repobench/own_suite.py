@@ -25,7 +25,8 @@ from groundup.suites.nl2repobench import suite
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, RecipeFolder
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
-from groundup.suites.sets import SetManifest, data_folder, is_set, read_manifest
+from groundup.suites.places import data_folder
+from groundup.suites.sets import SetManifest, is_set, read_manifest
 from groundup.trees.walking import read_regular
 
 if TYPE_CHECKING:

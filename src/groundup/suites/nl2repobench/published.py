@@ -26,7 +26,8 @@ from groundup.settings import Settings
 from groundup.suites.base import DataSource
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.recipe import Recipe, own_names
-from groundup.suites.sets import PublishedRepository, checked_set, data_folder, is_set
+from groundup.suites.places import PublishedRepository, data_folder
+from groundup.suites.sets import checked_set, is_set
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 

@@ -39,7 +39,8 @@ from groundup.grading.library.execution import (
 )
 from groundup.grading.library.false_forms import HiddenSuite, suite_of_layer
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import Integrity, with_own_roots, with_version_file
+from groundup.grading.library.integrity import Integrity
+from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader

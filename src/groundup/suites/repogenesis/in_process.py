@@ -17,7 +17,8 @@ from groundup.grading.library.false_forms import function_of, suite_of
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.integrity import Integrity
 from groundup.grading.library.report import Result
-from groundup.grading.services.install import InstalledService, Lifecycle, install_declared
+from groundup.grading.services.install import InstalledService, install_declared
+from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.grammars import python_tree
 from groundup.suites.repogenesis.tasks import ServiceProblem

@@ -25,7 +25,8 @@ from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import lend_index, writable_environment
-from groundup.grading.services.install import Lifecycle, find_start
+from groundup.grading.services.install import find_start
+from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.legacy_java import JavaScripts, LegacyInstallation, install

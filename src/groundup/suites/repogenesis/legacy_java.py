@@ -25,7 +25,8 @@ from groundup.environments.requests import REPOSITORY_TARGET, PythonEnvironment,
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JAVA, POM, java_builder
 from groundup.grading.services.deployment import lend_maven
-from groundup.grading.services.install import Lifecycle, read_declared
+from groundup.grading.services.install import read_declared
+from groundup.grading.services.records import Lifecycle
 from groundup.inside.legacy_driver import lay_java_tests
 from groundup.sandbox.protocol import Command, Mount, SandboxSpec
 from groundup.suites.repogenesis.legacy_rules import (
@@ -46,7 +47,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_java_tests,
     read_start,
 )
-from groundup.suites.repogenesis.official import seed_repository
+from groundup.suites.repogenesis.official_images import seed_repository
 from groundup.suites.repogenesis.tasks import ServiceProblem, test_environment
 from groundup.trees.writer import copy_tree
 

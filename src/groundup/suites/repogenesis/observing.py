@@ -1,7 +1,7 @@
 """What strict grading does with one submission: install, start, wait, test, probe. Judges nothing.
 
-Looked at is what follows an endpoint's mention, up to the next one: the first JSON object there that is no answer.
-Words for types become values (`"string (required)"`, `number`), values stay.
+Probes carry a body where the README shows one: the first JSON object after an endpoint's mention, if no answer.
+Words for types in it (`"string (required)"`, `number`) become values.
 """
 
 import asyncio
@@ -23,15 +23,13 @@ from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import (
     InstalledService,
-    Lifecycle,
-    Readiness,
-    ServiceTests,
     StartCommand,
     find_java_start,
     find_start,
     install_declared,
 )
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
+from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, ServiceProblem, test_environment

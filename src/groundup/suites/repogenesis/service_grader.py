@@ -10,7 +10,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
 from groundup.suites.repogenesis.tasks import LANGUAGES, README, TASK_FILE, ServiceProblem
 from groundup.trees.walking import read_regular

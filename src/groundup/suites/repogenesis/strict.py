@@ -20,7 +20,8 @@ from groundup.grading.java.testing import java_runner_digest
 from groundup.grading.last_words import last_words, middle_cut, speaks_of_time
 from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
-from groundup.grading.services.install import InstallOutcome, StartCommand
+from groundup.grading.services.install import StartCommand
+from groundup.grading.services.records import InstallOutcome
 from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded

@@ -19,6 +19,7 @@ from groundup.domain.verdicts import Score, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
+from groundup.suites.places import PublishedRepository, data_folder
 from groundup.suites.repogenesis.coverage import StaticGrader
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.official import RepoGenesisOfficialGrader
@@ -51,7 +52,6 @@ from groundup.suites.repogenesis.tasks import (
     whether_here,
     write_reference,
 )
-from groundup.suites.sets import PublishedRepository, data_folder
 from groundup.trees.walking import read_regular
 
 ALL = "all"

@@ -34,7 +34,7 @@ from groundup.domain.records import Record, plainly
 from groundup.environments.at_hand import YES, python_at_hand
 from groundup.environments.requests import PythonRequest
 from groundup.environments.toolchains import jdks
-from groundup.grading.services.install import Lifecycle
+from groundup.grading.services.records import Lifecycle
 from groundup.inside import source_of
 from groundup.settings import environment
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint, specified_endpoints

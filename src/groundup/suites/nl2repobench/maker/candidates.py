@@ -19,7 +19,8 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
 from groundup.environments.git import Commit, GitRepository, addresses_of
 from groundup.environments.requests import AnySource, GitSource, SourceRequest
-from groundup.registries.cache import FetchCache, UnknownPackageError
+from groundup.registries.cache import FetchCache
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.pypi.pages import ProjectFile
 from groundup.settings import Settings, environment

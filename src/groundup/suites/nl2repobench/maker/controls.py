@@ -22,8 +22,8 @@ from groundup.grading.library.false_forms import suite_of
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.grammars import python_tree
 from groundup.suites.nl2repobench.freezing import freeze, locked
+from groundup.suites.nl2repobench.maker.absence import LeakedFile, find_answers, source_files
 from groundup.suites.nl2repobench.maker.differences import explained, unexplained
-from groundup.suites.nl2repobench.maker.needs_of_tests import LeakedFile, find_answers, source_files
 from groundup.suites.nl2repobench.maker.pinning import lock_without
 from groundup.suites.nl2repobench.maker.repairs import noted
 from groundup.suites.nl2repobench.published import original_tree

@@ -19,7 +19,7 @@ from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.sources.records import words
+from groundup.sources.names import words
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests
 from groundup.suites.nl2repobench.maker.project import OriginalProject, source_folders, text_at
 from groundup.suites.nl2repobench.recipe import Recipe

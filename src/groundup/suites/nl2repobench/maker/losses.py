@@ -15,7 +15,7 @@ from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grading.library.report import RunnerReport
 from groundup.grammars import python_tree
-from groundup.sources.records import python_provider
+from groundup.sources.names import python_provider
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, imported_by_tests
 
 LEAST_TESTS = 5

@@ -15,7 +15,7 @@ from packaging.version import Version
 from groundup.domain.records import Record
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.pages import spelled_version
-from groundup.sources.records import words
+from groundup.sources.names import words
 from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, fetched, releases
 from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.project import OriginalProject

@@ -20,15 +20,11 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.settings import load
-from groundup.sources.records import is_standard, python_provider, words
+from groundup.sources.names import is_standard, python_provider, words
 from groundup.suites.nl2repobench.freezing import locked
+from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.maker.candidates import fetched, open_index, releases
-from groundup.suites.nl2repobench.maker.needs_of_tests import (
-    files_of_tests,
-    imported_by_tests,
-    needs_of_tests,
-    source_files,
-)
+from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, imported_by_tests, needs_of_tests
 from groundup.suites.nl2repobench.maker.pinning import instant, lock_without
 from groundup.suites.nl2repobench.maker.project import text_at
 from groundup.suites.nl2repobench.published import original_tree

@@ -19,6 +19,7 @@ from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.models.protocol import ChatModel, ContextOverflowError, RefusedError
 from groundup.sandbox.protocol import Command
+from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.maker.extracted import (
     bodies_of_tests,
     body_lines,
@@ -31,7 +32,6 @@ from groundup.suites.nl2repobench.maker.extracted import (
     unstated_texts,
     used_names,
 )
-from groundup.suites.nl2repobench.maker.needs_of_tests import source_files
 from groundup.suites.nl2repobench.maker.unpublished import Say
 from groundup.suites.nl2repobench.recipe import Recipe
 

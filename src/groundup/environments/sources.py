@@ -1,0 +1,117 @@
+"""Originals as layers: source distributions by hash, and trees of Git commits by digest."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundup.domain.digests import digest_of
+from groundup.domain.errors import SubmissionError, TaskError
+from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
+from groundup.registries.ledger import UnknownPackageError
+from groundup.trees.archives import extract_archive
+from groundup.trees.digest import tree_digest
+
+if TYPE_CHECKING:
+    from groundup.registries.pypi.client import PyPIClient
+from groundup.environments.layers import Built, LayerStore
+
+_GIT_FORMAT = 1
+"""Counts up when the same commit is exported as another tree."""
+
+
+def commit_key(request: GitSource) -> str:
+    """Return the digest under which the store has the tree of *request*."""
+    question: dict[str, object] = {"format": _GIT_FORMAT, "kind": request.kind, "commit": request.commit}
+    if request.without:
+        question["without"] = sorted(request.without)
+    return digest_of(question)
+
+
+async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -> Layer:
+    """Return the tree of *request*; its `built` names the tree's digest.
+
+    Raises `TaskError` when the commit is not there or holds another tree than the recipe says, and `NetworkError`.
+    """
+    from groundup.environments.git import GitRepository, addresses_of  # few originals are commits
+
+    what = f"the source {request.repository} at {request.commit[:10]}"
+
+    async def build(room: Path) -> Built:
+        kept = archive_place(request, mirror)
+        try:
+            if kept is not None and kept.is_file():
+                await asyncio.to_thread(extract_archive, kept, room / "tree")
+            else:
+                repository = GitRepository(room / "repository")
+                await repository.create()
+                await repository.fetch(addresses_of(request.repository, mirror), request.commit)
+                await repository.export(request.commit, room / "tree", room, without=request.without)
+        except SubmissionError as error:
+            raise TaskError(f"{what}: {error}") from error
+        digest = await asyncio.to_thread(tree_digest, room / "tree")
+        _require(request, digest.digest, what)
+        return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
+
+    # A commit's id says what is in it, wherever it is fetched from.
+    layer = await store.get("source", commit_key(request), build)
+    _require(request, layer.built["tree"], what)
+    return layer
+
+
+def archive_place(request: GitSource, mirror: str | None) -> Path | None:
+    """Return where the folder *mirror* keeps the tree of *request* as an archive, whether or not it does.
+
+    The name is the tree's digest, which is checked after unpacking; a commit without one has no archive.
+    """
+    if mirror is None or not mirror.startswith("/") or "{" in mirror or request.tree_digest is None:
+        return None
+    return Path(mirror, "archives", f"{request.tree_digest.replace(':', '-')}.tar.gz")
+
+
+def _require(request: GitSource, found: str, what: str) -> None:
+    if request.tree_digest is not None and request.tree_digest != found:
+        raise TaskError(f"{what} holds the tree {found}, not {request.tree_digest}; mend the recipe or the mirror")
+
+
+_FORMAT = 1
+"""Counts up when the same archive unpacks to another tree."""
+
+
+def source_key(request: SourceRequest) -> str:
+    """Return the digest under which the store has the tree of *request*."""
+    return digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
+
+
+def present_source(request: AnySource, store: LayerStore) -> Layer | None:
+    """Return the tree of *request* where it is here."""
+    return store.find("source", commit_key(request) if isinstance(request, GitSource) else source_key(request))
+
+
+async def source_layer(request: SourceRequest, registry: "PyPIClient", store: LayerStore) -> Layer:
+    """Return the unpacked tree of *request*; its `built` names the tree's digest.
+
+    Raises `TaskError` when the index has no such file or it cannot be unpacked, and `NetworkError`.
+    """
+
+    async def build(room: Path) -> Built:
+        try:
+            archive = await registry.fetch_file(request.name, request.version, request.sha256)
+        except UnknownPackageError as error:
+            raise TaskError(f"the source of {request.name} {request.version}: {error}") from error
+        tree = await asyncio.to_thread(_unpacked, archive, room, f"{request.name} {request.version}")
+        digest = await asyncio.to_thread(tree_digest, tree)
+        return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
+
+    return await store.get("source", source_key(request), build)
+
+
+def _unpacked(archive: Path, room: Path, what: str) -> Path:
+    """Unpack into `room/tree` without the one folder that holds everything."""
+    try:
+        extract_archive(archive, room / "whole")
+    except SubmissionError as error:
+        raise TaskError(f"the source of {what}: {error}") from error
+    entries = [entry for entry in (room / "whole").iterdir() if entry.name != "pax_global_header"]
+    if len(entries) != 1 or not entries[0].is_dir() or entries[0].is_symlink():
+        raise TaskError(f"the source of {what} does not have exactly one top folder, as a source distribution has")
+    return entries[0].rename(room / "tree")

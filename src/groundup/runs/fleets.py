@@ -1,0 +1,77 @@
+"""Other machines that make and grade submissions, as runs see them. The catalog finds what provides them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from groundup import catalog
+from groundup.episodes.attempt import Grading, Room, SubmissionMaker
+from groundup.episodes.records import AttemptStore, EpisodeSpec
+from groundup.models.protocol import ChatModel
+from groundup.settings import Settings
+from groundup.store.records import FleetFile
+
+if TYPE_CHECKING:
+    from groundup.agents.base import Agent
+
+_ENGINE = "dask"
+
+
+class FleetRequest(NamedTuple):
+    """Which fleet a run wants, and for what."""
+
+    workers: str
+    """The fleet's address, or the file that has it."""
+    suite: str
+    """As the run names it: SUITE or SUITE@NAME."""
+    suite_name: str
+    """As it calls itself."""
+    settings: Settings
+    agents: bool = False
+    """Whether agents work on the nodes, too."""
+
+
+class Fleet(Protocol):
+    """A connection to machines that work for a run."""
+
+    @property
+    def agents_on_nodes(self) -> bool:
+        """Whether agents work there, too."""
+        ...
+
+    def standing(self) -> FleetFile:
+        """Return the machines and what waits for them."""
+        ...
+
+    def admitted(self, reservation_mb: int) -> AbstractAsyncContextManager[None]:
+        """Wait until one more attempt may be sent, then hold its place."""
+        ...
+
+    def graded_there(self, here: Grading, spec: EpisodeSpec, sandbox: str, builder: str) -> Grading:
+        """Return *here* as the machines do it."""
+        ...
+
+    def made_there(
+        self,
+        grading: Grading,
+        sink: AttemptStore,
+        agent: "Agent",
+        chosen: tuple[str, dict[str, JsonValue]],
+        model: ChatModel | None,
+        room: Room,
+    ) -> SubmissionMaker:
+        """Return what has *agent*, which the catalog finds by what was *chosen*, make a submission there."""
+        ...
+
+
+@asynccontextmanager
+async def fleet_for(request: FleetRequest | None, warn: Callable[[str], None]) -> AsyncIterator[Fleet | None]:
+    """Yield the fleet that is asked for; None: none is."""
+    if request is None:
+        yield None
+        return
+    opened: AbstractAsyncContextManager[Fleet] = catalog.find("fleet", _ENGINE)(request, warn)
+    async with opened as fleet:
+        yield fleet
