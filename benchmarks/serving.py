@@ -20,6 +20,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -66,6 +67,13 @@ class FailedError(Exception):
     """The server answered something else than was asked for."""
 
 
+def _cpu_s(pid: int) -> tuple[float, float]:
+    """Return the processor time of a process, and of its ended children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    times = [int(fields[number]) / os.sysconf("SC_CLK_TCK") for number in (11, 12, 13, 14)]
+    return times[0] + times[1], times[2] + times[3]
+
+
 class Served:
     """A server in a process of its own."""
 
@@ -75,8 +83,15 @@ class Served:
 
     def cpu_s(self) -> float:
         """Return the processor time that it and its ended children used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(int(fields[number]) for number in (11, 12, 13, 14)) / os.sysconf("SC_CLK_TCK")
+        return sum(_cpu_s(self.process.pid))
+
+    def shares_s(self) -> "Counter[str]":
+        """Return the processor time so far: of the server, its launcher, its ended sandboxes, and this client."""
+        client = resource.getrusage(resource.RUSAGE_SELF)
+        found = {"server": _cpu_s(self.process.pid)[0], "client": client.ru_utime + client.ru_stime}
+        for child in _read(Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")).split():
+            found["launcher"], found["sandboxes"] = _cpu_s(int(child))
+        return Counter(found)
 
     def descriptors(self) -> int:
         """Return how many files and sockets it has open."""
@@ -187,12 +202,14 @@ async def many(address: str, number: int, at_once: int, play: Callable[[Wire], A
     return await asyncio.gather(*(one() for _ in range(number)))
 
 
-async def measured(server: Served, number: int) -> tuple[float, float]:
-    """Return sessions per second of the clock, and per second of the server's processor."""
+async def measured(server: Served, number: int) -> tuple[float, float, "Counter[str]"]:
+    """Return sessions per second of the clock, and of the server's processor, and whose time they took."""
     await many(server.address, 20, 8, session)
-    before, began = server.cpu_s(), time.perf_counter()
+    before, began = server.shares_s(), time.perf_counter()
     await many(server.address, number, 16, session)
-    return number / (time.perf_counter() - began), number / max(server.cpu_s() - before, 0.01)
+    took_s, used = time.perf_counter() - began, server.shares_s()
+    used.subtract(before)
+    return number / took_s, number / max(used["server"], 0.01), used
 
 
 async def sessions(folder: Path, arguments: argparse.Namespace) -> None:
@@ -205,10 +222,12 @@ async def sessions(folder: Path, arguments: argparse.Namespace) -> None:
             await server.answers()
         for turn in range(arguments.rounds):
             found = {name: await measured(server, arguments.number) for name, server in servers.items()}
-            for name, (clock, processor) in found.items():
-                print(f"{turn} {name:10} {clock:7.1f} sessions/s, {processor:7.1f} per processor second")
+            for name, (clock, processor, used) in found.items():
+                shares = ", ".join(f"{who} {1000 * spent / arguments.number:.2f}" for who, spent in used.items())
+                print(f"{turn} {name:10} {clock:7.1f} sessions/s, {processor:7.1f} per processor second", end="; ")
+                print(f"ms of processor time: {shares}", flush=True)
             if arguments.peer:
-                ratios = [ours / theirs for ours, theirs in zip(*found.values(), strict=True)]
+                ratios = [ours / theirs for ours, theirs in zip(*(one[:2] for one in found.values()), strict=True)]
                 print(
                     f"{turn} ratio      {ratios[0]:7.2f} by the clock, {ratios[1]:7.2f} by processor", flush=True
                 )
