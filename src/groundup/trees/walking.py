@@ -180,8 +180,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def remove_tree(path: Path) -> None:
     """Remove *path*, whatever it is; nothing happens when it is absent. Raises `InfrastructureError`.
 
-    A folder below is first moved up into *path* itself, so depth costs neither descriptors nor stack, and a folder
-    that something is mounted on cannot be moved and so is never entered.
+    A folder that lies deep is first moved up into *path* itself, so depth costs neither descriptors nor stack. One
+    that something is mounted on can be neither removed nor moved, and so is never entered.
     """
     if path.absolute() == Path("/"):
         raise InfrastructureError("groundup does not remove /; this is a fault of its own")
@@ -213,33 +213,43 @@ def _remove_folder(path: Path) -> None:
         os.close(parent)
 
 
+_NEAR = 8
+"""How many folders deep is emptied where it lies: to move a folder costs more than to remove it."""
+
+
 def _empty(root: int) -> None:
     token = secrets.token_hex(8)  # no name below can be the same by intent
     waiting: list[str] = []
     made = 0
 
-    def drain(folder: int) -> None:
+    def drain(folder: int, depth: int) -> None:
         nonlocal made
         with os.scandir(folder) as entries:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         for name, is_folder in found:
             if not is_folder:
                 os.unlink(name, dir_fd=folder)
-            elif not _went(name, folder):
+            elif _went(name, folder):
+                continue
+            elif depth < _NEAR:
+                remove(name, folder, depth + 1)
+            else:
                 made += 1
                 _make_writable(name, folder)  # or it cannot be moved
                 os.rename(name, f"{token}-{made}", src_dir_fd=folder, dst_dir_fd=root)
                 waiting.append(f"{token}-{made}")
 
-    drain(root)
-    while waiting:
-        name = waiting.pop()
-        folder = _open_folder(name, root)
+    def remove(name: str, parent: int, depth: int) -> None:
+        folder = _open_folder(name, parent)
         try:
-            drain(folder)
+            drain(folder, depth)
         finally:
             os.close(folder)
-        os.rmdir(name, dir_fd=root)
+        os.rmdir(name, dir_fd=parent)
+
+    drain(root, 0)
+    while waiting:
+        remove(waiting.pop(), root, 0)
 
 
 def _went(name: str, parent: int) -> bool:
