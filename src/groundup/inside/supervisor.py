@@ -4,15 +4,14 @@ Runs inside, as the guest's own user, with the standard library only. It is proc
 signal from inside reaches it; it is not dumpable, so nothing inside can trace it or read its memory, environment
 or descriptors; when its control socket ends, it exits and the kernel ends everything else in the sandbox.
 
-A message is one packet of fields, each with its length before it. Private modules (`_signal`, `_socket`) are
-imported because the public ones double the time that a sandbox needs to start.
+A message is one packet of fields, each with its length before it. Private modules (`_signal`, `_socket`, `_stat`,
+and `posix` for `os`) are imported because the public ones double the time that a sandbox needs to start.
 """
 
 import errno
-import os
+import posix
 import resource
 import select
-import stat
 import sys
 import time
 
@@ -20,9 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
     import socket as _socket
+    import stat as _stat
 else:
     import _signal
     import _socket
+    import _stat
 
 FIRST_FREE_DESCRIPTOR = 10
 """Lower numbers are those that a command may ask for."""
@@ -77,7 +78,7 @@ class Processes:
 
     def __init__(self) -> None:
         self.table: dict[int, tuple[int, int, int]] = {}
-        for name in os.listdir("/proc"):
+        for name in posix.listdir("/proc"):
             if name.isdigit() and name != "1":
                 try:
                     with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
@@ -109,10 +110,10 @@ class Earlier:
     """
 
     def __init__(self) -> None:
-        self._numbers = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        self._numbers = {int(name) for name in posix.listdir("/proc") if name.isdigit()}
         with open("/proc/uptime", "rb", buffering=0) as file:
             seconds = float(file.read(100).split()[0])
-        self._ticks = int(seconds * os.sysconf("SC_CLK_TCK")) + 2
+        self._ticks = int(seconds * posix.sysconf("SC_CLK_TCK")) + 2
 
     def has(self, pid: int, start: int) -> bool:
         """Whether process *pid*, which began at *start* (in ticks), was one of them."""
@@ -136,7 +137,7 @@ class Supervisor:
         while True:
             for descriptor, _ in poller.poll():
                 if descriptor == wake:
-                    os.read(wake, 4096)
+                    posix.read(wake, 4096)
                     self._reap()
                 elif not self._receive():
                     return
@@ -153,13 +154,13 @@ class Supervisor:
         try:
             if fields[0] == b"long":
                 fields = unpack(_read_all(descriptors[0]))
-                os.close(descriptors.pop(0))
+                posix.close(descriptors.pop(0))
             self._handle(fields[0], fields[1], fields[2:], descriptors)
         except OSError as error:
             self._send([b"refused", fields[1], str(error.errno or errno.EIO).encode()])
         finally:
             for descriptor in descriptors:
-                os.close(descriptor)
+                posix.close(descriptor)
         return True
 
     def _send(self, fields: "list[bytes]", descriptors: "tuple[int, ...]" = ()) -> None:
@@ -169,7 +170,7 @@ class Supervisor:
             self._control.sendmsg([pack(fields)], rights, _socket.MSG_NOSIGNAL)
         except OSError:
             # groundup is gone. The end of process 1 ends the whole sandbox.
-            os._exit(0)
+            posix._exit(0)
 
     def _handle(self, kind: bytes, key: bytes, fields: "list[bytes]", descriptors: "list[int]") -> None:
         if kind == b"exec":
@@ -187,17 +188,17 @@ class Supervisor:
 
     def _fork(self, key: bytes, work: "object") -> None:
         earlier = Earlier()
-        pid = os.fork()
+        pid = posix.fork()
         if pid == 0:
             # Until this child replaces itself it must not return into the supervisor's loop, whatever fails.
             code = NOT_RUNNABLE
             try:
-                os.setsid()
-                if os.getpriority(os.PRIO_PROCESS, 0) < 0:  # the supervisor's own, which no guest may have
-                    os.setpriority(os.PRIO_PROCESS, 0, 0)
+                posix.setsid()
+                if posix.getpriority(posix.PRIO_PROCESS, 0) < 0:  # the supervisor's own, which no guest may have
+                    posix.setpriority(posix.PRIO_PROCESS, 0, 0)
                 code = work()  # type: ignore[operator]  # `Callable` lives in a module that is slow to import
             finally:
-                os._exit(code)
+                posix._exit(code)
         self._commands[pid] = (key, earlier)
         self._sessions[pid] = key
 
@@ -205,14 +206,14 @@ class Supervisor:
         while True:
             try:
                 # Orphans of the guest become children of process 1: all are reaped, only commands are reported.
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status = posix.waitpid(-1, posix.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
             if pid in self._commands:
                 key, _ = self._commands.pop(pid)
-                self._send([b"exited", key, str(os.waitstatus_to_exitcode(status)).encode()])
+                self._send([b"exited", key, str(posix.waitstatus_to_exitcode(status)).encode()])
 
     def _end(self, key: bytes, parting_signal: int, *, everything: bool) -> None:
         """End a command's session and descendants, or *everything* that began since it and is not another's.
@@ -285,7 +286,7 @@ class Supervisor:
             connection.setblocking(False)
             code = connection.connect_ex(("127.0.0.1", port))
             if code not in (0, errno.EINPROGRESS):
-                raise OSError(code, os.strerror(code))
+                raise OSError(code, posix.strerror(code))
             self._send([b"socket", key], (connection.fileno(),))
         finally:
             connection.close()
@@ -293,15 +294,15 @@ class Supervisor:
 
 def _kill(pid: int, number: int) -> None:
     try:
-        os.kill(pid, number)
+        posix.kill(pid, number)
     except OSError:
         pass
 
 
 def _read_all(descriptor: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
+    posix.lseek(descriptor, 0, 0)
     parts = []
-    while part := os.read(descriptor, _CHUNK):
+    while part := posix.read(descriptor, _CHUNK):
         parts.append(part)
     return b"".join(parts)
 
@@ -327,19 +328,19 @@ def _execute(fields: "list[bytes]", descriptors: "list[int]", limits: "dict[int,
     argv, variables = fields[3 : 3 + count], fields[3 + count :]
     environment = dict(variable.split(b"=", 1) for variable in variables)
     for target, descriptor in zip(targets, descriptors, strict=True):
-        os.dup2(descriptor, target)
+        posix.dup2(descriptor, target)
     try:
-        os.chdir(folder)
+        posix.chdir(folder)
     except OSError as error:
         return _complain(folder, error)
     try:
         _confine(limits)
     except OSError as error:
         return _complain(b"limits", error)
-    problem = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    problem = FileNotFoundError(errno.ENOENT, posix.strerror(errno.ENOENT))
     for candidate in _candidates(argv[0], environment.get(b"PATH", b"/usr/bin:/bin")):
         try:
-            os.execve(candidate, argv, environment)
+            posix.execve(candidate, argv, environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -354,7 +355,7 @@ def _candidates(program: bytes, path: bytes) -> "list[bytes]":
 
 
 def _complain(what: bytes, error: OSError) -> int:
-    os.write(2, b"sandbox: cannot run %s: %s\n" % (what, os.strerror(error.errno or 0).encode()))
+    posix.write(2, b"sandbox: cannot run %s: %s\n" % (what, posix.strerror(error.errno or 0).encode()))
     return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
 
 
@@ -362,17 +363,17 @@ def _read_file(path: bytes, limit: int, target: int) -> int:
     """Copy a regular file to *target*; the exit code is the errno."""
     try:
         # Not blocking: a guest may have put a FIFO there, on which opening would wait for ever.
-        source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        if not stat.S_ISREG(os.fstat(source).st_mode):
+        source = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_NOCTTY)
+        if not _stat.S_ISREG(posix.fstat(source).st_mode):
             return errno.EINVAL
         left = limit
-        while part := os.read(source, min(_CHUNK, left + 1)):
+        while part := posix.read(source, min(_CHUNK, left + 1)):
             if len(part) > left:
                 return TOO_LARGE
             left -= len(part)
             view = memoryview(part)
             while view:
-                view = view[os.write(target, view) :]
+                view = view[posix.write(target, view) :]
     except OSError as error:
         return error.errno or errno.EIO
     return 0
@@ -384,16 +385,21 @@ def _write_file(path: bytes, mode: int, source: int, limits: "dict[int, int]") -
         _confine(limits)
         # Too large a file shall be an error of write(), not the end of this process.
         _signal.signal(_signal.SIGXFSZ, _signal.SIG_IGN)
-        os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOCTTY | os.O_NONBLOCK
-        target = os.open(path, flags, mode)
-        if not stat.S_ISREG(os.fstat(target).st_mode):
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOCTTY | posix.O_NONBLOCK
+        try:
+            target = posix.open(path, flags, mode)
+        except FileNotFoundError:
+            import os  # slow, and most folders are there
+
+            os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
+            target = posix.open(path, flags, mode)
+        if not _stat.S_ISREG(posix.fstat(target).st_mode):
             return errno.EINVAL
-        os.fchmod(target, mode)
-        while part := os.read(source, _CHUNK):
+        posix.fchmod(target, mode)
+        while part := posix.read(source, _CHUNK):
             view = memoryview(part)
             while view:
-                view = view[os.write(target, view) :]
+                view = view[posix.write(target, view) :]
     except OSError as error:
         return error.errno or errno.EIO
     return 0
@@ -423,17 +429,20 @@ def _filter_calls(path: str) -> None:
 
 def _copy_folder(source: str, target: str) -> None:
     """Copy a small folder of ours, so that the guest may change it; what is there, such as a mount, stays."""
-    os.makedirs(target, exist_ok=True)
-    there = set(os.listdir(target))
-    for name in os.listdir(source):
+    try:
+        posix.mkdir(target)
+    except FileExistsError:
+        pass
+    there = set(posix.listdir(target))
+    for name in posix.listdir(source):
         path, place = f"{source}/{name}", f"{target}/{name}"
-        kind = os.lstat(path).st_mode
-        if stat.S_ISDIR(kind):
+        kind = posix.lstat(path).st_mode
+        if _stat.S_ISDIR(kind):
             _copy_folder(path, place)
         elif name in there:
             continue
-        elif stat.S_ISLNK(kind):
-            os.symlink(os.readlink(path), place)
+        elif _stat.S_ISLNK(kind):
+            posix.symlink(posix.readlink(path), place)
         else:
             with open(path, "rb", buffering=0) as file, open(place, "wb", buffering=0) as copy:
                 copy.write(file.read())
@@ -453,17 +462,17 @@ def main(argv: "list[str]") -> None:
     channel = int(argv[0]) if inherited else _connected(argv[0])
     # All low numbers are filled, so descriptors that arrive later get higher ones, and putting them in a command's
     # places cannot overwrite another that is still needed.
-    null = os.dup2(os.open(os.devnull, os.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
+    null = posix.dup2(posix.open("/dev/null", posix.O_RDWR), FIRST_FREE_DESCRIPTOR, inheritable=False)
     for target in (0, 1):
-        os.dup2(null, target)
-    number = os.dup2(channel, FIRST_FREE_DESCRIPTOR + 1, inheritable=False)
+        posix.dup2(null, target)
+    number = posix.dup2(channel, FIRST_FREE_DESCRIPTOR + 1, inheritable=False)
     for target in range(3, FIRST_FREE_DESCRIPTOR):
-        os.dup2(null, target, inheritable=False)
-    wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        posix.dup2(null, target, inheritable=False)
+    wake, waker = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
     # The wake-up descriptor is written only for signals that have a handler in Python.
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    os.umask(0o022)
+    posix.umask(0o022)
     for source, place in given.items():
         if not source.isdigit():
             _copy_folder(source, place)
