@@ -238,12 +238,15 @@ class SupervisedSandbox(Closing):
         """Return what it has used so far."""
         peak = self._group.peak_memory_bytes()
         self._peak_bytes = peak if peak is not None else self._peak_bytes
+        return Usage(
+            peak_memory_mb=None if self._peak_bytes is None else self._peak_bytes / 2**20, cpu_s=self._used_s()
+        )
+
+    def _used_s(self) -> float | None:
         # When a sandbox has ended, its groups are removed and would read as 0; the launcher sent the last figures.
         cpu_s = self._group.cpu_s() if not self._ended.done() else None
         self._cpu_s = cpu_s if cpu_s is not None else self._cpu_s
-        return Usage(
-            peak_memory_mb=None if self._peak_bytes is None else self._peak_bytes / 2**20, cpu_s=self._cpu_s
-        )
+        return self._cpu_s
 
     def stopwatch(self) -> Stopwatch:
         """Return a stopwatch of the guest and its pod."""
@@ -254,8 +257,7 @@ class SupervisedSandbox(Closing):
         self._meter.excuse(owed_s)
 
     def _own_s(self) -> float | None:
-        used = [one.usage().cpu_s for one in self.neighbours]
-        known = [cpu_s for cpu_s in used if cpu_s is not None]
+        known = [used_s for one in self.neighbours if (used_s := one._used_s()) is not None]
         return sum(known) if known else None
 
     def _live_on(self, life: Stopwatch) -> None:
