@@ -27,6 +27,8 @@ from groundup.sandbox.launcher.workspaces import Loans, take_back
 _ROOM_COMES_S = 5.0
 _UNWATCHED = 5
 """A look at all sandboxes is followed by so many times what it took, in which requests are served without one."""
+_STEPS = 10
+"""Into how many looks a usual one is divided while a round of measuring goes on, which has small steps."""
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
 
 
@@ -83,10 +85,7 @@ class Launcher:
             return
 
     def _patience_ms(self) -> float | None:
-        if any(box.disk.busy for box in self.boxes.values()):
-            # A round of measuring goes on in small steps, between requests.
-            return max(1.0, math.ceil((self.next_look - time.monotonic()) * 1000))
-        return TICK_S * 1000 if self.boxes else None
+        return max(1.0, math.ceil((self.next_look - time.monotonic()) * 1000)) if self.boxes else None
 
     def _receive(self) -> bool:
         try:
@@ -344,7 +343,7 @@ class Launcher:
                     _kill(int(child))
 
     def _watch(self) -> None:
-        """Look at every sandbox, unless that was done a moment ago: a look at hundreds delays every request."""
+        """Look at every sandbox, unless that was done a moment ago, however many requests and ends there are."""
         now = time.monotonic()
         if now < self.next_look:
             return
@@ -356,7 +355,9 @@ class Launcher:
                 self._watch_disk(box, now)
         if self.full and all(box.disk.full_device() is None for box in self.boxes.values()):
             self.full.clear()
-        self.next_look = now + (1 + _UNWATCHED) * (time.monotonic() - now)
+        is_measuring = any(box.disk.busy for box in self.boxes.values())
+        pause_s = TICK_S / _STEPS if is_measuring else TICK_S
+        self.next_look = now + max(pause_s, (1 + _UNWATCHED) * (time.monotonic() - now))
 
     def _watch_processes(self, box: Box) -> None:
         if box.refusals.are_a_bomb(box.group, time.monotonic()):
