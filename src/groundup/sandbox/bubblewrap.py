@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -194,6 +195,7 @@ def _bubblewrap(box: Composition) -> str:
     return box.program(path, libraries)
 
 
+@cache  # an error is not kept
 def found_bubblewrap() -> Path:
     """Return the bubblewrap to use. Raises `NoSandboxesError`."""
     path = find_bubblewrap()

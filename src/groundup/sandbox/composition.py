@@ -258,16 +258,23 @@ def masked_folders() -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_dir() and not path.is_symlink())
 
 
+@functools.cache
+def _beside_usr() -> tuple[tuple[Path, str | None], ...]:
+    """Return the folders of programs and libraries in the host's root, and where those lead that are links."""
+    paths = [Path("/", name) for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32")]
+    links = {path: str(path.readlink()) for path in paths if path.is_symlink()}
+    return tuple((path, links.get(path)) for path in paths if path in links or path.is_dir())
+
+
 def _host_system(box: Composition, state: Path) -> None:
     box.read_only(Path("/usr"), "/usr")
     for path in masked_folders():
         box.read_only(state / "empty", str(path))
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-        path = Path("/", name)
-        if path.is_symlink():
-            box.add("--symlink", str(path.readlink()), f"/{name}")
-        elif path.is_dir():
-            box.read_only(path, f"/{name}")
+    for path, target in _beside_usr():
+        if target is not None:
+            box.add("--symlink", target, str(path))
+        else:
+            box.read_only(path, str(path))
 
 
 def _listed_system(box: Composition, system: GuestSystem, spec: SandboxSpec) -> None:
