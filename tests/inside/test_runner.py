@@ -573,3 +573,22 @@ def test_gc():
 """
     report, _ = _run(tmp_path, {"tests/test_it.py": tests, "calc.py": ""})
     assert _outcomes(report) == {"tests/test_it.py::test_gc": "passed"}
+
+
+def test_rubbish_of_the_last_test_is_not_looked_for(tmp_path: Path) -> None:
+    """It would cost five searches of all objects and, where warnings are errors, the end of the run."""
+    tests = """
+class Rubbish:
+    def __del__(self): raise ValueError
+
+def test_last():
+    one = Rubbish()
+    one.itself = one
+"""
+    ini = tmp_path / "errors.ini"
+    ini.write_text("[pytest]\nfilterwarnings = error\n")
+    arguments = ["-c", str(ini), f"--rootdir={tmp_path}", "-p", "no:cacheprovider", "-q", str(tmp_path / "tests")]
+    report, code = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests}, arguments=arguments)
+
+    assert _outcomes(report) == {"tests/test_a.py::test_last": "passed"}
+    assert (report.exit_code, code) == (0, 0)

@@ -258,6 +258,11 @@ class Reporter:
                 kept.append(item)
         items[:] = sorted(kept, key=lambda item: places[id(item)])
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """No test is left that could want what pytest looks for now, five times through all objects."""
+        gc.freeze()
+
     def pytest_collectreport(self, report: Any) -> None:
         """Tell of a file that could not be collected, and in any case that this goes on."""
         if report.failed:
