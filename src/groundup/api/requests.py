@@ -235,20 +235,13 @@ def _new_run(
         sandbox=_sandbox(settings.sandbox, settings.image) or settings.sandbox,
     )
     if given.get("only_predicted"):
-        configuration = configuration.but(tasks=_predicted(api.plan(configuration, settings)))
+        predicted = api.plan(configuration, settings, only_predicted=True)
+        configuration = configuration.but(tasks=tuple(sorted(predicted.planned.tasks)))
     limit = given.get("limit")
     if limit is not None:
         tasks = api.plan(configuration, settings).planned.tasks
         configuration = configuration.but(tasks=tuple(sorted(shuffled(tasks, given.get("seed") or 0)[:limit])))
     return NewRun(configuration, _options(given, settings), settings, given.get("run_id"))
-
-
-def _predicted(plan: RunPlan) -> tuple[str, ...]:
-    """Return the tasks of *plan* that have a prediction. Raises `UsageError` where none has."""
-    found = {key.task for key in plan.planned.keys if plan.source.holds(key)}
-    if not found:
-        raise UsageError("none of the chosen tasks has a prediction; leave --only-predicted out or name others")
-    return tuple(sorted(found))
 
 
 def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:

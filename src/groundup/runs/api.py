@@ -47,9 +47,9 @@ class RunResult(Record):
         return 3 if self.owed else 0
 
 
-def plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
+def plan(configuration: RunConfiguration, settings: Settings, *, only_predicted: bool = False) -> RunPlan:
     """Decide what a run would do, without doing it. Raises `UsageError`, naming the nearest task."""
-    return make_plan(configuration, settings)
+    return make_plan(configuration, settings, only_predicted=only_predicted)
 
 
 def run(

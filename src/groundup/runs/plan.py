@@ -123,7 +123,7 @@ class RunPlan(NamedTuple):
         )
 
 
-def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
+def make_plan(configuration: RunConfiguration, settings: Settings, *, only_predicted: bool = False) -> RunPlan:
     """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
     configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
@@ -137,6 +137,9 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
     spoken_of = {*named, *configuration.exclude}
     groups = {} if spoken_of <= every.keys() else {**suite.task_sets(), **suite.groups()}
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
+    attempts = configuration.attempts or source.attempts()
+    if only_predicted:
+        tasks = _predicted(tasks, source, attempts)
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
     left_out = () if named else _left_out(configuration, every, usual, groups)
@@ -148,7 +151,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
         lacking = _without_grading(grader, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}
         left_out = tuple(sorted({*left_out, *lacking}))
-    planned = Planned(tasks=tuple(tasks), attempts=configuration.attempts or source.attempts())
+    planned = Planned(tasks=tuple(tasks), attempts=attempts)
     return RunPlan(
         configuration=configuration,
         suite=suite,
@@ -159,6 +162,14 @@ def make_plan(configuration: RunConfiguration, settings: Settings) -> RunPlan:
         pinned=_pinned(suite, grader, tasks, planned, source),
         left_out=left_out,
     )
+
+
+def _predicted(tasks: Mapping[str, Task], source: SubmissionOrigin, attempts: int) -> dict[str, Task]:
+    """Return those of *tasks* that have a prediction. Raises `UsageError` where none has."""
+    found = {key.task for key in Planned(tasks=tuple(tasks), attempts=attempts).keys if source.holds(key)}
+    if not found:
+        raise UsageError("none of the chosen tasks has a prediction; leave --only-predicted out or name others")
+    return {name: task for name, task in tasks.items() if name in found}
 
 
 def left_out_notice(plan: RunPlan) -> str:
