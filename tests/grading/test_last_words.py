@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.grading.last_words import last_stack, last_words, pytest_words, stop_of
+from groundup.grading.last_words import last_stack, last_words, logged_errors, pytest_words, stop_of
 from groundup.sandbox.protocol import CommandResult, Ending
 
 TRACEBACK = b"""Traceback (most recent call last):
@@ -41,6 +41,27 @@ def test_frames_of_a_traceback_are_no_words(log: bytes) -> None:
     """The error is reported, in Python and in Java."""
     assert (
         last_words(log).rpartition(" | ")[2].startswith(("FileNotFoundError", "Caused by: java.net.BindException"))
+    )
+
+
+def test_the_last_words_of_a_traceback_name_the_line_of_the_tree() -> None:
+    """An error that is raised in a package is told with the line of the submission that led to it."""
+    raised = b'  File "/opt/env/lib/python3.10/os.py", line 680, in __getitem__\n    raise KeyError(key)\n'
+    log = TRACEBACK.replace(b"FileNotFoundError", raised + b"FileNotFoundError")
+    assert last_words(log).endswith("directory: '/data/x' (app.py, line 3)")
+
+
+def test_errors_in_a_log_are_counted_and_the_most_frequent_is_named() -> None:
+    """Of Python and of Java; a line that no frames belong to is none."""
+    failing = TRACEBACK + b'127.0.0.1 - "GET /x HTTP/1.1" 500 -\n'
+    java = b"java.lang.IllegalStateException: empty\n\tat java.base/java.util.List.of(List.java:7)\n"
+    java += b"\tat com.example.App.main(App.java:5)\n\t... 3 more\n"
+
+    assert logged_errors(b"started\n  with an indented line\nended\n") == ""
+    found = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x' (app.py, line 3)"
+    assert logged_errors(failing * 2 + java) == f"3 errors in its log, most often {found}"
+    assert logged_errors(java) == (
+        "1 error in its log, most often java.lang.IllegalStateException: empty (App.java, line 5)"
     )
 
 

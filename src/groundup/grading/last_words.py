@@ -2,6 +2,7 @@
 
 import re
 import signal
+from collections import Counter
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ _OF_RUNNERS = re.compile(r"^/.*/(?:_pytest/|pluggy/|runner\.pyc?$)|^<frozen ")
 _MAX_FRAMES = 30
 _MAX_PLACE = 120
 _MAX_STACK = 4000
+_JAVA_FRAME = re.compile(r"\s+at (?:(?:java|javax|jdk|sun)[./].*|.*\((\w+\.(?:java|kt)):(\d+)\)|.*\))$")
+_INDENT = (" ", "\t")
 _ERROR_LINE = re.compile(r"^E {2,}")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _FRAME = re.compile(r"^(\S+?\.py):(\d+): in ")
@@ -34,9 +37,47 @@ _OF_TIME = r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d
 
 
 def last_words(log: bytes) -> str:
-    """Return the last two lines of *log* that no traceback indents; "" when there is none."""
-    lines = [line for line in _lines(log) if not line.startswith((" ", "\t"))]
-    return _cut(" | ".join(map(str.strip, lines[-_LINES:])))
+    """Return the last two lines of *log* that no traceback indents, with its place; "" when there is none."""
+    lines = _lines(log)
+    said = [at for at, line in enumerate(lines) if not line.startswith((*_INDENT, "Traceback (most recent"))]
+    words = " | ".join(lines[at].strip() for at in said[-_LINES:])
+    return _cut(words + (_place_above(lines, said[-1]) if said else ""))
+
+
+def logged_errors(log: bytes) -> str:
+    """Count the tracebacks of Python and Java in *log*, and name the most frequent error; "" for none."""
+    lines = _lines(log, len(log))
+    errors = Counter(
+        line + place
+        for at, line in enumerate(lines)
+        if not line.startswith(_INDENT) and (place := _place_above(lines, at) or _java_place_below(lines, at))
+    )
+    if not errors:
+        return ""
+    number = errors.total()
+    return f"{number} error{'s'[: number - 1]} in its log, most often {_cut(errors.most_common(1)[0][0])}"
+
+
+def _place_above(lines: list[str], at: int) -> str:
+    """Return the innermost place of the tree in the traceback that ends in a line, or its innermost of all."""
+    places: list[str] = []
+    for line in reversed(lines[:at]):
+        if not line.startswith(_INDENT):
+            break
+        if found := _PLACE.search(line):
+            places.append(f" ({_shown(found[1])}, line {found[2]})")
+    return next((place for place in places if not place.startswith(" (/")), places[0] if places else "")
+
+
+def _java_place_below(lines: list[str], at: int) -> str:
+    """Return the first place outside of Java itself in the frames below a line."""
+    for line in lines[at + 1 :]:
+        found = _JAVA_FRAME.match(line)
+        if found is None:
+            break
+        if found[1]:
+            return f" ({found[1]}, line {found[2]})"
+    return ""
 
 
 def speaks_of_time(text: str) -> bool:
@@ -122,8 +163,8 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _lines(text: bytes) -> list[str]:
-    decoded = without_codes(text[-_TAIL_BYTES:].decode("utf-8", "replace"))
+def _lines(text: bytes, tail_bytes: int = _TAIL_BYTES) -> list[str]:
+    decoded = without_codes(text[-tail_bytes:].decode("utf-8", "replace"))
     return [line.rstrip() for line in decoded.splitlines() if line.strip()]
 
 

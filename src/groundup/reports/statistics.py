@@ -60,7 +60,7 @@ LEAST_TASKS = 6
 TOO_FEW = f"no interval: it takes {LEAST_TASKS} tasks or more"
 WILSON = "Wilson"
 SIGN_FLIPS = f"permutation test over tasks by signs: all up to {ALL_SUBSETS} tasks, else {DRAWS} by seed {SEED}"
-BY_SIGNS = f"the means that a test does not refuse; {SIGN_FLIPS}"
+BY_SIGNS = f"were the true mean outside, results so far off would be rarer than 1 in 20; {SIGN_FLIPS}"
 
 
 class Interval(Record):

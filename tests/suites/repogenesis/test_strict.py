@@ -173,6 +173,18 @@ async def test_a_test_that_hangs_costs_itself_only(trial: Trial) -> None:
     assert graded.verdict.by_time
 
 
+async def test_errors_of_the_service_are_told_beside_the_tests_that_they_cost(trial: Trial) -> None:
+    """A test sees a lost connection or a status; the line that raised stands in the service's log."""
+    raising = HONEST.replace("            del notes[parts[1]]\n", "            del notes[parts[1]].owner\n")
+    graded = await trial.strict({"app.py": raising})
+    at = 1 + raising.splitlines().index("            del notes[parts[1]].owner")
+    messages = [reason.message for reason in graded.verdict.reasons]
+
+    assert messages[0].startswith("1 of 4 hidden tests did not pass, first tests/")
+    assert "in its log, most often AttributeError: " in messages[1]
+    assert messages[1].endswith(f" (app.py, line {at})")
+
+
 async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints(trial: Trial) -> None:
     """Coverage is what the started service implements; its death costs the tests that follow."""
     line = "            number = str(len(notes) + 1)"
@@ -183,6 +195,7 @@ async def test_a_service_that_dies_in_the_tests_is_asked_again_for_its_endpoints
     assert graded.verdict.facts["died_in_tests"] is True
     assert share(graded, "api_coverage") == 1
     assert graded.verdict.reasons[0].stage is Stage.CRASH
+    assert graded.verdict.reasons[0].message.startswith("the service left with exit code 1 in the tests")
 
 
 async def test_the_last_words_of_a_service_that_dies_are_reported(trial: Trial) -> None:

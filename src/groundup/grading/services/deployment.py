@@ -211,7 +211,7 @@ class ServicePod:
                 in_time = took - self._installed_s <= self._lifecycle.ready_s
                 message = "" if in_time else f"the port answered only after {took:.1f} s"
                 return Readiness(
-                    answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self._ended(),
+                    answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self.ended(),
                     message=message,
                 )  # fmt: skip
             # A head without an end would be asked for again until patience ran out, on a busy machine for minutes.
@@ -232,7 +232,7 @@ class ServicePod:
 
     async def _silent(self) -> Readiness:
         self._last_look = 0.0
-        died, ended = await self._is_dead(), await self._ended()
+        died, ended = await self._is_dead(), await self.ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
         if not died and self._has_own_processes:
             how = f": {(await self._look()).sentence(self._port, is_open=await self._is_open())}{how}"
@@ -262,7 +262,8 @@ class ServicePod:
         """Return the most memory that the service used, where the machine can say."""
         return None if self._sandbox is None else self._sandbox.usage().peak_memory_mb
 
-    async def _ended(self) -> int | None:
+    async def ended(self) -> int | None:
+        """Return the exit code of the start command; None while it is alive."""
         if self._service is None or self._service.alive():
             return None
         return await self._service.wait(0.1)

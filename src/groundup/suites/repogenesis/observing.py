@@ -165,6 +165,8 @@ class Observed(Record):
     probed: tuple[Probed, ...] = ()
     died: bool = False
     """Whether the service answered before the tests and not after them."""
+    exit_code: int | None = None
+    """What the start command of a service that died left with."""
     peak_memory_mb: float | None = None
     service_log: bytes = b""
 
@@ -270,7 +272,9 @@ async def _examined(
     if testing is not None:
         update["tests"] = await testing.run(tests_s)
         update["died"] = not await deployment.answers()
-    if not update.get("died"):
+    if update.get("died"):
+        update["exit_code"] = await deployment.ended()
+    else:
         update["probed"] = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
     return seen.but(**update)
 

@@ -17,7 +17,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.java.testing import java_runner_digest
-from groundup.grading.last_words import last_words, middle_cut, speaks_of_time
+from groundup.grading.last_words import last_words, logged_errors, middle_cut, speaks_of_time
 from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import StartCommand
@@ -149,12 +149,13 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         said = "did not answer" if status is None else f"answered {status}"
         reasons.append(reason(Stage.START, f"the README's health path {path} {said}"))
     if observed.died:
-        said = last_words(observed.service_log) or "none"
-        reasons.append(
-            reason(Stage.CRASH, f"the service did not answer any more after the tests; last words: {said}")
-        )
+        code, said = observed.exit_code, last_words(observed.service_log) or "none"
+        how = "did not answer any more after" if code is None else f"left with exit code {code} in"
+        reasons.append(reason(Stage.CRASH, f"the service {how} the tests; last words: {said}"))
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
+        if answered and (errors := logged_errors(observed.service_log)):
+            reasons.append(reason(Stage.TEST, f"the service has {errors}"))
     if answered and (sentence := coverage.shortfall()):
         reasons.append(reason(Stage.TEST, sentence))
     if answered:  # it lost deployment and nothing else; the first reason is where points were lost
