@@ -16,7 +16,7 @@ import shutil
 import stat
 import sys
 import sysconfig
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
@@ -173,7 +173,7 @@ class Composition:
 
     def packed(self) -> bytes:
         """Return the arguments as `--args` reads them."""
-        return b"\0".join(map(os.fsencode, self._arguments)) + b"\0"
+        return os.fsencode("\0".join(self._arguments) + "\0")
 
 
 def compose(
@@ -320,15 +320,20 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: C
     box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
 
 
-def supervisor_mounts(state: Path) -> Iterator[tuple[Path, str]]:
-    """Yield what the supervisor and its interpreter need inside, host path and target; packages are hidden."""
-    yield state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc"
-    for source, name in interpreter_parts():
-        yield source, f"{INSIDE}/python/{name}"
+@functools.lru_cache(maxsize=1)
+def supervisor_mounts(state: Path) -> tuple[tuple[Path, str], ...]:
+    """Return what the supervisor and its interpreter need inside, host path and target; packages are hidden."""
     library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
-    for name in ("site-packages", "dist-packages", "ensurepip"):
-        if (Path(sys.base_prefix) / library / name).is_dir():
-            yield state / "empty", f"{INSIDE}/python/{library}/{name}"
+    hidden = [
+        f"{library}/{name}"
+        for name in ("site-packages", "dist-packages", "ensurepip")
+        if (Path(sys.base_prefix) / library / name).is_dir()
+    ]
+    return (
+        (state / "supervisor.pyc", f"{INSIDE}/supervisor.pyc"),
+        *((source, f"{INSIDE}/python/{name}") for source, name in interpreter_parts()),
+        *((state / "empty", f"{INSIDE}/python/{name}") for name in hidden),
+    )
 
 
 @functools.cache
