@@ -61,6 +61,18 @@ async def test_launcher_that_is_killed(provider: BubblewrapProvider, workspace: 
     assert (await again.run(sh("cat file; rm file"))).stdout == b"x"
 
 
+@pytest.mark.parametrize("files", [3, 300])
+async def test_folders_come_back(provider: BubblewrapProvider, workspace: Path, files: int) -> None:
+    """When a sandbox is closed, few files and many in it belong to groundup again, and can be read."""
+    async with await provider.open(SandboxSpec(workspace=workspace)) as sandbox:
+        await sandbox.run(
+            sh(f"mkdir below; for n in $(seq {files}); do echo x > below/$n; done; chmod 0 below/* below")
+        )
+    found = list((workspace / "below").iterdir())
+    assert len(found) == files
+    assert {(path.stat().st_uid, path.read_text()) for path in found} == {(os.geteuid(), "x\n")}
+
+
 @pytest.mark.skipif(not changes_users(), reason="guests are the user who runs this")
 async def test_a_shared_tree_can_be_replaced_but_not_written(
     provider: BubblewrapProvider, workspace: Path, tmp_path: Path

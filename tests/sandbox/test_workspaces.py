@@ -32,6 +32,19 @@ def test_take_back_repairs_modes(tmp_path: Path) -> None:
     assert stat.S_IMODE((deep / "program").stat().st_mode) == 0o511
 
 
+def test_taking_back_stops_when_there_is_much(tmp_path: Path) -> None:
+    """Where no more than so many entries may be walked through, more are an error, in one folder or in several."""
+    for name in "abc":
+        (tmp_path / name / "below").mkdir(parents=True)
+    folder = opened(tmp_path)
+    take_back(folder, os.geteuid(), os.getegid(), 6)
+    with pytest.raises(TooLargeError):
+        take_back(folder, os.geteuid(), os.getegid(), 5)
+    with pytest.raises(TooLargeError):
+        take_back(folder, os.geteuid(), os.getegid(), 2)
+    os.close(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_lending_follows_no_link(tmp_path: Path) -> None:
     """Links are given away as links: what they point at keeps owner and mode."""

@@ -63,16 +63,17 @@ class SandboxGroups:
             path.mkdir(exist_ok=True)
         self._limit(memory_bytes, processes, cpus)
 
-    def remove(self) -> bool:
+    def remove(self, tries: int = 200) -> bool:
         """Remove the groups; return whether they are gone. The last process may need a moment to leave."""
         for path in set(self.paths.values()):
-            for tried in range(200):
+            for tried in range(tries):
                 try:
                     path.rmdir()
                 except FileNotFoundError:
                     break
                 except OSError:
-                    time.sleep(0.005 if tried > 4 else 0.001)
+                    if tries > 1:
+                        time.sleep(0.005 if tried > 4 else 0.001)
                 else:
                     break
         return not any(path.exists() for path in self.paths.values())

@@ -22,11 +22,13 @@ from groundup.sandbox.launcher.limits import (
 )
 from groundup.sandbox.launcher.spawning import Placer, Spawn, become_sandbox, fork, make_network
 from groundup.sandbox.launcher.users import Identity, Users
-from groundup.sandbox.launcher.workspaces import Loans, take_back
+from groundup.sandbox.launcher.workspaces import Loans, TooLargeError, take_back
 
 _ROOM_COMES_S = 5.0
 _UNWATCHED = 5
 """A look at all sandboxes is followed by so many times what it took, in which requests are served without one."""
+_FEW = 100
+"""Entries of folders that are given back at once: a child takes longer."""
 _STEPS = 10
 """Into how many looks a usual one is divided while a round of measuring goes on, which has small steps."""
 _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its workspace; free some\n".encode()
@@ -298,7 +300,7 @@ class Launcher:
             self._end_strays()
 
     def _ended(self, box: Box) -> None:
-        """All processes are gone: give the folders back in a child, so that others do not wait for it."""
+        """All processes are gone: give the folders back, much in a child, so that others do not wait for it."""
         del self.boxes[box.key]
         self._forget_info(box)
         if box.handle >= 0:
@@ -317,11 +319,10 @@ class Launcher:
         )
         returned = self.loans.returned(box.lent)
 
-        def clean() -> None:
+        def clean(most: int | None = None, tries: int = 200) -> bool:
             for folder, uid, gid in returned:
-                take_back(folder, uid, gid)
-            if box.handle < 0:
-                box.group.remove()
+                take_back(folder, uid, gid, most)
+            return box.handle >= 0 or box.group.remove(tries)
 
         def finished(_: int) -> None:
             for descriptor in (*box.lent, box.errors, box.handle, box.root):
@@ -332,7 +333,13 @@ class Launcher:
 
         for number in box.processors:
             self.load[number] -= 1
-        self.finishing[fork(clean)] = finished
+        is_clean = False
+        with contextlib.suppress(OSError, TooLargeError):
+            is_clean = clean(_FEW, tries=1)
+        if is_clean:
+            finished(0)
+        else:
+            self.finishing[fork(clean)] = finished
 
     def _end_strays(self) -> None:
         """End what bubblewrap left behind when it was killed from outside: such orphans become our children."""

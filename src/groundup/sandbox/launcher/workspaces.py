@@ -4,6 +4,7 @@ Every step goes through descriptors of folders and never follows a link, so noth
 """
 
 import contextlib
+import itertools
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -33,12 +34,17 @@ def lend(folder: int, uid: int, gid: int) -> None:
     os.fchown(folder, uid, gid)
 
 
-def take_back(folder: int, uid: int, gid: int) -> None:
-    """Give everything in the open *folder* to *uid* and *gid* and make it readable and removable for its owner."""
+def take_back(folder: int, uid: int, gid: int, most: int | None = None) -> None:
+    """Give everything in the open *folder* to *uid* and *gid* and make it readable and removable for its owner.
+
+    Can be done again. Raises `TooLargeError` when there are more than *most* entries.
+    """
     _repair(folder, os.fstat(folder), 0o700)
     if os.fstat(folder).st_uid != uid:
         os.fchown(folder, uid, gid)
-    for parent, name, status in _entries(folder, repair=True):
+    for entries, (parent, name, status) in enumerate(_entries(folder, repair=True, most=most), 1):
+        if most is not None and entries > most:
+            raise TooLargeError
         if status.st_uid != uid or status.st_gid != gid:
             os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
 
@@ -91,14 +97,15 @@ def measure(folder: int) -> Iterator[int]:
 
 
 def _entries(
-    folder: int, *, strict: bool = False, repair: bool = False
+    folder: int, *, strict: bool = False, repair: bool = False, most: int | None = None
 ) -> Iterator[tuple[int, str, os.stat_result]]:
     """Yield (descriptor of its folder, name, status) of everything below.
 
-    *strict* minds the depth; *repair* makes all accessible for its owner on the way.
+    *strict* minds the depth; *repair* makes all accessible for its owner on the way. At most one more than *most*
+    are listed of each folder.
     """
     own = _opened_anew(folder)
-    stack = [(own, iter(_names(own)))]
+    stack = [(own, iter(_names(own, most)))]
     try:
         while stack:
             parent, names = stack[-1]
@@ -122,7 +129,7 @@ def _entries(
                     child = os.open(name, _FOLDER, dir_fd=parent)
                 except OSError:
                     continue
-                stack.append((child, iter(_names(child))))
+                stack.append((child, iter(_names(child, most))))
     finally:
         for parent, _ in stack:
             os.close(parent)
@@ -139,9 +146,12 @@ def _opened_anew(folder: int) -> int:
         return os.dup(folder)
 
 
-def _names(folder: int) -> list[str]:
+def _names(folder: int, most: int | None) -> list[str]:
     try:
-        return os.listdir(folder)
+        if most is None:
+            return os.listdir(folder)
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in itertools.islice(entries, most + 1)]
     except OSError:
         return []
 
