@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
-from groundup.registries import client as registry_client
+from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
 from groundup.registries.maven import SETTINGS_PLACE, MavenClient, MavenGateway, settings_file
 from tests.patience import patient
@@ -55,7 +55,7 @@ async def test_a_repository_that_is_down_is_no_missing_artifact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The builder must be able to tell a network from a submission that names what is not there."""
-    monkeypatch.setattr(registry_client, "_PAUSES_S", (0.0,))
+    monkeypatch.setattr(upstream, "_PAUSES_S", (0.0,))
     async with guest("http://127.0.0.1:9", tmp_path) as (client, gateway):
         assert (await client.get(JAR)).status_code == 502
     assert [trouble.kind for trouble in gateway.troubles] == ["network"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import NetworkError
-from groundup.registries import client
+from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.maven import MavenClient, is_place
@@ -19,7 +19,7 @@ from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try twice without pauses."""
-    monkeypatch.setattr(client, "_PAUSES_S", (0.0,))
+    monkeypatch.setattr(upstream, "_PAUSES_S", (0.0,))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import NetworkError
-from groundup.registries import client
+from groundup.registries import upstream
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
 from groundup.registries.ledger import UnknownPackageError
@@ -176,7 +176,7 @@ async def test_an_unreachable_index_is_not_waited_for_twice(
 
 def test_addresses_are_shown_without_secrets() -> None:
     """Messages never hold a password or a signed query."""
-    assert client.shown("https://user:pw@host.test:8443/a/b?sig=1#x") == "https://host.test:8443/a/b"
+    assert upstream.shown("https://user:pw@host.test:8443/a/b?sig=1#x") == "https://host.test:8443/a/b"
 
 
 async def test_a_page_is_read_once_and_not_kept_for_ever(

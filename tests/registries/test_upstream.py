@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.client: what an odd answer of a registry means."""
+"""Tests of groundup.registries.upstream: what an odd answer of a registry means."""
 
 import asyncio
 import socket
@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from groundup.domain.errors import NetworkError
-from groundup.registries.client import Upstream
 from groundup.registries.server import GatewayServer, Request, Response
 from groundup.registries.settings import Index, RegistrySettings
+from groundup.registries.upstream import Upstream
 
 
 @asynccontextmanager

@@ -29,10 +29,8 @@ from groundup.registries.client import (
     Published,
     Question,
     RegistryClient,
-    UpstreamReply,
     first_after,
     instant,
-    shown,
 )
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError
@@ -45,6 +43,7 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
+from groundup.registries.upstream import UpstreamReply, shown
 from groundup.trees.scratch import scratch_folder
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

@@ -28,11 +28,12 @@ from pydantic import SecretStr
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache, SharedWork
-from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient, shown
+from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient
 from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
 from groundup.registries.ledger import Fetched, RegistryBudgetError, UnknownPackageError, text
 from groundup.registries.server import Request, Response
 from groundup.registries.settings import Credentials, Index, RegistrySettings, certificates, home_of, parse_index
+from groundup.registries.upstream import shown
 
 CENTRAL = "central"
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"

@@ -23,7 +23,7 @@ from pydantic import AliasChoices, Field, SecretStr
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache, SharedWork
-from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant, shown
+from groundup.registries.client import FileFound, Found, Kept, KeptFile, Published, RegistryClient, instant
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.server import Request, Response
@@ -35,6 +35,7 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
+from groundup.registries.upstream import shown
 
 _SOURCE = re.compile(r"^E[A-Z]*\s+(?P<url>https?://\S+)\s*$", re.MULTILINE)
 _PLACES = (".nuget/NuGet/NuGet.Config", ".config/NuGet/NuGet.Config")

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, TaskError, UsageError
 from groundup.environments.git import GitRepository, addresses_of
 from groundup.registries.cache import FetchCache
-from groundup.registries.client import Upstream, shown
 from groundup.registries.settings import direct
+from groundup.registries.upstream import Upstream, shown
 from groundup.settings import Settings, environment
 from groundup.store.ownership import digest_of_entry
 from groundup.suites.places import ORIGIN_FILE, DataOrigin, PublishedRelease, PublishedRepository, origin_of

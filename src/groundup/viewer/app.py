@@ -42,7 +42,8 @@ from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
-from groundup.viewer.index import HITS, RunIndex, RunSummary, search_files, under_way
+from groundup.viewer.index import RunIndex, RunSummary, under_way
+from groundup.viewer.searching import HITS, search_files
 
 RUNS_SHOWN = 100
 TASKS_SHOWN = 200

@@ -24,17 +24,7 @@ from pydantic import AliasChoices, Field, SecretStr
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, NetworkError
 from groundup.registries.cache import FetchCache, SharedWork
-from groundup.registries.client import (
-    FileFound,
-    Found,
-    Kept,
-    KeptFile,
-    Question,
-    RegistryClient,
-    UpstreamReply,
-    first_after,
-    shown,
-)
+from groundup.registries.client import FileFound, Found, Kept, KeptFile, Question, RegistryClient, first_after
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.npm.pages import (
@@ -52,6 +42,7 @@ from groundup.registries.npm.pages import (
 )
 from groundup.registries.server import Request, Response, ServerLimits
 from groundup.registries.settings import Authorization, RegistrySettings, ask_client, certificates, parse_index
+from groundup.registries.upstream import UpstreamReply, shown
 
 _SCOPED = re.compile(r"(?P<scope>@[^:/]+):registry")
 _SECRET = re.compile(r"(?P<place>//.+/?):(?P<kind>_authToken|_auth|username|_password)", re.IGNORECASE)

@@ -28,7 +28,6 @@ from groundup.registries.client import (
     KeptFile,
     Question,
     RegistryClient,
-    shown,
 )
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.pages import (
@@ -43,6 +42,7 @@ from groundup.registries.pypi.pages import (
     shortened,
 )
 from groundup.registries.settings import Index, RegistrySettings, certificates, home_of, parse_index
+from groundup.registries.upstream import shown
 from groundup.registries.uv import default_index_url
 
 _PIP_SECTIONS = ("global", "install", "download")
