@@ -1,6 +1,7 @@
 """Evaluating, running, resuming and grading again, as people do it."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -222,3 +223,9 @@ def test_evaluate_without_predictions_says_what_is_missing(groundup: Groundup, t
     assert "jsonlines is graded as the task jsonlines of nl2repobench" in ended.err
     ended = groundup("evaluate", "jsonlines", "--dry-run", "--task", "sqlparse")
     assert "jsonlines is graded as the task sqlparse of nl2repobench" in ended.err
+    (tmp_path / "made" / "jsonlines").mkdir(parents=True)
+    ended = groundup("evaluate", "made")
+    assert (ended.code, "`groundup evaluate nl2repobench -p made`" in ended.err) == (2, True)
+    with zipfile.ZipFile(tmp_path / "six.zip", "w") as archive:
+        archive.writestr("six.py", "")
+    assert "six.zip is graded as the task six of nl2repobench" in groundup("evaluate", "six.zip", "--dry-run").err

@@ -20,6 +20,7 @@ from groundup.reports.summary import report_run
 from groundup.reports.views import View, share
 from groundup.runs.gradable import OracleResult, newest_oracles
 from groundup.runs.leftovers import Leftover, a_leftover, remove
+from groundup.runs.predictions import without_ending
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import Suite, Summary, open_suite
@@ -158,17 +159,24 @@ def task_of(repository: Path, task: str | None = None, settings: Settings | None
     """
     if not repository.exists():
         raise UsageError(f"{repository}: no such suite, folder or archive; `groundup suites` lists the suites")
-    name = task or repository.resolve().name.removesuffix(".git")
+    name = task or without_ending(repository.resolve().name).removesuffix(".git")
     found = []
+    inside = {path.name for path in repository.iterdir()} if repository.is_dir() else set()
+    holding = []
     for suite in catalog.names("suite"):
         try:
             known = [*open_suite(suite, settings or load()).by_name()]
         except GroundupError:  # without data it has no tasks
             continue
+        holding += [suite] if inside.intersection(known) else []
         found += [(suite, one) for one in known if one.lower().replace("_", "-") == name.lower().replace("_", "-")]
     if len(found) == 1:
         return found[0]
     line = f"`groundup evaluate SUITE -p {repository} --task TASK`"
+    if not found and len(holding) == 1:
+        raise UsageError(
+            f"{repository} holds predictions for {holding[0]}: `groundup evaluate {holding[0]} -p {repository}`"
+        )
     if not found:
         raise UsageError(
             f"no task is called {name!r}; say which one {repository} is for: {line}; `groundup suites` and "

@@ -350,7 +350,8 @@ def _list_runs(output: AnyPath | None, *, json: bool) -> int:
     owed = [one.run for one in found if one.owed]
     if owed:
         are = "run is" if len(owed) == 1 else "runs are"
-        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {owed[0]}` continues it")
+        run = owed[0] if output is None else folder / owed[0]
+        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {run}` continues it")
     return 0
 
 

@@ -243,7 +243,12 @@ def out_of_time(error: OutOfTimeError, troubles: "Iterable[Trouble]", waiting_s:
     if trouble is None and waiting_s <= _SILENCE_S:
         return error
     why = trouble.message if trouble else f"a registry has sent nothing for {waiting_s:.0f} s"
-    return NetworkError(f"{error}: {why}; check the network and resume")
+    return NetworkError(f"{error}: {_with_advice(why)}")
+
+
+def _with_advice(message: str) -> str:
+    """Return what a registry's client says, which may say already what to do."""
+    return message if "check the network" in message else f"{message}; check the network and resume"
 
 
 def as_error(
@@ -260,7 +265,7 @@ def as_error(
         message = f"{what}: {why}: {failure.message}; resume ({where})"
         return error(message, own if asker == "submission" and forgeable else None)
     if failure.kind is BuildFailureKind.NETWORK:
-        return NetworkError(f"{what}: {failure.message}; check the network and resume ({where})")
+        return NetworkError(f"{what}: {_with_advice(failure.message)} ({where})")
     if failure.kind is BuildFailureKind.HOST_DISK:
         return DiskFullError(f"{what}: {failure.message}; free some and resume ({where})")
     if failure.kind is BuildFailureKind.SANDBOX:

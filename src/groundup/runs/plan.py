@@ -262,7 +262,7 @@ def _selected(
     for name in (*(configuration.tasks or ()), *configuration.exclude):
         if name not in every and name.removeprefix("!") not in groups:
             if name.startswith("!"):
-                raise UsageError(f"{configuration.suite} has no {unknown('group', name[1:], groups)}")
+                raise UsageError(unknown(f"language or group of {configuration.suite}", name[1:], groups))
             raise UsageError(unknown("task", name, [*every, *groups]))
     wanted = _members(_named(configuration) or usual, every, groups)
     selected = sorted(wanted - _members(configuration.exclude, every, groups))

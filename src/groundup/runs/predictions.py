@@ -257,7 +257,7 @@ def _of_folder(
         elif name in layout.groups and entry.is_dir():
             yield from _of_folder(entry, tasks, PredictionLayout(patches=layout.patches))
         elif name.endswith(ARCHIVES):
-            task = name[: -len(next(ending for ending in ARCHIVES if name.endswith(ending)))]
+            task = without_ending(name)
             hint = task if task in tasks else "<task>"
             ending = name[len(task) :]
             raise UsageError(f"{printable(name)} in {path}: put it at {hint}/submission{ending}")
@@ -318,7 +318,8 @@ def _resolved(root: Path, path: Path, name: str) -> FoundPrediction:
     try:
         place = path.resolve(strict=True)
     except FileNotFoundError:
-        return FoundPrediction(name, refusal=f"{name} is a link to nothing; put the repository there")
+        what = "is a link to nothing" if path.is_symlink() else "is not there"
+        return FoundPrediction(name, refusal=f"{name} {what}; put the repository there")
     except (OSError, RuntimeError):
         return FoundPrediction(name, refusal=f"{name} is a link in a circle; put the repository there")
     if not place.is_relative_to(root):
@@ -403,6 +404,11 @@ def _is_a_path(text: str) -> bool:
         return False
 
 
+def without_ending(name: str) -> str:
+    """Return the name of an archive without what says so."""
+    return next((name.removesuffix(ending) for ending in ARCHIVES if name.endswith(ending)), name)
+
+
 def _lines(path: Path) -> Iterator[tuple[int, _Line]]:
     with open_regular(path) as file:
         for number in range(1, 10_000_000):
@@ -417,11 +423,13 @@ def _lines(path: Path) -> Iterator[tuple[int, _Line]]:
 
 def _parsed(data: bytes, place: str) -> _Line:
     try:
-        return _Line.model_validate(json.loads(data.decode("utf-8-sig")))
+        return _Line.model_validate(json.loads(data.decode("utf-8-sig").rstrip()))
     except UnicodeDecodeError as error:
         raise UsageError(f"{place}: not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise UsageError(f"{place}: not JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{place}: not JSON: {error.msg} (column {error.colno})") from error
+    except RecursionError as error:
+        raise UsageError(f"{place}: not JSON: too many levels") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the line"

@@ -64,8 +64,13 @@ class Hold:
             raise UsageError(
                 f"process {holder} is working on the run {folder.name!r}: wait for it or choose another --run-id"
             ) from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            with disk_errors(folder):
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Give the folder back. Can be called twice."""
