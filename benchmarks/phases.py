@@ -42,7 +42,7 @@ PLACES = {
     "groundup.runs.settling": {"TakingIn.make": "taking in"},
     "groundup.trees.digest": {"tree_digest": "taking in"},
     "groundup.grading.library.staging": {"stage": "composition"},
-    "groundup.grading.library.integrity": {"with_own_roots": "composition", "with_version_file": "composition"},
+    "groundup.grading.library.layout": {"with_own_roots": "composition", "with_version_file": "composition"},
     "groundup.trees.walking": {"remove_tree": "removing what was laid out"},
     "groundup.sandbox.bubblewrap": {
         "BubblewrapProvider.open_in": "asking for sandboxes",
@@ -69,7 +69,7 @@ PLACES = {
         "RunWriter.ended": "records",
         "RunWriter.close": "records",
     },
-    "groundup.runs.exporting": {"write_report": "report"},
+    "groundup.runs.reporting": {"write_report": "report"},
     "groundup.api.reports": {"read_report": "report"},
     "groundup.cli.run": {"print_result": "report"},
 }

@@ -1,0 +1,15 @@
+"""The profile of a command names functions of the program, which move."""
+
+import importlib
+from inspect import getattr_static
+
+import pytest
+from benchmarks.phases import PLACES
+
+
+@pytest.mark.parametrize(("module", "place"), [(module, place) for module in PLACES for place in PLACES[module]])
+def test_every_function_that_is_timed_is_where_the_profile_looks(module: str, place: str) -> None:
+    """Otherwise the profile ends with an error, or counts its time for something else."""
+    holder, _, name = place.rpartition(".")
+    owner = importlib.import_module(module)
+    assert getattr_static(getattr(owner, holder) if holder else owner, name)
