@@ -4,8 +4,7 @@ A table by language that is a fact about the language belongs here. CONTRIBUTING
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 DependencyLanguage = Literal["python", "rust", "javascript", "csharp"]
 """The languages whose manifests and imports are understood."""
@@ -16,8 +15,7 @@ SetupKind = Literal["python", ToolchainName]
 """What CI jobs set up."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LanguageRecord:
+class LanguageRecord(NamedTuple):
     """What is known of a language."""
 
     name: str

@@ -12,8 +12,8 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -50,8 +50,7 @@ _LINE_BYTES = 16 * 1024 * 1024
 _PATCHES = (".diff", ".patch")
 
 
-@dataclass(frozen=True)
-class FoundPrediction:
+class FoundPrediction(NamedTuple):
     """One prediction: where it lies (links resolved), or why it cannot be used."""
 
     name: str
@@ -63,8 +62,7 @@ class FoundPrediction:
     """A diff from a line of JSON; there is no place then."""
 
 
-@dataclass(frozen=True)
-class PredictionLayout:
+class PredictionLayout(NamedTuple):
     """What a suite allows besides `<predictions>/<task>/` with a tree in it."""
 
     groups: tuple[str, ...] = ()
