@@ -112,6 +112,16 @@ def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predi
     assert made.missing == (AttemptKey(task="task-0000"),)
 
 
+def test_only_tasks_with_a_prediction_are_pinned(settings: Settings, predict: Predict) -> None:
+    """`--only-predicted` reads nothing of the other tasks, which may be a hundred."""
+    configuration = evaluation(predict({"task-0001": "pass"}))
+    made = api.plan(configuration, settings, only_predicted=True)
+    assert made.planned.tasks == ("task-0001",)
+    assert [name for name in made.pinned if "task-0000" in name] == []
+    with pytest.raises(UsageError, match="none of the chosen tasks has a prediction"):
+        api.plan(changed(configuration, tasks=("task-0000",)), settings, only_predicted=True)
+
+
 def test_attempts_are_as_many_as_are_found(settings: Settings, predict: Predict) -> None:
     """Repetitions in the predictions folder are all planned, unless `--attempts` says otherwise."""
     predictions = predict({"task-0000/0": "pass", "task-0000/2": "pass"})
