@@ -8,7 +8,6 @@ from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
 from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
 from groundup.registries.ledger import UnknownPackageError
-from groundup.trees.archives import extract_archive
 from groundup.trees.digest import tree_digest
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
     Raises `TaskError` when the commit is not there or holds another tree than the recipe says, and `NetworkError`.
     """
     from groundup.environments.git import GitRepository, addresses_of  # few originals are commits
+    from groundup.trees.archives import extract_archive
 
     what = f"the source {request.repository} at {request.commit[:10]}"
 
@@ -107,6 +107,8 @@ async def source_layer(request: SourceRequest, registry: "PyPIClient", store: La
 
 def _unpacked(archive: Path, room: Path, what: str) -> Path:
     """Unpack into `room/tree` without the one folder that holds everything."""
+    from groundup.trees.archives import extract_archive  # once for each original, and imports every compression
+
     try:
         extract_archive(archive, room / "whole")
     except SubmissionError as error:
