@@ -9,6 +9,7 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.suites.nl2repobench.maker.losses import (
     absent_modules,
+    causes_of,
     lacking_data,
     require_share,
     uncollected_functions,
@@ -80,6 +81,15 @@ def test_helpers_of_tests_that_stayed_in_the_repository_are_named(tmp_path: Path
     assert absent_modules(["tests/test_b.py::test_two"], HIDDEN, tmp_path) == ["test_project"]
     assert absent_modules(["tests/test_c.py::test_three"], HIDDEN, tmp_path) == ["tests.http_client"]
     assert absent_modules([], HIDDEN, tmp_path) == []
+
+
+def test_what_pytest_said_of_the_most_tests_is_quoted() -> None:
+    """Where a file took more tests with it than fail, its error is what a person has to know."""
+    report = _report("failed", "assert 1 == 2").but(collection_errors={"tests/test_b.py": "No module named 'x'"})
+
+    assert causes_of(report, []) == " (1 failed; first: assert 1 == 2)"
+    lost = ["tests/test_b.py::test_one", "tests/test_b.py::test_two"]
+    assert causes_of(report, lost) == " (2 not collected, 1 failed; first: tests/test_b.py: No module named 'x')"
 
 
 def test_more_than_the_share_is_refused_with_the_causes() -> None:

@@ -35,14 +35,15 @@ def require_share(kept: int, every: int, causes: str, left_out: float) -> None:
 
 
 def causes_of(report: RunnerReport, uncollected: list[str]) -> str:
-    """Return how many tests do not pass by *report*, in parentheses, and what the first of them says."""
+    """Return how many tests do not pass by *report*, in parentheses, and what most of them say first."""
     results = report.results.values()
     causes = Counter[str](result.outcome for result in results if result.outcome != "passed")
     causes["not collected"] = len(uncollected)
-    first = next((result.message for result in results if result.outcome in ("failed", "error")), "")
-    first = first or next(iter(report.collection_errors.values()), "")
-    first = first or next((result.message for result in results if result.outcome == "skipped"), "")
-    return listed_causes(causes, first)
+    failed = [result.message for result in results if result.outcome in ("failed", "error")]
+    broken = [f"{path}: {said}" for path, said in report.collection_errors.items()]
+    skipped = [result.message for result in results if result.outcome == "skipped"]
+    said = [*broken, *failed] if len(uncollected) > len(failed) else [*failed, *broken]
+    return listed_causes(causes, next(filter(None, [*said, *skipped]), ""))
 
 
 def listed_causes(causes: Counter[str], first: str = "") -> str:
