@@ -94,16 +94,6 @@ def shipped_rows(cache_dir: Path) -> tuple[str, tuple[str, ...], Sequence[tuple[
     return VERSION, COLUMNS, rows
 
 
-def reasons_without_recipe(tasks: Sequence[str]) -> dict[str, str]:
-    """Return why *tasks* have no recipe, where that was decided."""
-    from groundup.suites.nl2repobench.maker.decisions import decisions
-
-    decided = decisions()
-    return {
-        name: f"has no recipe: {decided[name].blocked or 'not tried yet'}" for name in tasks if name in decided
-    }
-
-
 _RECIPES = Path(__file__).parent / "recipes"  # importlib.resources is heavy
 
 

@@ -26,7 +26,6 @@ from groundup.suites.nl2repobench.listing import (
     VERSION,
     RecipeHead,
     categories,
-    reasons_without_recipe,
     row,
     shipped_summary,
 )
@@ -180,7 +179,11 @@ class Nl2RepoBench(Suite):
     @override
     def blocked(self) -> Mapping[str, str]:
         """Return why tasks have no recipe, as it was decided."""
-        return reasons_without_recipe([name for name in self._names() if not self._has_recipe(name)])
+        from groundup.suites.nl2repobench.maker.decisions import decisions  # for the few without a recipe
+
+        decided = decisions()
+        without = [name for name in self._names() if name in decided and not self._has_recipe(name)]
+        return {name: f"has no recipe: {decided[name].blocked or 'not tried yet'}" for name in without}
 
     @override
     def referenced(self) -> Collection[str]:
