@@ -1,12 +1,19 @@
 """Tests of groundup.environments.interpreters."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.interpreters import Interpreter, find_interpreter, interpreter_mounts, pyenv_folders
+from groundup.environments.interpreters import (
+    Interpreter,
+    _found,
+    find_interpreter,
+    interpreter_mounts,
+    pyenv_folders,
+)
 from tests.environments.conftest import MINOR
 
 
@@ -43,6 +50,16 @@ async def test_a_python_that_cannot_be_had_says_what_to_do(
     monkeypatch.setenv("UV_OFFLINE", "1")
     with pytest.raises(InfrastructureError, match=r"install python3\.99 by .*put it on PATH"):
         await find_interpreter("3.99", tmp_path)
+
+
+async def test_a_python_is_found_where_uv_cannot_keep_a_cache(tmp_path: Path) -> None:
+    """A home that cannot be written hides no interpreter that is there."""
+    (tmp_path / "file").touch()
+    path = f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin"
+    found = await _found(MINOR, {"PATH": path, "UV_CACHE_DIR": str(tmp_path / "file" / "cache")})
+
+    assert found is not None
+    assert found.version.startswith(f"{MINOR}.")
 
 
 async def test_versions_that_pyenv_keeps_inactive_are_found(

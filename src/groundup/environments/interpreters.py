@@ -190,7 +190,10 @@ def _installed(folder: Path) -> Iterator[Path]:
 
 
 async def _found(minor: str, variables: dict[str, str]) -> Interpreter | None:
-    result = await _uv(["python", "find", f"cpython@{minor}", "--system", "--no-project"], variables, _FIND_S)
+    arguments = ["python", "find", f"cpython@{minor}", "--system", "--no-project"]
+    result = await _uv(arguments, variables, _FIND_S)
+    if b"(os error" in result.stderr:  # such as for a cache in a home that cannot be written
+        result = await _uv([*arguments, "--no-cache"], variables, _FIND_S)
     path = result.stdout.decode(errors="replace").strip()
     return await probed(Path(path), minor, variables) if result.ok and path else None
 
