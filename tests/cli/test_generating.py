@@ -19,7 +19,7 @@ from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
-from tests.cli.conftest import Groundup
+from tests.cli.conftest import Groundup, Predict
 from tests.runs.toy import BEHAVIOUR
 
 WRITTEN = "tests.runs.toy:create_written"
@@ -319,6 +319,17 @@ def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
     assert groundup("why", "one", "task-0000/5").code == 2
     groundup("run", WRITTEN, "-a", "oracle", "--run-id", "whole")
     assert "all 2 expected tests passed" in groundup("why", "whole", "task-0000").err
+
+
+def test_why_takes_the_one_attempt_that_lost_points(groundup: Groundup, predict: Predict) -> None:
+    """Who names no task is not sent to look for it; of several, those that lost are named."""
+    groundup("evaluate", WRITTEN, "-p", predict({"task-0000": "pass", "task-0001": "half"}), "--run-id", "one")
+    assert "1 of 2 expected tests did not pass" in groundup("why", "one").err
+    groundup("run", WRITTEN, "-a", "nop", "--run-id", "none")
+    ended = groundup("why", "none")
+    assert (ended.code, "these lost points: task-0000/0, task-0001/0\n" in ended.err) == (2, True)
+    groundup("run", WRITTEN, "-a", "oracle", "--run-id", "whole")
+    assert "no attempt lost points" in groundup("why", "whole").err
 
 
 def test_why_gathers_tests_that_were_not_tried_below_their_reason(groundup: Groundup) -> None:

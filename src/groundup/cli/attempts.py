@@ -83,7 +83,12 @@ def show(
 
 def why(
     run: Run,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    task: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TASK]", help="A task of the run, or TASK/ATTEMPT (default: the only one that lost)."
+        ),
+    ] = None,
     test: Annotated[
         str | None, typer.Option("--test", "-t", help="Only tests whose names hold this.", metavar="TEXT")
     ] = None,
@@ -97,7 +102,7 @@ def why(
     from groundup.store.folder import RunFolder
 
     folder = RunFolder(run_folder(run, load({"output": output})))
-    key = _planned_key(folder, task)
+    key = _only_lost(folder) if task is None else _planned_key(folder, task)
     attempt = folder.attempt(key)
     line = folder.latest().get(key)
     reasons = () if line is None or line.verdict is None else line.verdict.reasons
@@ -107,7 +112,7 @@ def why(
             print_document({"attempt": str(key), "reasons": _plain(reasons), "lost": [], "otherwise": []})
             return 0
         _print_causes(reasons, ())
-        say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {task}` says how it ended")
+        say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {key}` says how it ended")
         return 0
     lost = [one for one in tests if one.lost and (test or "") in one.id]
     other = [
@@ -156,6 +161,21 @@ def _planned_key(folder: "RunFolder", task: str) -> "AttemptKey":
     if not planned.holds(key):
         raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
     return key
+
+
+def _only_lost(folder: "RunFolder") -> "AttemptKey":
+    """Return the one attempt that lost points. Raises `UsageError` where there are several, or none of several."""
+    from groundup.domain.errors import UsageError
+
+    keys = folder.config().planned.keys
+    if len(keys) == 1:
+        return next(iter(keys))
+    lines = folder.latest()
+    lost = [key for key in keys if key in lines and (verdict := lines[key].verdict) and verdict.reasons]
+    if len(lost) == 1:
+        return lost[0]
+    named = ", ".join([*map(str, lost[:_SILENT]), *(["..."] if len(lost) > _SILENT else [])])
+    raise UsageError(f"say which attempt; these lost points: {named}" if lost else "no attempt lost points")
 
 
 def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:

@@ -143,7 +143,8 @@ def _ended(event: AttemptEnded) -> str:
     points = f" {score.numerator:g}/{score.denominator:g}" if score else ""
     reasons = "; ".join(f"{reason.stage.value}: {reason.message}" for reason in verdict.reasons)
     why = f" ({reasons})" if reasons else ""
-    end = "; will be tried again" if event.again else ""
+    end = " for two gradings, the second alone" if verdict.facts.get("graded_twice") and not line.cached else ""
+    end += "; will be tried again" if event.again else ""
     return f"{place} {verdict.status.value}{points}{why}{', cached' if line.cached else f' in {took:.1f} s'}{end}"
 
 
