@@ -116,7 +116,7 @@ def test_a_file_of_runs_keeps_versions_as_they_are_written(tmp_path: Path) -> No
         (("-a", "loop", "-m", "nothing"), "PROVIDER/MODEL"),
         (("-a", "loop", "-m", "opnai/gpt-4.1"), "did you mean 'openai'"),
         (("-a", "nop", "--no-exec"), "leave out --no-exec"),
-        (("-a", "nop", "--lang", "cobol"), "unknown group 'cobol'"),
+        (("-a", "nop", "--lang", "cobol"), "'cobol'; choose from: "),
         (("-a", "nop", "-m", "scripted/x"), "made by the suite itself"),
         (("-a", "loop", "-m", "scripted/x", "--agent-option", "turn=3"), "did you mean 'turns'"),
         (("-a", "loop", "-m", "scripted/x", "--agent-option", "turns"), "NAME=VALUE"),

@@ -142,7 +142,10 @@ _SETTLED_S = 5.0
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
 _POETRY_PLUGIN = "/tmp/poetry-index"  # noqa: S108 - inside the sandbox, where /tmp is private
 Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
-_NOTHING = "nothing to start: the published search finds neither a start.sh nor anything else that it knows"
+_NOTHING = (
+    "nothing to start: no start.sh down to the third level, and at the top none of "
+    "app.py, main.py, run.py, manage.py, server.py and api.py, or for Java pom.xml"
+)
 
 
 class ServicePod:
