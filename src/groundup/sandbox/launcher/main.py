@@ -1,6 +1,7 @@
 """The launcher's loop: requests, sandboxes that end, limits that are passed, and the end of groundup."""
 
 import contextlib
+import gc
 import json
 import math
 import os
@@ -428,3 +429,4 @@ def main(channel: int, state: str) -> None:
     import shutil  # in the end: sandboxes wait for the start
 
     shutil.rmtree(state, ignore_errors=True)
+    gc.freeze()  # or Python's own end looks through all modules for rubbish
