@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.runs.gradable import gradable
+from groundup.runs.gradable import gradable, lacking
 from groundup.settings import Settings
+from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
 
 async def test_what_is_missing_is_named_with_two_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,3 +30,12 @@ async def test_what_is_missing_is_named_with_two_ways_out(tmp_path: Path, monkey
     assert pythons == standing.lacks[0], "what most tasks lack comes first, and all interpreters are one advice"
     assert "uv python install 3." in pythons.advice
     assert "put them on PATH" in pythons.advice
+
+
+async def test_a_program_that_tests_start_and_this_machine_lacks_is_named(tmp_path: Path) -> None:
+    """Such a task cannot be graded, whatever can be fetched."""
+    six, running = shipped_recipes()["six"], f"{sys.version_info[0]}.{sys.version_info[1]}"
+    environment, tests = six.environment.but(python=running), six.tests.but(programs=("no-such-program",))
+    suite = Nl2RepoBench({"six": six.but(environment=environment, tests=tests)}, cache_dir=tmp_path)
+    lacks = await lacking(suite, suite.tasks(), Settings(cache_dir=tmp_path / "cache"))
+    assert lacks["six"].startswith("no-such-program: install it")

@@ -259,17 +259,23 @@ def _lacks(waiting: Sequence[Needs], host: Host, store: LayerStore) -> Iterator[
 def _is_built(needs: Needs, host: Host, store: LayerStore) -> bool:
     """Whether nothing is left to fetch."""
     interpreter = host.interpreters.get(needs.python or "")
-    if needs.java or (needs.python and interpreter is None):
+    if needs.java or _absent(needs) or (needs.python and interpreter is None):
         return False
     if needs.environment is not None and not (interpreter and has_layer(needs.environment, interpreter, store)):
         return False
     return needs.source is None or present_source(needs.source, store) is not None
 
 
+def _absent(needs: Needs) -> list[str]:
+    return [program for program in needs.programs if shutil.which(program) is None]
+
+
 def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] | None:
     """Return what a task lacks here beside its interpreter, and how that comes here."""
     if needs.java and not host.has_java:
         return "a JDK", "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
+    if absent := _absent(needs):
+        return ", ".join(absent), "install it by the system's packages; tests start it"
     if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
         name = host_of(needs.source.repository)
         if not host.has_git:

@@ -124,6 +124,7 @@ class Needs(Record):
     python: str | None = Field(default=None, description="minor version of an interpreter")
     environment: PythonRequest | None = None
     source: AnySource | None = Field(default=None, description="the original")
+    programs: tuple[str, ...] = Field(default=(), description="of this machine, which tests start, such as git")
     java: bool = False
     packages: bool = Field(default=False, description="those that submissions name, from the package index")
 

@@ -29,7 +29,7 @@ def test_without_data_the_listing_is_the_suites_table(tmp_path: Path) -> None:
 
 
 def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing interpreter is named; one that uv fetched is found; a task without a recipe has its reason."""
+    """A missing interpreter or program is named; one that uv fetched is found; no recipe has its reason."""
     for name in ("PATH", "HOME", "UV_PYTHON_INSTALL_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.delenv("PYENV_ROOT", raising=False)
@@ -40,6 +40,8 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
     (tmp_path / "interpreters" / f"cpython-{other}.9-linux").mkdir(parents=True)
     python_at_hand.cache_clear()
     assert suite.task_rows()[1][0][:2] == ("a", "yes")
+    starting = listing.RecipeHead("a 1", other, 1, {}, 10, programs=("Xvfb",))
+    assert Nl2RepoBench({}, cache_dir=tmp_path, heads={"a": starting}).task_rows()[1][0][:2] == ("a", "no Xvfb")
     python_at_hand.cache_clear()
 
     task = PublishedTask(id="autorccar", text="s", commands=("pytest",), test_files=(), declared=13)

@@ -6,6 +6,7 @@ heavy is imported: a person who asks which tasks there are wants to know at once
 
 import json
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -25,6 +26,7 @@ DEFAULT_DATA_VERSION = "781a1da"
 """Whose declared counts are shown while no data has been pulled."""
 
 _EASY_LINES, _MEDIUM_LINES = 1500, 4000
+_PROGRAMS = re.compile(r"^programs = (\[.*\])$", re.MULTILINE)
 _VALUES = re.compile(r"^(\w+) = ([^\[\n].*)$", re.MULTILINE)
 """What stands in one line. As recipes are written it is JSON: for a hundred files TOML's parser is slow."""
 
@@ -39,6 +41,8 @@ class RecipeHead(NamedTuple):
     declared: Mapping[str, int]
     lines: int | None
     """Of the original's Python; None: the recipe is a draft."""
+    programs: Sequence[str] = ()
+    """Of this machine, which tests start."""
 
     @property
     def is_frozen(self) -> bool:
@@ -82,7 +86,9 @@ def _here(summary: RecipeHead | None, cache_dir: Path | None) -> str:
     if summary is None or not summary.is_frozen:
         return "no recipe"
     fetched = None if cache_dir is None else cache_dir / FETCHED
-    return YES if python_at_hand(summary.python, fetched) else f"no Python {summary.python}"
+    if not python_at_hand(summary.python, fetched):
+        return f"no Python {summary.python}"
+    return next((f"no {program}" for program in summary.programs if shutil.which(program) is None), YES)
 
 
 def shipped_rows(cache_dir: Path) -> tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]:
@@ -116,12 +122,14 @@ def summarized(text: str) -> RecipeHead:
         dict(_VALUES.findall(head.partition(f"\n[{name}]\n")[2].partition("\n[")[0]))
         for name in ("source", "environment", "declared", "frozen")
     )
+    programs = _PROGRAMS.search(head)
     return RecipeHead(
         label=label(*(json.loads(source.get(key, "null")) for key in ("name", "version", "commit"))),
         python=json.loads(environment["python"]),
         expected=tail.partition("\n[")[0].count('\n    "'),
         declared={version: int(count) for version, count in declared.items()},
         lines=int(frozen["original_lines"]) if frozen else None,
+        programs=tuple(json.loads(programs[1])) if programs else (),
     )
 
 

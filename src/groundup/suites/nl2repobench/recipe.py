@@ -265,6 +265,7 @@ class Recipe(Record):
             expected=len(self.expected),
             declared=self.declared,
             lines=None if self.frozen is None else self.frozen.original_lines,
+            programs=self.tests.programs,
         )
 
 

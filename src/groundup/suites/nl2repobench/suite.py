@@ -249,7 +249,12 @@ class Nl2RepoBench(Suite):
         """Return the recipe's interpreter, environment and original."""
         recipe = self._recipes[task.id]
         request = recipe.environment.request()
-        return Needs(python=request.python, environment=request, source=recipe.source_request())
+        return Needs(
+            python=request.python,
+            environment=request,
+            source=recipe.source_request(),
+            programs=recipe.tests.programs,
+        )
 
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
