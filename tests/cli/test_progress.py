@@ -69,6 +69,18 @@ def test_every_event_is_one_line() -> None:
     assert words(failed) == "[5/10] a/0 infrastructure (environment: no net) in 2.0 s; will be tried again"
 
 
+def test_a_verdict_that_was_given_twice_says_so() -> None:
+    """Its time has a wait for a quieter machine in it, which would be a riddle."""
+    event = ended(Status.GRADED, Score(numerator=1, denominator=1), None)
+    assert event.line.verdict is not None
+    twice = event.line.verdict.but(facts={"graded_twice": True})
+    line = event.line.but(verdict=twice)
+
+    assert words(event).endswith(" in 2.0 s")
+    assert words(event.but(line=line)).endswith(" in 2.0 s for two gradings, the second alone")
+    assert words(event.but(line=line.but(cached=True))).endswith(", cached")
+
+
 def test_times_are_said_as_people_say_them() -> None:
     """Seconds, minutes, hours."""
     assert [duration(seconds) for seconds in (5, 99, 150, 7200)] == ["5 s", "99 s", "2 min", "2 h 0 min"]
