@@ -6,7 +6,8 @@
 Where Docker can pull no image: Debian by `debootstrap`, this machine's certificates, and the interpreter at
 PREFIX (such as pyenv's `versions/3.10.13`) in /usr/local; or the JDK 17 at PREFIX in /opt/java/openjdk, Apache
 Maven 3.9, which this machine's Maven fetches, and a local repository that holds what the reference services in
-Java need. The image is imported under the published name. Needs root, `debootstrap` and a running Docker.
+Java need; with `--no-seeds` it is empty, as in the published image, and builds fetch everything. The image is
+imported under the published name. Needs root, `debootstrap` and a running Docker.
 """
 
 import argparse
@@ -55,6 +56,7 @@ def main() -> int:
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument("--python", type=Path, help="prefix of an interpreter 3.10")
     kind.add_argument("--java", type=Path, help="prefix of a JDK 17")
+    parser.add_argument("--no-seeds", action="store_true", help="leave Maven's local repository empty")
     parser.add_argument("--suite", default="bookworm", help="Debian release with the libraries it was built for")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="groundup-base-") as name:
@@ -65,7 +67,8 @@ def main() -> int:
             return _imported(root, "python:3.10-slim", PYTHON_ENVIRONMENT, "python3")
         _add_debian(root, chosen.suite, COMMON)
         _add_java(root, chosen.java)
-        _seed(root, Path(name) / "seeds")
+        if not chosen.no_seeds:
+            _seed(root, Path(name) / "seeds")
         return _imported(root, "maven:3.9-eclipse-temurin-17", JAVA_ENVIRONMENT, "mvn")
 
 

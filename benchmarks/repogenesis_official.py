@@ -1,6 +1,7 @@
 """RepoGenesis: the published harness, run for real in Docker, beside `--grader official` on the same submissions.
 
     python -m benchmarks.repogenesis_official --checkout PATH [--submissions FOLDER] [--jobs 8]
+    python -m benchmarks.repogenesis_official --checkout PATH --references [--language java] [--host-network]
 
 PATH is a checkout of the published repository, or of its folder RepoGenesis; its code is run as it is. FOLDER
 holds folders of predictions (a submission per task in each); without it, submissions are made from reference
@@ -18,7 +19,9 @@ builds and containers the host's network; a port that a service wants must then 
 
 Every field of both reports is compared but times. With `--throughput` that is reported as ratios: groundup with an
 empty cache, the harness, and groundup with a full one, before and after; the harness's own layer with system
-packages is built before the clock runs.
+packages is built before the clock runs. `--references` does that for whole references only, of six services in
+Python and of all in Java, and also prints seconds and ratios per task and language. Beside others, a task of
+groundup's takes longer than alone: a column's sum is more than the clock, which the line "all" of a set has.
 """
 
 import argparse
@@ -35,9 +38,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.containers import SERVICES
 from benchmarks.repogenesis_submissions import make_all
 
 from groundup.suites.repogenesis.report_format import PublishedReport, PublishedRepositoryResult
+from groundup.suites.repogenesis.tasks import oracle_names, write_oracle
 
 IMAGES = {"python": "python:3.10-slim", "java": "maven:3.9-eclipse-temurin-17"}
 ON_HOST_NETWORK = """#!/bin/sh
@@ -67,6 +72,8 @@ class Measured:
     stages: Counter[str] = field(default_factory=Counter)
     load: tuple[float, float] = (0.0, 0.0)
     reports: dict[str, PublishedReport] = field(default_factory=dict)
+    clock_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By set and task; under the name "all", that of the whole set."""
 
 
 def main() -> int:
@@ -83,25 +90,42 @@ def main() -> int:
         if chosen.host_network:
             _stand_before_docker(room / "bin")
         submissions = chosen.submissions or room / "submissions"
-        if chosen.submissions is None:
+        if chosen.references:
+            _write_references(submissions, languages)
+        elif chosen.submissions is None:
             make_all(submissions)
             _leave_out(folder for folder in submissions.glob("*/*") if _language(folder) not in languages)
             _thin_out(submissions, chosen.every)
         sets = [path.name for path in sorted(submissions.iterdir()) if path.is_dir() and any(path.iterdir())]
         _groundup(room, "data", "pull", "repogenesis", "--from", str(root / "repo"))
-        names = ("groundup, empty cache", "groundup, full cache") if chosen.throughput else ()
+        names = ("groundup, empty cache", "groundup, full cache") if chosen.throughput or chosen.references else ()
         before = [graded(room, submissions, sets, chosen.jobs, name) for name in names]
         harness = published(room, root, submissions, sets)
         again = graded(room, submissions, sets, chosen.jobs, "groundup, full cache, afterwards")
         differences = list(compared(harness, again, sets))
         _print_agreement(harness, again, sets)
-        if chosen.throughput:
+        if names:
             _print_throughput(harness, [*before, again])
+            _print_by_task(harness, [*before, again])
     with suppress(OSError):
         GROUP.rmdir()
     for difference in differences:
         print("differs:", difference)
     return 1 if differences else 0
+
+
+def _write_references(submissions: Path, languages: frozenset[str]) -> None:
+    """Write a set of references for each of *languages*."""
+    for task in oracle_names():
+        folder = submissions / task
+        folder.mkdir(parents=True)
+        write_oracle(task, folder)
+        language = _language(folder)
+        if language in languages and (language == "java" or task in SERVICES.split(",")):
+            (submissions / language).mkdir(exist_ok=True)
+            folder.rename(submissions / language / task)
+        else:
+            shutil.rmtree(folder)
 
 
 def _thin_out(submissions: Path, every: int) -> None:
@@ -118,6 +142,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, required=True)
     parser.add_argument("--submissions", type=Path, help="a folder of folders of predictions")
+    parser.add_argument("--references", action="store_true", help="whole references only, and seconds per task")
     parser.add_argument("--jobs", type=int, default=8, help="of groundup; the harness has none")
     parser.add_argument("--language", choices=sorted(IMAGES), help="take those of the submissions made in it")
     parser.add_argument("--throughput", action="store_true", help="also grade twice before, and tell ratios")
@@ -160,10 +185,12 @@ def published(room: Path, root: Path, submissions: Path, sets: Sequence[str]) ->
     _run_harness(room / "before", root, _one_of(room, submissions / sets[0]))  # its layer of system packages
     began, load, used = time.monotonic(), os.getloadavg()[0], _cpu_s(docker=True)
     for name in sets:
-        output = room / "harness" / name
+        output, set_began = room / "harness" / name, time.monotonic()
         _run_harness(output, root, submissions / name)
         (report,) = output.glob("report_*.json")
         measured.reports[name] = PublishedReport.model_validate_json(report.read_bytes())
+        taken = {(name, one.repo_name): one.elapsed_seconds for one in measured.reports[name].results}
+        measured.clock_s |= {**taken, (name, "all"): time.monotonic() - set_began}
     measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=True)
     measured.load = (load, os.getloadavg()[0])
     evaluated = sum(one.elapsed_seconds for report in measured.reports.values() for one in report.results)
@@ -203,18 +230,21 @@ def graded(room: Path, submissions: Path, sets: Sequence[str], jobs: int, name: 
     measured = Measured(name)
     began, load, used = time.monotonic(), os.getloadavg()[0], _cpu_s(docker=False)
     for one in sets:
-        output = Path(tempfile.mkdtemp(dir=room))
+        output, set_began = Path(tempfile.mkdtemp(dir=room)), time.monotonic()
         tasks = ",".join(sorted(path.name for path in (submissions / one).iterdir()))
         options = ("--grader", "official", "--no-cache", "-j", str(jobs), "--tasks", tasks, "--run-id", one)
         _groundup(room, "evaluate", "repogenesis", "-p", str(submissions / one), "-o", str(output), *options)
         for line in (output / one / "verdicts.jsonl").read_text().splitlines():
-            timings = json.loads(line)["verdict"]["timings_s"]
+            record = json.loads(line)
+            timings = record["verdict"]["timings_s"]
+            measured.clock_s[one, record["attempt"]["task"]] = timings.get("total", 0.0)
             measured.stages["install"] += round(timings.get("build", 0))
             measured.stages["service and tests"] += round(timings.get("total", 0) - timings.get("build", 0))
         report = output / "report.json"
         own = ("--format", "repogenesis", "--save", str(report))
         _groundup(room, "report", str(output / one), *own)
         measured.reports[one] = PublishedReport.model_validate_json(report.read_bytes())
+        measured.clock_s[one, "all"] = time.monotonic() - set_began
     measured.seconds, measured.cpu_s = time.monotonic() - began, _since(used, docker=False)
     measured.load = (load, os.getloadavg()[0])
     return measured
@@ -334,6 +364,16 @@ def _print_throughput(theirs: Measured, ours: Sequence[Measured]) -> None:
             where,
         )
         print(f"| {' | '.join(cells)} |")
+
+
+def _print_by_task(theirs: Measured, ours: Sequence[Measured]) -> None:
+    names = [f"{one.name}, s | ratio" for one in ours]
+    print(f"\n| submissions | task | {theirs.name}, s | {' | '.join(names)} |")
+    print("|---|---|---|" + "---|---|" * len(ours))
+    for (name, task), seconds in theirs.clock_s.items():
+        taken = [one.clock_s[name, task] for one in ours]
+        cells = [f"{here:.1f} | {seconds / here:.1f}" for here in taken]
+        print(f"| {name} | {task} | {seconds:.1f} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
