@@ -331,10 +331,15 @@ class MavenClient(RegistryClient[RegistrySettings]):
         """Return the file, None when there is none, or the name of the checksum that it does not have."""
         with self.cache.incoming() as incoming:
             incoming.expect(dict.fromkeys(CHECKSUMS, ""))
-            if not await self._upstream.download(url, incoming, MAX_FILE_BYTES):
-                return None
+            checksum = asyncio.create_task(self._checksum(url))
+            try:
+                if not await self._upstream.download(url, incoming, MAX_FILE_BYTES):
+                    return None
+                kind, expected = await checksum
+            finally:
+                checksum.cancel()  # of no effect when it is done
+                await asyncio.gather(checksum, return_exceptions=True)
             digests = incoming.digests()
-            kind, expected = await self._checksum(url)
             if kind is not None and digests[kind] != expected:
                 return kind
             path = await asyncio.to_thread(incoming.keep)
