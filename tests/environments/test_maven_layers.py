@@ -2,11 +2,23 @@
 
 from pathlib import Path
 
-from groundup.environments.java_builder import lay_out, layer_key, local_place, runner_jars, write_stand_in
+import pytest
+
+from groundup.environments.java_builder import (
+    MavenSandbox,
+    lay_out,
+    layer_key,
+    local_place,
+    resolve,
+    runner_jars,
+    write_stand_in,
+)
 from groundup.environments.requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
-from groundup.registries.maven import MavenClient
+from groundup.registries.maven import MavenClient, MavenGateway
+from groundup.sandbox.fake import FakeProvider, answer
+from groundup.sandbox.protocol import SandboxSpec
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 
@@ -36,6 +48,23 @@ def test_the_key_covers_build_files_and_tools_and_nothing_else(tmp_path: Path) -
     assert layer_key(request, TOOLS) == layer_key(MavenRequest(files={"pom.xml": b"<project/>"}), TOOLS)
     assert layer_key(request, TOOLS) != layer_key(MavenRequest(files={"pom.xml": b"<project />"}), TOOLS)
     assert layer_key(request, TOOLS) != layer_key(request, TOOLS.but(java="17.0.10"))
+    assert layer_key(request, TOOLS) != layer_key(request.but(offline=True), TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("failing", "runs", "goes_offline"), [("nothing", 1, True), ("dependency:go-offline", 2, False)]
+)
+async def test_whatever_may_be_needed_is_fetched_where_maven_can(
+    tmp_path: Path, failing: str, runs: int, goes_offline: bool
+) -> None:
+    """A project that cannot go offline is resolved as any other, and it is known that more may be wanted."""
+    provider = FakeProvider(lambda spec, command: answer(int(failing in command.argv)))
+    registry = MavenClient(using("http://localhost:9"), FetchCache(tmp_path / "cache"))
+    sandbox = await provider.open(SandboxSpec(workspace=tmp_path))
+    async with provider, MavenGateway(registry) as gateway:
+        result, fetched = await resolve(MavenSandbox(sandbox, gateway, {}), offline=True)
+    assert (result.ok, fetched, len(provider.commands)) == (True, goes_offline, runs)
+    await registry.close()
 
 
 def test_build_files_are_poms_and_what_maven_reads_beside_them() -> None:

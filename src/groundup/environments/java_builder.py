@@ -62,7 +62,7 @@ from groundup.sandbox.protocol import (
     SandboxSpec,
 )
 from groundup.settings import environment
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import lay_tree, share_tree
 
 BUILD_LIMITS = Limits(
     cpus=2.0, memory_mb=2048, processes=512, disk_mb=8 * 1024, wall_clock_s=1800.0, command_s=900.0
@@ -178,13 +178,17 @@ _STAND_IN_TEXT = "package groundup;\n\npublic class StandIn {\n    public static
 _DEPENDENCY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 _CLASSPATH = "target/groundup-classpath"
 _CLASSPATH_GOAL = (f"{_DEPENDENCY}:build-classpath", f"-Dmdep.outputFile={_CLASSPATH}", "-DincludeScope=test")
+_OFFLINE_GOAL = "dependency:go-offline"
+"""Of the project's own version of the plugin, as in the published image."""
 _MAX_ENTRIES = 3000
 _JUNIT = "org/junit"
 
 
 def layer_key(request: MavenRequest, toolchain: JavaToolchain) -> str:
     """Return the digest of everything that decides the layer."""
-    return digest_of({"format": _FORMAT, "files": request.files, "java": toolchain.java, "maven": toolchain.maven})
+    more = {"offline": True} if request.offline else {}
+    tools = {"java": toolchain.java, "maven": toolchain.maven}
+    return digest_of({"format": _FORMAT, "files": request.files, **tools, **more})
 
 
 def write_stand_in(request: MavenRequest, project: Path) -> None:
@@ -195,12 +199,17 @@ def write_stand_in(request: MavenRequest, project: Path) -> None:
         path.write_bytes(content)
 
 
-async def resolve(build: MavenSandbox) -> CommandResult:
-    """Build the stand-in and write its classpath down; the result is that of the command that decides."""
+async def resolve(build: MavenSandbox, *, offline: bool = False) -> tuple[CommandResult, bool]:
+    """Build the stand-in and write its classpath down, and with *offline* fetch all that may be needed later.
+
+    Return the result of the command that decides, and whether that was fetched.
+    """
+    if offline and (result := await build.maven("-DskipTests", "package", *_CLASSPATH_GOAL, _OFFLINE_GOAL)).ok:
+        return result, True
     result = await build.maven("-DskipTests", "package", *_CLASSPATH_GOAL)
     if not result.ok:  # such as a plugin that misses sources: the classpath can still be had
         result = await build.maven(*_CLASSPATH_GOAL)
-    return result
+    return result, False
 
 
 async def classpath_of(build: MavenSandbox) -> tuple[list[str], list[str]]:
@@ -246,8 +255,8 @@ async def runner_jars(classpath: Iterable[str], registry: MavenClient) -> dict[s
 
 
 def lay_out(files: Mapping[str, FileFound], tree: Path) -> None:
-    """Write a local repository of *files* to the absent folder *tree*."""
-    tree.mkdir()
+    """Write a local repository of *files* to the folder *tree*, or add them to what it holds."""
+    tree.mkdir(exist_ok=True)
     for place, file in files.items():
         target = tree / local_place(place)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -287,11 +296,12 @@ def as_repository(layer: Layer, toolchain: JavaToolchain) -> MavenRepository:
         test_classpath=tuple(json.loads(layer.built["classpath"])),
         runner=tuple(json.loads(layer.built["runner"])),
         own_classpath=tuple(json.loads(layer.built["own"])),
+        goes_offline="offline" in layer.built,
     )
 
 
-_MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Djansi.mode=strip -Djansi.strip=true"
-"""Quick starts, and no colours: Debian's Maven prints them even where there is no terminal."""
+_MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djansi.mode=strip -Djansi.strip=true"
+"""Quick starts, no threads for garbage, and no colours: Debian's Maven prints them even without a terminal."""
 _WHAT = "fetching what the project's pom.xml names"
 
 
@@ -345,9 +355,8 @@ class JavaBuilder:
         key = digest_of({"base": old.digest, "files": {place: file.sha256 for place, file in new.items()}})
 
         async def fill(room: Path) -> Built:
-            await asyncio.to_thread(shutil.copytree, old.path, room / "more", symlinks=True)
-            await asyncio.to_thread(lay_out, {**new}, room / "tree")
-            await asyncio.to_thread(shutil.copytree, room / "more", room / "tree", dirs_exist_ok=True)
+            await asyncio.to_thread(share_tree, old.path, room / "tree")
+            await asyncio.to_thread(lay_out, new, room / "tree")
             return Built(built=old.built)
 
         layer = await self._extending.get(key, lambda: self._store.get(KIND, key, fill))
@@ -368,7 +377,8 @@ class JavaBuilder:
         if start_from is None:
             room.mkdir()
         else:
-            await asyncio.to_thread(copy_tree, start_from.layer.path, room)
+            shared = self._provider.guests_are_others
+            await asyncio.to_thread(lay_tree, start_from.layer.path, room, shared=shared)
         async with (
             self._registry() as registry,
             maven_sandbox(
@@ -406,7 +416,7 @@ class JavaBuilder:
             ):
                 try:
                     async with work.running(build.sandbox):
-                        result = await resolve(build)
+                        result, goes_offline = await resolve(build, offline=request.offline)
                 except OutOfTimeError as error:
                     raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
                 log = self._store.keep_log(KIND, key, build.log())
@@ -420,7 +430,7 @@ class JavaBuilder:
                 files.update(runner)
                 await asyncio.to_thread(lay_out, files, room / "tree")  # while the fetched files are surely there
             known = [place for place in classpath if place in files]
-            return as_built(figures, known, runner, own)
+            return as_built(figures | ({"offline": "yes"} if goes_offline else {}), known, runner, own)
 
         return await repeated(lambda: self._store.get(KIND, key, fill), work)
 

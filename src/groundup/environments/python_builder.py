@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -36,7 +35,7 @@ from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import share_tree
+from groundup.trees.writer import lay_tree
 
 if TYPE_CHECKING:
     from groundup.registries.lending import RegistryLending
@@ -357,7 +356,8 @@ class PythonBuilder(EnvironmentBuilder):
 
         async def fill(room: Path) -> Built:
             if layer is not None:
-                await asyncio.to_thread(self._lay, layer.path, room / "tree")
+                shared = self._provider.guests_are_others
+                await asyncio.to_thread(lay_tree, layer.path, room / "tree", shared=shared)
             async with self._building(room, ask, interpreter, work) as build:
                 built = await fill_environment(build, request, interpreter, begun, names)
             for leftover in (".uv-cache", ".lock"):
@@ -392,12 +392,6 @@ class PythonBuilder(EnvironmentBuilder):
             bare = _bare(request)
             return bare, (await self.python(bare, work)).layer
         return max(smaller.items(), key=lambda item: len(item[0].requirements))
-
-    def _lay(self, begun: Path, tree: Path) -> None:
-        if self._provider.guests_are_others:
-            share_tree(begun, tree)
-        else:
-            shutil.copytree(begun, tree, symlinks=True)
 
     @asynccontextmanager
     async def _building(

@@ -195,6 +195,7 @@ class MavenRequest(Record):
         description="build files by their place in the project: see `PROJECT_FILES`"
     )
     java: int = Field(default=17, ge=8, description="major version of the JDK")
+    offline: bool = Field(default=False, description="also what `dependency:go-offline` fetches")
 
 
 class MavenRepository(Record):
@@ -207,6 +208,7 @@ class MavenRepository(Record):
         default=(), description="places of jars that start JUnit 5 tests besides those"
     )
     own_classpath: tuple[str, ...] = Field(default=(), description="further entries, inside the project's folder")
+    goes_offline: bool = Field(default=False, description="whether `dependency:go-offline` would fetch no more")
 
     @property
     def mount(self) -> Mount:

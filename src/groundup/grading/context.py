@@ -6,7 +6,6 @@ its clock begins when it has got one. So what time decides does not depend on ho
 
 import asyncio
 import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from groundup.domain.limits import Repeats
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.sandbox.protocol import Mount, SandboxProvider
-from groundup.trees.writer import share_tree
+from groundup.trees.writer import lay_tree
 
 if TYPE_CHECKING:
     from groundup.registries.gateway import RegistryGateway
@@ -90,10 +89,7 @@ class GradingContext:
         not write.
         """
         copy = self.scratch / "environment"
-        if self.provider.guests_are_others:
-            share_tree(mount.source, copy)
-        else:
-            shutil.copytree(mount.source, copy, symlinks=True)
+        lay_tree(mount.source, copy, shared=self.provider.guests_are_others)
         return Mount(source=copy, target=mount.target, writable=True)
 
     def unreached(self) -> "Trouble | None":

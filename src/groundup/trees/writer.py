@@ -317,6 +317,14 @@ def share_tree(source: Path, destination: Path) -> None:
             _share_folder(folder, made)
 
 
+def lay_tree(source: Path, destination: Path, *, shared: bool) -> None:
+    """Fill the absent folder *destination* with *source*: its very files if *shared*, otherwise copies."""
+    if shared:
+        share_tree(source, destination)
+    else:
+        shutil.copytree(source, destination, symlinks=True)
+
+
 @contextmanager
 def _opened(folder: Path | str, parent: int | None = None) -> Iterator[int]:
     descriptor = os.open(folder, FOLDER, dir_fd=parent)

@@ -26,7 +26,7 @@ from groundup.grading.services.install import importing, read_declared, words_of
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.repogenesis.tasks import ServiceTask, test_environment
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, lay_tree
 
 _LEFT_OUT = (".git", "__pycache__", "*.pyc", ".DS_Store", "node_modules", ".venv", "venv")
 
@@ -146,10 +146,11 @@ _BUILD_S = 600.0
 """The published limit for building an image."""
 
 
+_FETCH = "mvn dependency:go-offline -q 2>/dev/null || true"
 _BUILD = f"""
 set -e
 if [ -f pom.xml ]; then
-    mvn dependency:go-offline -q 2>/dev/null || true
+    {{fetch}}
     for name in maven.compiler.source maven.compiler.target source target; do
         sed -i "s|<$name>11</$name>|<$name>17</$name>|g" pom.xml
     done
@@ -171,7 +172,7 @@ async def build_java_image(
     repository, packages = context.scratch / "repo", _packages(context)
     await asyncio.to_thread(copy_tree, submission, repository)
     await asyncio.to_thread(left_out, repository)
-    await seed_repository(repository, packages, context)
+    is_fetched = await seed_repository(repository, packages, context, offline=True)
     limits = lifecycle.service.for_command(_BUILD_S)
     (context.scratch / "building").mkdir()
     golden = Mount(source=hidden_tests, target=_GOLDEN)
@@ -179,7 +180,8 @@ async def build_java_image(
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(await context.provider.open(spec))
         variables = await lend_maven(stack, sandbox, context)
-        command = Command(argv=("bash", "-c", _BUILD), cwd=REPOSITORY, environment=variables)
+        script = _BUILD.format(fetch=":" if is_fetched else _FETCH)
+        command = Command(argv=("bash", "-c", script), cwd=REPOSITORY, environment=variables)
         result = await sandbox.run(command)
     late = result.ending.is_out_of_time
     return RebuiltImage(repository=repository, installed="maven", refused=_refused(result), late=late)
@@ -228,18 +230,26 @@ def published_variables(task: ServiceTask, lifecycle: Lifecycle) -> dict[str, st
     }
 
 
-async def seed_repository(repository: Path, packages: Path, context: GradingContext) -> None:
-    """Fill the local repository with what the build files name, where that can be resolved."""
+async def seed_repository(
+    repository: Path, packages: Path, context: GradingContext, *, offline: bool = False
+) -> bool:
+    """Fill the local repository with what the build files name, where that can be resolved.
+
+    Return whether `mvn dependency:go-offline` would fetch nothing more; it was asked for by *offline*.
+    """
     files = await asyncio.to_thread(project_files, repository)
     if POM in files:
         try:
-            found = await java_builder(context).repository(MavenRequest(files=files, java=JAVA))
+            request = MavenRequest(files=files, java=JAVA, offline=offline)
+            found = await java_builder(context).repository(request)
         except SubmissionError:
             pass
         else:
-            await asyncio.to_thread(copy_tree, found.layer.path, packages)
-            return
+            shared = context.provider.guests_are_others
+            await asyncio.to_thread(lay_tree, found.layer.path, packages, shared=shared)
+            return found.goes_offline
     packages.mkdir()
+    return False
 
 
 def _spec(
