@@ -514,6 +514,19 @@ def test_a_failure_comes_with_its_traceback(tmp_path: Path) -> None:
     assert "... cut ..." in second
 
 
+def test_calls_within_packages_are_one_line_of_a_traceback(tmp_path: Path) -> None:
+    """Sixty lines of a client of HTTP would hide the one of the test; where the error was raised stays."""
+    lines = "from urllib.request import urlopen\ndef test_asks():\n    urlopen('http://127.0.0.1:1/', timeout=5)\n"
+    arguments = ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", "--tb=short", str(tmp_path / "tests")]
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_calc.py": lines}, arguments=arguments)
+
+    detail = report.results[NumberedTest("tests/test_calc.py::test_asks")].detail
+    assert "tests/test_calc.py:3: in test_asks" in detail
+    assert "calls within urllib ..." in detail
+    assert detail.count("urllib/request.py") == 1
+    assert "urllib.error.URLError" in detail
+
+
 def test_variables_for_python_are_the_tests_own(tmp_path: Path) -> None:
     """The variables for Python that a recipe sets are those of tests and what they start, not the runner's."""
     tests = (

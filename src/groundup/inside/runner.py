@@ -60,6 +60,9 @@ _HELPERS = (
 )
 PYTEST_FRAMES = re.compile(r'^  File "[^"]*[/\\](?:_pytest|pluggy)[/\\][^"]*".*\n(?:    .*\n)*', re.MULTILINE)
 """Of a traceback in Python's form, what leads from pytest to the test."""
+_FRAME = r"[^\s:][^:\n]*/(?:site-packages|lib/python3\.\d+)/[^:\n]*:\d+: in .*\n(?:    .*\n)*"
+LIBRARY_FRAMES = re.compile("^(?:" + _FRAME + "){2,}(?=" + _FRAME + ")", re.MULTILINE)
+"""Of a traceback in pytest's form, calls within installed packages, up to the last of them."""
 PLACE = re.compile(r'^(?:File "([^"]+)", line (\d+)|([^\s:][^:]*):(\d+): in )')
 """Of a line of a traceback, in Python's form or pytest's, the file and the line; of an error of syntax, too."""
 
@@ -394,9 +397,16 @@ def detail_of(reports: list[Any]) -> str:
     for report in reports:
         if report.failed:
             text = PYTEST_FRAMES.sub("", str(getattr(report, "longreprtext", "") or report.longrepr or ""))
+            text = LIBRARY_FRAMES.sub(calls_within, text)
             half = DETAIL_CHARS // 2 - 10
             return text if len(text) <= DETAIL_CHARS else text[:half] + "\n... cut ...\n" + text[-half:]
     return ""
+
+
+def calls_within(frames: Any) -> str:
+    """Return a line in place of calls within packages that nobody has to read."""
+    names = re.findall(r"^\S.*/(?:site-packages|lib/python3\.\d+)/([^/:]+)", frames[0], re.MULTILINE)
+    return "... " + str(len(names)) + " calls within " + ", ".join(sorted(set(names))) + " ...\n"
 
 
 def reason_of_skip(report: Any) -> str:
