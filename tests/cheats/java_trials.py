@@ -1,7 +1,7 @@
 """Grading dishonest Java services; needs a JDK 17, Maven and its repository.
 
 `python -m tests.cheats.java_trials --times 10` installs each service once, runs the hidden tests over it ten times,
-and prints the table of docs/security.md: what the check said, and the points that were left.
+and prints a table: what the check said, and the points that were left.
 """
 
 import argparse

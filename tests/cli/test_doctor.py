@@ -39,7 +39,7 @@ def test_every_fact_has_a_standing_and_every_fault_says_what_to_do(groundup: Gro
         assert lack in lacks or lacks[0].startswith("Python 3.7 (")
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="a mirror is asked by git")
+@pytest.mark.needs("git")
 def test_of_a_mirror_only_what_it_has_is_counted(groundup: Groundup, tmp_path: Path) -> None:
     """Each repository is asked for, and the list of tasks claims none of what only asking tells."""
     mirrored = tmp_path / "mirror" / "github.com" / "groodt" / "retrying"

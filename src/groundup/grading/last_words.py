@@ -10,7 +10,7 @@ from groundup.domain.names import printable, without_codes
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
 
 PARTING_SIGNAL = 60
-"""At which a test process says where it stands; one for which nobody else has a use."""
+"""A process of tests that gets it writes its stack and ends; nothing else uses this signal."""
 LIMITS = {Ending.MEMORY: "much memory", Ending.DISK: "much disk space", Ending.PROCESSES: "many processes"}
 
 _TAIL_BYTES = 16 * 1024
@@ -112,7 +112,7 @@ def pytest_words(output: bytes) -> str:
 
 
 class LastWords(NamedTuple):
-    """How a process of tests was ended by the one that ran; all that is said of a place was said inside."""
+    """How a test ended the process of tests. The place comes out of the sandbox, so it may be a lie."""
 
     words: str = "ended the test process"
     place: str = ""

@@ -404,7 +404,7 @@ def detail_of(reports: list[Any]) -> str:
 
 
 def calls_within(frames: Any) -> str:
-    """Return a line in place of calls within packages that nobody has to read."""
+    """Return one line in place of *frames*, calls within installed packages."""
     names = re.findall(r"^\S.*/(?:site-packages|lib/python3\.\d+)/([^/:]+)", frames[0], re.MULTILINE)
     return "... " + str(len(names)) + " calls within " + ", ".join(sorted(set(names))) + " ...\n"
 
