@@ -45,7 +45,7 @@ def test_frames_of_a_traceback_are_no_words(log: bytes) -> None:
 
 
 def test_the_last_words_of_a_traceback_name_the_line_of_the_tree() -> None:
-    """An error that is raised in a package is told with the line of the submission that led to it."""
+    """An error raised in a package names the line of the submission that led to it."""
     raised = b'  File "/opt/env/lib/python3.10/os.py", line 680, in __getitem__\n    raise KeyError(key)\n'
     log = TRACEBACK.replace(b"FileNotFoundError", raised + b"FileNotFoundError")
     assert last_words(log).endswith("directory: '/data/x' (app.py, line 3)")
@@ -138,7 +138,7 @@ def test_the_stack_of_a_process_that_died_is_read_to_its_place_in_the_tree() -> 
     ],
 )
 def test_what_ended_the_tests_is_named(ending: Ending, code: int | None, duration_s: float, words: str) -> None:
-    """A test that hangs is told apart from one that ran as the time of all was up, and signals have names."""
+    """A hung test is kept apart from one that ran when the time of all was up, and signals have names."""
     result = CommandResult(exit_code=code, ending=ending, stdout=b"", stderr=b"", duration_s=duration_s)
 
     assert str(stop_of(result, test_s=20.0, all_s=60.0)) == words

@@ -10,15 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
-from groundup.store.files import Journal, complete_lines, write_atomically
+from groundup.store.files import Closeable, Journal, complete_lines, write_atomically
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import disk_errors
 
@@ -39,7 +37,7 @@ def read_trajectory(path: Path) -> Iterator[Step]:
             raise UsageError(f"{path}, line {number} is damaged; restore the file") from error
 
 
-class TrajectoryFile:
+class TrajectoryFile(Closeable):
     """Appends to an attempt's trajectory. Use as a context; only the holder of the run may."""
 
     def __init__(self, path: Path) -> None:
@@ -61,14 +59,6 @@ class TrajectoryFile:
     def close(self) -> None:
         """Close the file. Can be called twice."""
         self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 LOG_BYTES = 16 * 1024 * 1024

@@ -3,9 +3,9 @@
 import os
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from groundup.trees.writer import disk_errors
@@ -43,7 +43,21 @@ def sync_folder(path: Path) -> None:
 _CHUNK = 64 * 1024
 
 
-class Journal:
+class Closeable(ABC):
+    """Is used as a context, and closed at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Journal(Closeable):
     """Appends to one file, to which no other process may append meanwhile. Opening it cuts a torn last line off.
 
     Threads may append at once. Without *synced*, a line survives the end of the process at once, but a power cut
@@ -90,14 +104,6 @@ class Journal:
                         os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from pydantic import JsonValue, ValidationError
@@ -20,7 +19,7 @@ from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.attempts import AttemptFolder, AttemptWriter
-from groundup.store.files import Journal, complete_lines, write_atomically
+from groundup.store.files import Closeable, Journal, complete_lines, write_atomically
 from groundup.store.ownership import NOTES, is_made
 from groundup.store.records import (
     Begun,
@@ -246,7 +245,7 @@ class RunFolder:
             raise UsageError(f"{path} cannot be read: {_first(error)}") from error
 
 
-class RunWriter:
+class RunWriter(Closeable):
     """Holds a run folder while a process works on it. Use as a context."""
 
     def __init__(self, folder: RunFolder, config: ConfigFile, hold: Hold) -> None:
@@ -381,14 +380,6 @@ class RunWriter:
         finally:
             self._journal.close()
             self._hold.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _refuse_existing(path: Path) -> None:

@@ -237,7 +237,7 @@ def test_reasons_stay_short() -> None:
 
 
 def test_tests_that_were_left_out_with_their_file_are_counted_and_say_why() -> None:
-    """Who reads that two tests hung and that three were lost is told of the third."""
+    """Where two tests hung and three were lost, the reasons also explain the third."""
     ended = (FatalTest(test=NumberedTest("t::b")), FatalTest(test=NumberedTest("t::c"), whole_file=True))
     decision = _decide(_report({}), ended=ended)
 

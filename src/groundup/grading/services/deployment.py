@@ -21,7 +21,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
-from groundup.grading.services.install import StartCommand
+from groundup.grading.services.install import NOTHING_TO_START, StartCommand
 from groundup.grading.services.probing import Caller, HttpReply
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.registries.pypi.poetry import POETRY_PLUGIN, lay_poetry_plugin
@@ -142,10 +142,6 @@ _SETTLED_S = 5.0
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
 _POETRY_PLUGIN = "/tmp/poetry-index"  # noqa: S108 - inside the sandbox, where /tmp is private
 Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
-_NOTHING = (
-    "nothing to start: no start.sh down to the third level, and at the top none of "
-    "app.py, main.py, run.py, manage.py, server.py and api.py, or for Java pom.xml"
-)
 
 
 class ServicePod:
@@ -187,7 +183,7 @@ class ServicePod:
         more, and when it merely waits: others can start meanwhile. *beside* is called when it has been started.
         """
         if self._launch is None:
-            return Readiness(answered_s=None, in_time=False, message=_NOTHING)
+            return Readiness(answered_s=None, in_time=False, message=NOTHING_TO_START)
         ready_s = self._lifecycle.ready_s
         async with self._context.slots.taken():
             self._sandbox, self._service = await self._launch()

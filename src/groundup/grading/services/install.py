@@ -32,6 +32,10 @@ from groundup.trees.walking import is_file_inside, read_regular
 _SCRIPTS = ("start.sh", "scripts/start.sh", "bin/start.sh")
 _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")
 _MODULES = ("main", "app", "server", "api")
+NOTHING_TO_START = (
+    "nothing to start: no start.sh down to the third level, and at the top none of "
+    f"{', '.join(_PROGRAMS)} and api.py, or for Java pom.xml"
+)
 _DEPTH = 3
 _READ_BYTES = 64 * 1024
 _INSTALLERS = re.compile(rb"(?<![\w.-])(pip3?|uv|poetry|pipenv|pdm|virtualenv|venv|conda)(?![\w.-])")
