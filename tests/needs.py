@@ -1,10 +1,11 @@
 """What a test needs of the machine: it skips by name where that is missing, and never unseen.
 
-`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; fixtures that find out
-by themselves call `lack`. The last line of a run says what would unlock how many tests. What is named in
+`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"` asks the one
+that this user's clients are configured for; fixtures that find out by themselves call `lack`. The last line of a run says what would unlock how many tests. What is named in
 `EXPECTED_TOOLS`, separated by commas, must be there: then its absence fails the test.
 """
 
+import asyncio
 import os
 import re
 import shutil
@@ -14,14 +15,17 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import pytest
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import NetworkError, SandboxError
+from groundup.registries.cache import FetchCache
+from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
-from groundup.settings import Settings
+from groundup.settings import Settings, environment
 
 EXPECTED = "EXPECTED_TOOLS"
 VERSION = {"cargo": ("cargo", "rustc")}
@@ -58,6 +62,8 @@ def need(tool: str) -> None:
 @cache
 def trouble(tool: str) -> str:
     """Return why *tool* cannot be used; empty when it can."""
+    if tool == "package index":
+        return asyncio.run(_index_trouble())
     for program in VERSION.get(tool, (tool,)):
         if shutil.which(program) is None:
             return f"{program} is not on PATH"
@@ -67,6 +73,19 @@ def trouble(tool: str) -> str:
             return f"{program} is on PATH and does not start: {error}"
         if done.returncode:
             return f"{program} is on PATH and does not start: {done.stderr.decode(errors='replace').strip()}"
+    return ""
+
+
+async def _index_trouble() -> str:
+    """Return why this user's package index cannot be asked; empty where it answers."""
+    with TemporaryDirectory() as folder:
+        registry = PyPIClient(await pypi_settings(environment()), FetchCache(Path(folder)))
+        try:
+            await registry.page("six")
+        except NetworkError as error:
+            return str(error)
+        finally:
+            await registry.close()
     return ""
 
 

@@ -26,7 +26,7 @@ from tests.serving.house import Client, opened, until
 pytestmark = [
     pytest.mark.end_to_end,
     pytest.mark.registry,
-    pytest.mark.needs("git"),
+    pytest.mark.needs("git", "package index"),
     pytest.mark.xdist_group("notes"),
 ]
 

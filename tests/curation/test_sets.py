@@ -119,7 +119,7 @@ async def test_what_cannot_be_reached_is_tried_again(tmp_path: Path) -> None:
 
 @pytest.mark.end_to_end
 @pytest.mark.registry
-@pytest.mark.needs("git")
+@pytest.mark.needs("git", "package index")
 @pytest.mark.usefixtures("sandboxes")
 def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
     """A folder alone becomes a set, in which its original passes everything and an empty submission nothing."""
@@ -151,7 +151,7 @@ def test_a_folder_becomes_a_task_that_grades(tmp_path: Path) -> None:
 
 @pytest.mark.end_to_end
 @pytest.mark.registry
-@pytest.mark.needs("git")
+@pytest.mark.needs("git", "package index")
 @pytest.mark.usefixtures("sandboxes")
 def test_a_model_writes_what_the_checks_hold(tmp_path: Path) -> None:
     """Its examples run with the original in a sandbox; a set that is there gets its words later, no more."""

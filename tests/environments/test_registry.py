@@ -15,25 +15,16 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
 from groundup.trees.walking import remove_tree
 from tests.environments.conftest import MINOR, inside
-from tests.needs import lack
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.registry]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.registry, pytest.mark.needs("package index")]
 
 CUTOFF = "2024-01-31"
 
 
 @pytest.fixture
-async def configuration(tmp_path: Path) -> RegistrySettings:
-    """The user's own configuration; skips where its index cannot be reached."""
-    found = await pypi_settings(environment())
-    registry = PyPIClient(found, FetchCache(tmp_path / "asking"))
-    try:
-        await registry.page("six")
-    except NetworkError as error:
-        lack("package index", error)
-    finally:
-        await registry.close()
-    return found
+async def configuration() -> RegistrySettings:
+    """The user's own configuration."""
+    return await pypi_settings(environment())
 
 
 async def test_a_real_environment_is_built_and_needs_no_network_the_second_time(
