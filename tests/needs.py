@@ -1,9 +1,9 @@
 """What a test needs of the machine: it skips by name where that is missing, and never unseen.
 
-`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"` asks
-the one of this user's clients; fixtures that find out by themselves call `lack`. The last line of a run says what
-would unlock how many tests. What is named in `EXPECTED_TOOLS`, separated by commas, must be there: then its absence
-fails the test.
+`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"`
+asks the one of this user's clients; fixtures that find out by themselves call `lack`. The last line of a run
+says what would unlock how many tests. What is named in `EXPECTED_TOOLS`, separated by commas, must be there:
+its absence then fails the test.
 """
 
 import asyncio
