@@ -244,8 +244,8 @@ def run(
         result = api.run(configuration, options, settings, run_id=name, progress=progress)
     took_s, processor_s = time.monotonic() - began, time.process_time() - before
     found = settled(result.folder)
-    if result.owed or set(found.values()) != {1}:
-        raise SystemExit(f"{result.owed} attempts are owed, {sum(found.values())} of {len(found)} settled")
+    if result.pending or set(found.values()) != {1}:
+        raise SystemExit(f"{result.pending} attempts are pending, {sum(found.values())} of {len(found)} settled")
     print(f"{name}: {len(found)} attempts, each with one verdict")
     return took_s, processor_s
 

@@ -123,7 +123,7 @@ class SharedVerdicts(VerdictCache):
 def settled(folder: Path, begin: Callable[[], groundup.Run], settings: Settings) -> None:
     """Begin the run in *folder*, or finish what it owes. Ends the program where it still owes something."""
     run = groundup.resume(folder, settings=settings) if folder.is_dir() else begin()
-    if left := run.owed + run.ungraded:
+    if left := run.pending + run.ungraded:
         raise SystemExit(f"{folder} owes {left} attempts: run the same command again")
 
 

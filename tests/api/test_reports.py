@@ -124,7 +124,7 @@ def test_tasks_suites_and_runs_are_listed(settings: Settings) -> None:
     check_rows(tasks.rows())
     assert "task-0001" in tasks._repr_html_()
     (run,) = groundup.list_runs(settings=settings)
-    assert (run.run, run.subject, run.owed) == ("r", "oracle", 0)
+    assert (run.run, run.subject, run.pending) == ("r", "oracle", 0)
     assert {"nl2repobench", "dibench", "repogenesis"} <= {
         suite.name for suite in groundup.list_suites(settings=settings)
     }

@@ -27,13 +27,13 @@ def scores(run: groundup.Run) -> dict[str, float | None]:
 
 
 def test_evaluate_returns_a_run_with_verdicts_report_and_folder(predict: Predict, settings: Settings) -> None:
-    """Flags are those of the command line; what was not handed in has no verdict and is not owed."""
+    """Flags are those of the command line; what was not handed in has no verdict and is not pending."""
     seen: list[Event] = []
     run = groundup.evaluate(
         TWO, predict({"task-0000": "half"}), run_id="mine", model_name="m", settings=settings, progress=seen.append
     )
     assert run.folder == settings.output / "mine"
-    assert (run.id, run.owed, run.exit_code, run.interrupted) == ("mine", 0, 0, False)
+    assert (run.id, run.pending, run.exit_code, run.interrupted) == ("mine", 0, 0, False)
     assert scores(run) == {"task-0000": 0.5, "task-0001": None}
     assert run.verdicts[SECOND] is None
     assert run.report.runs[0].subject.model == "m"
@@ -59,7 +59,7 @@ def test_what_is_owed_is_said_and_finished(predict: Predict, settings: Settings,
     hurdle = tmp_path / "hurdle"
     few = settings.but(retries=0)
     run = groundup.evaluate(TWO, predict({"task-0000": f"once {hurdle}"}), run_id="r", settings=few)
-    assert (run.owed, run.exit_code) == (1, 3)
+    assert (run.pending, run.exit_code) == (1, 3)
     assert FIRST not in run.verdicts
     assert groundup.resume(run.folder, settings=few).exit_code == 0
 
@@ -129,14 +129,14 @@ def test_a_twin_is_a_coroutine_and_an_iterator(settings: Settings) -> None:
 
 
 def test_a_run_that_is_stopped_can_be_resumed(predict: Predict, settings: Settings) -> None:
-    """Stopping is clean: what was graded stays, the folder is free, and the rest is owed."""
+    """Stopping is clean: what was graded stays, the folder is free, and the rest is pending."""
     predictions = predict({"task-0000": "pass", "task-0001": "sleep 600"})
     live = groundup.evaluate_async(TWO, predictions, run_id="r", jobs=1, settings=settings)
     for event in live:
         if isinstance(event, AttemptEnded):
             live.stop()
     run = live.result()
-    assert (run.interrupted, run.exit_code, run.owed) == (True, 130, 1)
+    assert (run.interrupted, run.exit_code, run.pending) == (True, 130, 1)
     assert scores(run) == {"task-0000": 1.0}
     (predictions / "task-0001" / BEHAVIOUR).write_text("pass")
     with pytest.raises(groundup.UsageError, match="submission task-0001/0"):

@@ -99,12 +99,12 @@ def test_fail_under(groundup: Groundup, predict: Predict) -> None:
 def test_infrastructure_failures_end_with_3_and_a_resume_finishes_them(
     groundup: Groundup, predict: Predict, tmp_path: Path
 ) -> None:
-    """Never a zero: the attempt is owed, and the hint works as it is written."""
+    """Never a zero: the attempt is pending, and the hint works as it is written."""
     folder = predict({"task-0000": "pass", "task-0001": "infrastructure"})
     ended = groundup("evaluate", TWO, "-p", folder, "--run-id", "r", "--fail-under", "1")
     assert ended.code == 3
     assert "groundup resume" in ended.err
-    assert json.loads(groundup("resume", "r", "--dry-run", "--json").out)["owed"] == ["task-0001/0"]
+    assert json.loads(groundup("resume", "r", "--dry-run", "--json").out)["pending"] == ["task-0001/0"]
     run = json.loads((tmp_path / "runs" / "r" / "report.json").read_text())["runs"][0]
     assert run["counts"]["infrastructure"] == 1
     assert run["figures"][0]["score"] == {"value": 1, "numerator": 1, "denominator": 1}

@@ -88,7 +88,7 @@ def test_a_torn_line_is_asked_again(groundup: Groundup, run: str, scripted_judge
 
 
 def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
-    """A judge may mend its answer; one that cannot has no opinion, costs no score, and is owed again."""
+    """A judge may mend its answer; one that cannot has no opinion, costs no score, and is pending again."""
     late = scripted_judge("late", "I would say nine.", said(9))
     assert (
         json.loads(groundup("judge", run, "-m", late, "--of", "readme", "--json").out)["judged"][0]["overall"][
@@ -105,7 +105,7 @@ def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge:
 
 
 def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
-    """A limit on the cost holds; what it leaves is owed."""
+    """A limit on the cost holds; what it leaves is pending."""
     judge = scripted_judge("one", said(8))
     ended = groundup("judge", run, "-m", judge, "-j", "1", "--price", "1:1", "--max-cost", "0.0065", "--json")
     assert ended.code == 3
@@ -127,7 +127,7 @@ def test_a_dry_run_needs_no_key(groundup: Groundup, run: str, monkeypatch: pytes
 def test_what_would_be_asked(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
     """A dry run tells how many questions and tokens there are, and asks nothing."""
     ended = groundup("judge", run, "-m", scripted_judge("one", said(8)), "--dry-run", "--json")
-    assert json.loads(ended.out)["owed"] == 4
+    assert json.loads(ended.out)["pending"] == 4
     assert json.loads(ended.out)["input_tokens"] > 0
     assert not (tmp_path / "runs/one/judgements.jsonl").exists()
 

@@ -47,7 +47,7 @@ def test_a_slip_removes_nothing(two: Groundup, tmp_path: Path, words: tuple[str,
 
 def test_a_run_at_work_stays(groundup: Groundup, tmp_path: Path) -> None:
     """It would go on writing."""
-    config, _ = run_of("live", {"one": ["owed"]})
+    config, _ = run_of("live", {"one": ["pending"]})
     with RunWriter.create(tmp_path / "runs" / "live", config):
         ended = groundup("runs", "rm", "live", "--yes")
     assert ended.code == 2

@@ -80,7 +80,7 @@ def test_quiet_is_quiet(groundup: Groundup) -> None:
 
 
 def test_runs_are_listed(groundup: Groundup) -> None:
-    """Suite, subject, score, time and what is owed; a damaged run hides no other."""
+    """Suite, subject, score, time and what is pending; a damaged run hides no other."""
     assert "there are no runs" in groundup("runs").err
     groundup("run", TWENTY, "-a", "nop", "--run-id", "first", "--tasks", "task-0001", "-q")
     groundup("run", TWENTY, "-a", "oracle", "--run-id", "second", "--tasks", "task-0001", "-q")
@@ -91,7 +91,7 @@ def test_runs_are_listed(groundup: Groundup) -> None:
     assert printed.keys() == {"first", "second", "third"}
     assert printed["second"]["subject"] == "oracle"
     assert printed["second"]["score"].startswith("100.0 %")
-    assert printed["first"]["owed"] == 0
+    assert printed["first"]["pending"] == 0
     shown = groundup("runs").out
     assert "third" in shown
     assert "pending" in shown  # people read this word; documents keep the key

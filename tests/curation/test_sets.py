@@ -197,7 +197,7 @@ async def test_a_model_without_its_key_is_refused_before_anything_begins(tmp_pat
 
 
 def test_minutes_of_a_busy_machine_reject_nothing() -> None:
-    """What other programs took is no fault of an entry: it is owed, and tried again by the same command."""
+    """What other programs took is no fault of an entry: it is pending, and tried again by the same command."""
     assert out_of_time(7, 1.5) == ("rejected", "it took more than 7 minutes; see --minutes")
     assert out_of_time(7, 12.4)[0] == "failed"
     assert "12 programs wanted each processor" in out_of_time(7, 12.4)[1]

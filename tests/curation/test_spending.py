@@ -41,7 +41,7 @@ class Asking:
         """Whether there is an answer."""
         return (folder / f"{one.task}.txt").is_file()
 
-    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+    def is_pending(self, one: SetEntry, folder: Path) -> bool:
         """Nothing is added later."""
         return False
 

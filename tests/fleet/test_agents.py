@@ -113,7 +113,7 @@ def test_an_agent_whose_node_is_killed_goes_on_on_another(fleet: RunningFleet, s
     configuration = configuration.but(tasks=("task-0000",))
     options = RunOptions(workers=str(fleet.file), agents_on_nodes=True, use_cache=False, retry_delay_s=0)
     result = api.run(configuration, options, settings, run_id="killed")
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     (told,) = steps(result)
     assert [step["kind"] for step in told].count("began") == 2  # type: ignore[index]
     assert [step["tries"] for step in told if step["kind"] == "note"] == [0, 1]  # type: ignore[index]

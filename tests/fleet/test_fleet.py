@@ -94,7 +94,7 @@ def test_a_run_on_a_fleet_leaves_the_folder_that_a_local_run_leaves(
 def test_errors_on_nodes_are_blamed_as_they_are_here(
     fleet: RunningFleet, settings: Settings, predict: Predict
 ) -> None:
-    """A submission's fault is a zero; the machine's and the task's are owed."""
+    """A submission's fault is a zero; the machine's and the task's are pending."""
     predictions = predict({"task-0000": "submission", "task-0001": "infrastructure", "task-0002": "task"})
     configuration = evaluation(predictions, "tests.runs.toy:create")
     result = api.run(configuration, on(fleet, retries=0), settings, run_id="blamed")
@@ -179,7 +179,7 @@ def test_a_killed_driver_s_run_is_finished_while_the_nodes_go_on(
     before = len(list(RunFolder(folder).lines()))
     result = api.resume(folder, on(fleet), settings)
     lines = list(RunFolder(folder).lines())
-    assert (result.owed, {line.start for line in lines[before:]}) == (0, {1})
+    assert (result.pending, {line.start for line in lines[before:]}) == (0, {1})
     tasks = [line.attempt.task for line in lines if line.settles]
     assert len(tasks) == len(set(tasks)) == len(RunFolder(folder).config().planned.keys)
 
@@ -302,7 +302,7 @@ def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
         assert not fleet.nodes()
         result = api.run(configuration, on(fleet), settings, run_id="grown")
         fleet.said(" left", len(fleet.nodes()))
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     assert len(fleet.nodes()) >= 2  # one that ended as the work grew less may have been begun again
 
 
@@ -312,7 +312,7 @@ def test_a_cluster_of_dask_s_own_that_adapts_from_zero_is_a_fleet(settings: Sett
         cluster.adapt(minimum=0, maximum=1, interval="100ms")
         options = RunOptions(workers=cluster.scheduler_address, use_cache=False)
         result = api.run(oracle("tests.runs.toy:create"), options, settings, run_id="adapted")
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
 
 
 def test_jobs_of_slurm_are_nodes(settings: Settings, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_jobs_of_slurm_are_nodes(settings: Settings, tmp_path: Path) -> None:
         fleet.said("address is in")
         result = api.run(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="jobs")
         fleet.said(" left", 1)
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     assert not list((tmp_path / "fleet.json.nodes").glob(".*"))
 
 

@@ -85,7 +85,7 @@ def test_a_node_without_the_data_gets_it_from_the_driver(settings: Settings, tmp
         for version in ("1", "2"):
             (data / "version").write_text(version)
             result = api.run(oracle("tests.runs.toy:create_of_data"), on(fleet), settings, run_id=version)
-            assert (result.exit_code, result.owed) == (0, 0)
+            assert (result.exit_code, result.pending) == (0, 0)
 
 
 def test_a_node_with_too_little_room_rests(settings: Settings, predict: Predict, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_node_with_too_little_room_rests(settings: Settings, predict: Predict,
     with fleet_apart(tmp_path, 100_000_000, "--local", "1", nodes=2) as fleet:
         found = look(str(fleet.file), "tests.runs.toy:create_provider")
         result = api.run(configuration, on(fleet, retries=0), settings, run_id="full", progress=see)
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     assert sorted(one.problem or "" for one in found) == ["", "it rests: less than 256 MB are free on its disk"]
     assert {tuple(sorted((one.rests, one.grading) for one in now.nodes))[1] for now in shown} == {(True, 0)}
 
@@ -121,7 +121,7 @@ def test_a_node_whose_disk_fills_up_rests_and_works_again(
         client.register_plugin(plugin)
         options = RunOptions(workers=cluster.scheduler.address, retries=0, use_cache=False)
         result = api.run(evaluation(predictions, "tests.runs.toy:create"), options, settings, run_id="full")
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     assert (tmp_path / "was-full").exists()
 
 
@@ -155,7 +155,7 @@ def test_a_node_without_sandboxes_is_refused_by_name(settings: Settings, tmp_pat
     ) as fleet:
         result = api.run(configuration, on(fleet, retries=0), settings, run_id="bad", progress=seen.append)
         problems = [one.problem for one in look(str(fleet.file), sandbox)]
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     assert sorted(problems, key=bool) == [None, "the toy engine does not answer"]
     said = [event.message for event in seen if isinstance(event, Warned)]
     assert any("cannot work on this run: the toy engine does not answer" in text for text in said)
@@ -230,7 +230,7 @@ def test_a_node_that_falls_silent_is_taken_for_lost(
                     line.cut.set()
 
             result = api.run(configuration, on(fleet), settings, run_id="silent", progress=lose)
-    assert (result.exit_code, result.owed) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0)
     settled = [one.attempt.task for one in RunFolder(result.folder).lines() if one.settles]
     assert sorted(settled) == sorted(behaviours)
 

@@ -9,7 +9,7 @@ from groundup.store.records import ConfigFile, Planned, Predictions, RunConfigur
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 GRADER = GraderIdentity(name="strict", version="3", data_version="d1", environment="rebuilt")
 Word = str | tuple[float, float]
-"""(numerator, denominator), or tampered, infrastructure, not_attempted, owed."""
+"""(numerator, denominator), or tampered, infrastructure, not_attempted, pending."""
 
 Run = tuple[ConfigFile, dict[AttemptKey, VerdictLine]]
 
@@ -40,7 +40,7 @@ def run_of(
     for task, ended in words.items():
         for index, word in enumerate(ended):
             key = AttemptKey(task=task, index=index)
-            if word != "owed":
+            if word != "pending":
                 lines[key] = _line(key, word, grader)
     return config, lines
 

@@ -22,7 +22,7 @@ from tests.needs import lack
 from tests.reports.made import Word, run_of
 
 BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
-OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(2, 2)], "three": [(0, 4)], "four": ["owed"]}
+OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(2, 2)], "three": [(0, 4)], "four": ["pending"]}
 
 
 def report() -> ShownReport:
@@ -155,7 +155,7 @@ def test_a_cell_that_looks_like_a_formula_is_text(start: str) -> None:
 
 
 def test_ci_servers_read_how_each_attempt_ended() -> None:
-    """What counts and is not solved failed; what has no verdict is an error, or pending where it is owed."""
+    """What counts and is not solved failed; what has no verdict is an error, or pending where it is pending."""
     root = ElementTree.fromstring(report().written("junit"))
     counts = [(one.get("tests"), one.get("failures"), one.get("errors"), one.get("skipped")) for one in root]
     assert counts == [("4", "2", "1", "0"), ("4", "1", "1", "0")]

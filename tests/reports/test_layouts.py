@@ -32,7 +32,7 @@ def test_few_figures_stand_beside_each_other() -> None:
 
 def test_each_row_says_of_how_many_tasks_it_is() -> None:
     """And how many of these are unfinished, so that no part is read as a whole."""
-    words: dict[str, list[Word]] = {"t": [(1, 2)], "u": ["infrastructure"], "v": ["owed"]}
+    words: dict[str, list[Word]] = {"t": [(1, 2)], "u": ["infrastructure"], "v": ["pending"]}
     runs = [report_run(*run_of("a", words), [paper(1, 1, 1)]), report_run(*run_of("b", words))]
     (papers, _) = paper_views(side_by_side(runs))
     assert papers.rows[0][3] == "3, 2 unfinished"

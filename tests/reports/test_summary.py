@@ -8,7 +8,7 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity
-from groundup.reports.document import Figure
+from groundup.reports.document import Figure, Report
 from groundup.reports.formats import markdown
 from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of, report_run, side_by_side
 from groundup.reports.views import comparison_views, views_of
@@ -32,7 +32,7 @@ MIXED: dict[str, list[Word]] = {
     "cheat": ["tampered"],
     "absent": ["not_attempted"],
     "broken": ["infrastructure"],
-    "later": ["owed"],
+    "later": ["pending"],
 }
 
 
@@ -46,8 +46,16 @@ def test_each_standing_is_counted_apart() -> None:
         "infrastructure": 1,
         "not_attempted": 1,
         "made": 0,
-        "owed": 1,
+        "pending": 1,
     }
+
+
+def test_a_report_of_an_earlier_version_is_read() -> None:
+    """It calls `owed` what is pending; figures and rows are as they were."""
+    report = report_of([run_of("r", MIXED)])
+    earlier = report.model_dump_json().replace('"pending"', '"owed"')
+    assert '"owed":1' in earlier
+    assert Report.model_validate_json(earlier) == report
 
 
 def test_the_mean_counts_the_missing_and_the_tampered_as_zero_and_leaves_out_what_no_one_knows() -> None:
@@ -161,7 +169,7 @@ def test_an_undefined_score_is_in_no_mean_and_is_reported() -> None:
 
 def test_a_run_without_any_verdict_has_a_headline_without_value() -> None:
     """No division by zero, no pretended zero."""
-    assert report_run(*run_of("r", {"a": ["owed"]})).headline.score.value is None
+    assert report_run(*run_of("r", {"a": ["pending"]})).headline.score.value is None
 
 
 def test_runs_are_compared_by_the_tasks_that_both_have() -> None:

@@ -92,11 +92,11 @@ def test_a_missing_prediction_is_kept_as_not_attempted(settings: Settings, predi
 def test_a_failure_of_infrastructure_is_no_zero(
     settings: Settings, predict: Predict, behaviour: str, stage: str, tries: int
 ) -> None:
-    """It has no score, names who is to blame, keeps a traceback, is owed again, and the others go on."""
+    """It has no score, names who is to blame, keeps a traceback, is pending again, and the others go on."""
     configuration = evaluation(predict({"task-0000": behaviour, "task-0001": "half"}))
     result = api.run(configuration, QUICK, settings, run_id="one")
     assert result.exit_code == 3
-    assert (result.owed, result.standing.infrastructure, result.standing.graded) == (1, 1, 1)
+    assert (result.pending, result.standing.infrastructure, result.standing.graded) == (1, 1, 1)
     run = RunFolder(result.folder)
     failed = [line for line in run.lines() if line.attempt == FIRST]
     assert [line.try_number for line in failed] == list(range(1, tries + 1))

@@ -203,13 +203,13 @@ def test_generating_only_grades_nothing_and_a_resume_grades(settings: Settings) 
 
 
 def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Settings, script: Path) -> None:
-    """What was not paid for is owed, not scored; earlier starts' costs count; nothing is asked twice."""
+    """What was not paid for is pending, not scored; earlier starts' costs count; nothing is asked twice."""
     recorder = Recorder()
     options = QUICK.but(jobs=1, max_cost_usd=0.15, price="0:100")
     settings_of_model = {"max_output_tokens": 1000}
     configuration = generated(agent="oneshot", model=f"scripted/{script}", model_settings=settings_of_model)
     result = api.run(configuration, options, settings, run_id="one", progress=recorder)
-    assert (result.exit_code, result.standing.graded, result.owed) == (3, 1, 1)
+    assert (result.exit_code, result.standing.graded, result.pending) == (3, 1, 1)
     warnings = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert any("--max-cost" in message for message in warnings)
     still = api.resume(result.folder, options, settings)
@@ -280,7 +280,7 @@ def test_an_unusable_model_ends_the_run_with_one_sentence(
     options = QUICK.but(jobs=1, retries=2)
     quick = settings.but(builder=BUILDER)
     result = api.run(configuration, options, quick, run_id="one", progress=recorder)
-    assert (result.exit_code, result.owed, result.standing.infrastructure) == (3, 2, 0)
+    assert (result.exit_code, result.pending, result.standing.infrastructure) == (3, 2, 0)
     (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert said in warning
     assert [len(steps(result, "began", key)) <= 1 for key in (FIRST, SECOND)] == [True, True]
@@ -311,7 +311,7 @@ def test_a_program_that_cannot_be_installed_ends_the_run(settings: Settings, tmp
     options = QUICK.but(jobs=1)
     quick = settings.but(builder=BUILDER)
     result = api.run(configuration, options, quick, run_id="one", progress=recorder)
-    assert (result.exit_code, result.owed, result.standing.infrastructure) == (3, 2, 0)
+    assert (result.exit_code, result.pending, result.standing.infrastructure) == (3, 2, 0)
     (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert "cli:codex" in warning
     assert "crashed" not in warning

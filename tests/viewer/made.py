@@ -28,7 +28,7 @@ HOSTILE = {
 }
 """Files of a submission that want to be more than text."""
 BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
-OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(1, 2)], "three": [(0, 4)], "four": ["owed"]}
+OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(1, 2)], "three": [(0, 4)], "four": ["pending"]}
 
 
 def write_run(

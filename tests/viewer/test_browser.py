@@ -188,7 +188,7 @@ def test_every_page_is_readable_in_both_schemes_and_on_a_phone(
 
 def test_a_page_of_a_run_in_flight_follows_it(browser: "Browser", tmp_path: Path) -> None:
     """A verdict that comes in appears without a hand, and the run is at rest when it ends."""
-    words: dict[str, list[Word]] = {"one": [(1, 2)], "two": ["owed"]}
+    words: dict[str, list[Word]] = {"one": [(1, 2)], "two": ["pending"]}
     config, lines = run_of("live", words)
     with served(tmp_path) as place, Window(browser) as window:
         with RunWriter.create(tmp_path / "live", config) as writer:
@@ -405,7 +405,7 @@ def test_a_static_site_works_from_a_disk(browser: "Browser", runs: Path, tmp_pat
 def test_a_page_that_is_made_anew_keeps_one_s_place(browser: "Browser", tmp_path: Path) -> None:
     """Where it was scrolled, what was opened and what was chosen; what somebody types is not taken away."""
     words: dict[str, list[Word]] = {f"task-{number:02}": [(1, 2)] for number in range(60)}
-    config, lines = run_of("live", words | {"last": ["owed"]})
+    config, lines = run_of("live", words | {"last": ["pending"]})
     with served(tmp_path) as place, Window(browser, viewport={"width": 390, "height": 700}) as window:
         page = window.page
         with RunWriter.create(tmp_path / "live", config) as writer:

@@ -178,7 +178,7 @@ def test_logs_stand_below_the_try_that_wrote_them(client: TestClient, runs: Path
 def test_a_page_follows_the_trajectory_of_an_attempt_at_work(runs: Path) -> None:
     """Its events tell how long the file is; what is settled has none."""
     viewer = Viewer(load({"output": str(runs)}))
-    config, _ = run_of("live", {"one": ["owed"]})
+    config, _ = run_of("live", {"one": ["pending"]})
     with RunWriter.create(runs / "live", config), TestClient(viewer.app()) as client:
         assert 'data-events="/run/live/events?task=one&amp;number=0"' in client.get("/run/live/attempt/one/0").text
         assert "data-events" not in client.get("/run/base/attempt/one/0").text
@@ -287,7 +287,7 @@ def test_two_submissions_are_compared_file_by_file(client: TestClient, runs: Pat
 
 def test_what_was_asked_stands_beside_what_was_handed_in(client: TestClient, runs: Path) -> None:
     """As this machine's data of the suite has it, or why it is not there."""
-    config, _ = run_of("asked", {"task-0000": ["owed"]}, loaded="tests.runs.toy:create_written")
+    config, _ = run_of("asked", {"task-0000": ["pending"]}, loaded="tests.runs.toy:create_written")
     with RunWriter.create(runs / "asked", config):
         pass
     assert "Write task-0000." in words(client.get("/run/asked/attempt/task-0000/0?tab=instruction").text)

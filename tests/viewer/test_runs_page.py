@@ -81,7 +81,7 @@ def test_a_run_under_way_says_when_it_will_end(client: TestClient, tmp_path: Pat
         "t1": [(1, 2)],
         "t2": [(1, 2)],
         "t3": [(1, 2)],
-        "left": ["owed"],
+        "left": ["pending"],
     }
     config, lines = run_of("live", planned)
     with RunWriter.create(tmp_path / "live", config) as writer:

@@ -1,6 +1,6 @@
 """An audit of a suite's tasks: runs of oracle and worthless submissions in one folder, and what follows from them.
 
-Every part is a run like others: `groundup runs` lists it, and a second start of the audit finishes what is owed.
+Every part is a run like others: `groundup runs` lists it, and a second start of the audit finishes the rest.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def audit(  # noqa: PLR0913 - all but the suite by name
 
     The oracle is graded *runs* times; *submissions* is a folder with a folder of predictions for each further
     submission, such as cheats. *grader*: its name; None: the suite's first. Everything lies in *output* (default:
-    `audit-SUITE` in the output folder), with `audit.json` and `audit.md`; called again, it finishes what is owed.
+    `audit-SUITE` in the output folder), with `audit.json` and `audit.md`; called again, it finishes the rest.
     Blocks. Raises `UsageError`.
     """
     found = settings or load()

@@ -31,7 +31,7 @@ _MATTERS = ("repository", "readme", "tests")
 class JudgingPlan(Record):
     """How much would be asked."""
 
-    owed: int
+    pending: int
     """Questions."""
     done: int
     """Those that are answered already."""
@@ -51,10 +51,10 @@ def judging_plan(run: AnyPath, *, settings: Settings | None = None, **flags: Unp
     found = settings or load({"output": given.get("output")})
     docket = _docket(run_folder(run, found), _opened(given, asked=False), given, found)
     return JudgingPlan(
-        owed=len(docket.owed),
+        pending=len(docket.pending),
         done=docket.done,
-        input_tokens=sum(estimated_tokens(one.question.request()) for one in docket.owed),
-        output_tokens=OUTPUT_TOKENS * len(docket.owed),
+        input_tokens=sum(estimated_tokens(one.question.request()) for one in docket.pending),
+        output_tokens=OUTPUT_TOKENS * len(docket.pending),
     )
 
 
@@ -93,10 +93,10 @@ async def judge_async(
     async with AsyncExitStack() as stack:
         judges = [await stack.enter_async_context(one) for one in _opened(given, asked=True)]
         docket = _docket(folder, judges, given, found)
-        say(f"{len(docket.owed)} judgements to ask for, {docket.done} there already")
+        say(f"{len(docket.pending)} judgements to ask for, {docket.done} there already")
         for of, keys in docket.absent.items():
             say(f"nothing to judge as {of} in {len(keys)} attempts: {', '.join(map(str, keys[:10]))}")
-        await ask(folder, docket.owed, judges, at_once=given.get("jobs") or 8, report=tell)
+        await ask(folder, docket.pending, judges, at_once=given.get("jobs") or 8, report=tell)
     return by_matter(read_judgements(folder))
 
 

@@ -108,7 +108,7 @@ class RunEntry(Record):
     subject: str
     score: str
     began: datetime | None
-    owed: int | None
+    pending: int | None
     """Attempts without a verdict; None where the run cannot be read."""
 
 
@@ -196,7 +196,7 @@ def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Su
 
 
 def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> RecordList[RunEntry]:
-    """List the runs of the folder *output*, the newest first: suite, subject, score, beginning, what is owed."""
+    """List the runs of the folder *output*, newest first: suite, subject, score, beginning, what is pending."""
     folder = Path(output) if output else (settings or load()).output
     found = [_run_entry(path.parent) for path in folder.glob("*/config.json")]
     found.sort(key=lambda one: one.began.timestamp() if one.began else 0.0, reverse=True)
@@ -207,7 +207,7 @@ def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None
             one.subject,
             one.score,
             f"{one.began.astimezone():%Y-%m-%d %H:%M}" if one.began else "",
-            "?" if one.owed is None else str(one.owed),
+            "?" if one.pending is None else str(one.pending),
         )
         for one in found
     )
@@ -270,14 +270,14 @@ def _run_entry(path: Path) -> RunEntry:
         config = folder.config()
         report = report_run(config, folder.latest())
     except UsageError as error:
-        return RunEntry(run=path.name, suite="?", subject=str(error), score="-", began=None, owed=None)
+        return RunEntry(run=path.name, suite="?", subject=str(error), score="-", began=None, pending=None)
     return RunEntry(
         run=path.name,
         suite=f"{report.suite}, {config.grader}",
         subject=report.subject.title,
         score=share(report.headline.score),
         began=config.created_at,
-        owed=report.counts.owed + report.counts.infrastructure,
+        pending=report.counts.pending + report.counts.infrastructure,
     )
 
 

@@ -275,7 +275,7 @@ def _results(folder: RunFolder) -> Results:
             )
             for key, line in sorted(lines.items(), key=lambda item: (item[0].task, item[0].index))
         ),
-        owed=tuple(key for key in config.planned.keys if key not in lines),
+        pending=tuple(key for key in config.planned.keys if key not in lines),
     )
 
 

@@ -62,7 +62,7 @@ class NewRun(NamedTuple):
         return api.plan(self.configuration, self.settings)
 
     def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
-        """Make the run's folder and work on it until nothing is owed."""
+        """Make the run's folder and work on it until nothing is pending."""
         return api.run(
             self.configuration,
             self.options,
@@ -82,14 +82,14 @@ class Resumption(NamedTuple):
     changes: Mapping[str, object] = field(default_factory=dict)
     """What the user names again; where it differs from what the run has, the resume is refused."""
 
-    def owed(self) -> tuple[tuple[AttemptKey, ...], int]:
+    def pending(self) -> tuple[tuple[AttemptKey, ...], int]:
         """Return the attempts that have no verdict, and how many the run has in all."""
         latest = RunFolder(self.folder).latest()
         keys = RunFolder(self.folder).config().planned.keys
         return tuple(key for key in keys if key not in latest or not latest[key].settles), len(keys)
 
     def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
-        """Work on the run until nothing is owed."""
+        """Work on the run until nothing is pending."""
         return api.resume(
             self.folder,
             self.options,
@@ -114,7 +114,7 @@ class Regrading(NamedTuple):
         return api.plan(api.regrading(self.folder, self.settings, self.changes), self.settings)
 
     def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
-        """Make the new run's folder and work on it until nothing is owed."""
+        """Make the new run's folder and work on it until nothing is pending."""
         return api.regrade(
             self.folder,
             self.options,

@@ -71,9 +71,9 @@ class Run:
         return self._result.interrupted
 
     @property
-    def owed(self) -> int:
+    def pending(self) -> int:
         """Attempts without a verdict: interrupted, or failed because of the infrastructure."""
-        return self._result.owed
+        return self._result.pending
 
     @property
     def ungraded(self) -> int:
@@ -82,11 +82,11 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """What the command line would end with: 0, 3 when attempts are owed, 130 when interrupted."""
+        """What the command line would end with: 0, 3 when attempts are pending, 130 when interrupted."""
         return self._result.exit_code
 
     def __repr__(self) -> str:
-        return f"<Run {', '.join(self.report.headlines())}; {self.owed} attempts pending>"
+        return f"<Run {', '.join(self.report.headlines())}; {self.pending} attempts pending>"
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()

@@ -513,4 +513,4 @@ def refresh(
         rows = [(one.change, one.before or "-", one.after or "-", one.why or "-") for one in made.changes]
         print_table("", ("change", "before", "after", "why"), rows)
     say(f"groundup: {made.made.label} in {made.made.folder} follows {made.follows}")
-    return 3 if any(one.change == "owed" for one in made.changes) else 0
+    return 3 if any(one.change == "pending" for one in made.changes) else 0

@@ -139,7 +139,7 @@ def _worked(request: "NewRun") -> int:
         ended = finished(request.work, progress)
     if ended.exit_code:
         again = f"cd {shlex.quote(str(Path.cwd()))} && {_program()} resume {ended.folder}"
-        say(f"groundup: {ended.owed} attempts have no verdict; finish with `{again}`")
+        say(f"groundup: {ended.pending} attempts have no verdict; finish with `{again}`")
     return ended.exit_code
 
 

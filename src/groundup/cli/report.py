@@ -340,23 +340,23 @@ def _list_runs(output: AnyPath | None, *, json: bool) -> int:
     folder = load({"output": output}).output
     found = list_runs(output=folder)
     if json:
-        documents = [{**row, "owed": _owed(one)} for row, one in zip(found.rows(), found, strict=True)]
+        documents = [{**row, "pending": _pending(one)} for row, one in zip(found.rows(), found, strict=True)]
         print_document({"folder": str(folder), "runs": documents})
         return 0
     if not found:
         say(f"groundup: there are no runs in {folder}; --output names another folder")
         return 0
     print_table(found.view.title, found.view.columns, found.view.rows, spare=("began",))
-    owed = [one.run for one in found if one.owed]
-    if owed:
-        are = "run is" if len(owed) == 1 else "runs are"
-        run = owed[0] if output is None else folder / owed[0]
-        say(f"groundup: {len(owed)} {are} not finished; `groundup resume {run}` continues it")
+    pending = [one.run for one in found if one.pending]
+    if pending:
+        are = "run is" if len(pending) == 1 else "runs are"
+        run = pending[0] if output is None else folder / pending[0]
+        say(f"groundup: {len(pending)} {are} not finished; `groundup resume {run}` continues it")
     return 0
 
 
-def _owed(run: "RunEntry") -> int | str:
-    return "?" if run.owed is None else run.owed
+def _pending(run: "RunEntry") -> int | str:
+    return "?" if run.pending is None else run.pending
 
 
 DIFFERS = 4

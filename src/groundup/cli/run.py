@@ -224,11 +224,12 @@ def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) ->
 
     request = resumption(run, **flags)
     if dry_run:
-        keys, planned = request.owed()
-        owed = [str(key) for key in keys]
+        keys, planned = request.pending()
+        pending = [str(key) for key in keys]
         if talk.report_format is Format.JSON:
-            print_document({"dry_run": True, "owed": owed})
-        say(f"groundup: {len(owed)} of {planned} attempts are pending{': ' if owed else ''}{', '.join(owed[:20])}")
+            print_document({"dry_run": True, "pending": pending})
+        named = f": {', '.join(pending[:20])}" if pending else ""
+        say(f"groundup: {len(pending)} of {planned} attempts are pending{named}")
         return 0
     return worked(request, talk)
 
@@ -263,7 +264,7 @@ def worked(request: "Request", talk: Talk) -> int:
     if ended.ungraded:
         say(f"groundup: {ended.ungraded} submissions are made and not graded; `groundup resume` grades them")
     if ended.exit_code:
-        missing = "1 attempt has" if ended.owed == 1 else f"{ended.owed} attempts have"
+        missing = "1 attempt has" if ended.pending == 1 else f"{ended.pending} attempts have"
         say(f"groundup: {missing} no verdict; finish with `groundup resume {ended.folder}`")
         return ended.exit_code
     if not talk.quiet:

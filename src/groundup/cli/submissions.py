@@ -153,7 +153,7 @@ def _print_plan(plan: "JudgingPlan", *, json: bool) -> None:
         print_document(plan)
         return
     row = (
-        str(plan.owed),
+        str(plan.pending),
         str(plan.done),
         f"at most about {plan.input_tokens}",
         f"at most {plan.output_tokens}",

@@ -212,7 +212,7 @@ class InstanceSets:
         """Whether there is the instance's line."""
         return any(folder.glob(f"*/*/{one.task}"))
 
-    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+    def is_pending(self, one: SetEntry, folder: Path) -> bool:
         """Return False: nothing is added to a task later."""
         return False
 

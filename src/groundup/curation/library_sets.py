@@ -56,7 +56,7 @@ class LibrarySets:
     async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
         """Make recipe, fingerprint and specification, and put them in place; of what is there, a specification."""
         there = place.settled.get(walk.wish.text)
-        if there is not None and self.is_owed(there, place.folder):
+        if there is not None and self.is_pending(there, place.folder):
             return await self._write(there, walk, place)
         with scratch_folder("set") as work:
             library, origin = await original_of(walk.wish, work, place.settings)
@@ -134,7 +134,7 @@ class LibrarySets:
         """Whether there is a recipe, which is written last."""
         return (folder / RECIPES / f"{one.task}.toml").is_file()
 
-    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+    def is_pending(self, one: SetEntry, folder: Path) -> bool:
         """Whether a model is to write the specification, which was extracted and never edited."""
         if not self._is_written or one.standing != "accepted" or not self.is_there(one, folder):
             return False

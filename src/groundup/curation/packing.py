@@ -137,7 +137,7 @@ class SetChange(Record):
     entry: str
     before: str | None = Field(description="the task's id in the earlier version")
     after: str | None
-    change: Literal["the same", "renewed", "new", "gone", "owed"]
+    change: Literal["the same", "renewed", "new", "gone", "pending"]
     why: str = ""
 
 
@@ -174,11 +174,11 @@ async def refresh_set(earlier: Path, request: SetRequest, settings: Settings, te
     for one in made.entries:
         was = old.get(parse_wish(one.entry).text)
         accepted = one.standing == "accepted"
-        word: Literal["the same", "renewed", "new", "gone", "owed"]
+        word: Literal["the same", "renewed", "new", "gone", "pending"]
         if accepted:
             word = "new" if was is None else "the same" if was == one.task else "renewed"
         elif one.is_unsettled:
-            word = "owed"
+            word = "pending"
         else:
             word = "gone"
         if was is not None or accepted:

@@ -77,7 +77,7 @@ class ServiceSets:
         """Whether there is the task, which is put in place last."""
         return (folder / TASKS / one.task / TASK_FILE).is_file()
 
-    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+    def is_pending(self, one: SetEntry, folder: Path) -> bool:
         """Return False: nothing is added to a task later."""
         return False
 

@@ -85,7 +85,7 @@ class SetRequest:
     jobs: int = 1
     minutes: float = 30
     hours: float | None = None
-    """After which no more is done; what is not settled then is owed."""
+    """After which no more is done; what is not settled then is pending."""
     again: bool = False
     """Also entries that were rejected before."""
     earlier: Path | None = None
@@ -110,7 +110,7 @@ class SetKind(Protocol):
     def is_there(self, one: SetEntry, folder: Path) -> bool:
         """Whether the files of an accepted entry are in place."""
 
-    def is_owed(self, one: SetEntry, folder: Path) -> bool:
+    def is_pending(self, one: SetEntry, folder: Path) -> bool:
         """Whether an accepted entry that is there lacks something that was asked for."""
 
     def described(self, one: SetEntry, folder: Path) -> SetTask:
@@ -129,7 +129,7 @@ class MadeElsewhere(Protocol):
     async def entry(self, one: SetWish, place: SetPlace, part: Path) -> SetEntry:
         """Make the set of this one entry elsewhere, write it to the new folder *part*, and return its result.
 
-        Raises `InfrastructureError` where that is owed.
+        Raises `InfrastructureError` where that is pending.
         """
 
 
@@ -165,7 +165,7 @@ async def make_set(
             spending = stack.enter_context(SetSpending(folder, request.model, settings.cache_dir))
         manifest = _begun(request, named, folder)
         settled = {one.entry: one for one in read_entries(folder)}
-        owed = [one for one in wanted if _is_owed(one, settled, folder, kind, again=request.again)]
+        pending = [one for one in wanted if _is_pending(one, settled, folder, kind, again=request.again)]
         place = SetPlace(folder, manifest, request.filters, request.earlier, settings, spending, dict(settled))
         tasks = {
             one.entry: kind.described(one, folder)
@@ -200,7 +200,7 @@ async def make_set(
 
             try:
                 async with _within(request.hours), asyncio.TaskGroup() as group:
-                    for one in owed:
+                    for one in pending:
                         group.create_task(settle(one))
             except* GroundupError as errors:  # of the set's own files: entries' errors are recorded
                 raise errors.exceptions[0] from None
@@ -212,7 +212,7 @@ async def make_set(
             folder=str(folder),
             label=read_manifest(folder).label,
             entries=shown,
-            kept=(len(wanted) or len(shown)) - len(owed),
+            kept=(len(wanted) or len(shown)) - len(pending),
             left=left,
             why_left="" if not left else "the budget of models is spent" if is_spent else "the time is up",
         )
@@ -277,7 +277,7 @@ def _begun(request: SetRequest, kind: SetKindName, folder: Path) -> SetManifest:
 def _is_begun(entry: str, place: SetPlace, kind: SetKind) -> bool:
     """Whether there is a task of *entry* that only lacks something."""
     before = place.settled.get(entry)
-    return before is not None and kind.is_owed(before, place.folder)
+    return before is not None and kind.is_pending(before, place.folder)
 
 
 def _or_before(found: SetEntry, place: SetPlace, kind: SetKind) -> SetEntry:
@@ -287,12 +287,14 @@ def _or_before(found: SetEntry, place: SetPlace, kind: SetKind) -> SetEntry:
     return place.settled[found.entry].but(gaps=(found.why,), seconds=found.seconds)
 
 
-def _is_owed(one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool) -> bool:
+def _is_pending(
+    one: SetWish, settled: Mapping[str, SetEntry], folder: Path, kind: SetKind, *, again: bool
+) -> bool:
     found = settled.get(one.text)
     if found is None or found.is_unsettled:
         return True
     if found.standing == "accepted":
-        return not kind.is_there(found, folder) or kind.is_owed(found, folder)
+        return not kind.is_there(found, folder) or kind.is_pending(found, folder)
     return again
 
 

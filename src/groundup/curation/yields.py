@@ -26,7 +26,7 @@ class YieldRow(Record):
     language: str
     asked: int
     survived: dict[str, int] = Field(description="step -> how many ended after it, or were accepted")
-    failed: int = Field(description="by the machine or the network, or for the budget; they are owed")
+    failed: int = Field(description="by the machine or the network, or for the budget; they are pending")
 
 
 class YieldCause(Record):

@@ -2,7 +2,7 @@
 
 Dask decides which node gets what, brings nodes where it adapts a cluster to its queue, and does again what a lost
 node had. The driver alone makes submissions, holds secrets and writes the run's folder. What Dask gives up is a
-failure of the infrastructure: the attempt is owed again.
+failure of the infrastructure: the attempt is pending again.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from groundup.store.records import FleetFile, NodeStanding
 LOOK_S = 2.0
 """Between looks at the nodes, for people and for what Dask would keep waiting for ever."""
 _SILENT_S = 30.0
-"""A scheduler that does not answer for so long is taken for gone; attempts are then owed."""
+"""A scheduler that does not answer for so long is taken for gone; attempts are then pending."""
 _AHEAD = 16
 """Orders beyond what the nodes can do now: by them Dask sees that more nodes are needed, and of how many."""
 _AFTER_FULL = 2

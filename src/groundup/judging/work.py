@@ -1,7 +1,7 @@
-"""Judging a run: which judgements are owed, asking for them, writing each one down as it comes.
+"""Judging a run: which judgements are pending, asking for them, writing each one down as it comes.
 
 What was judged before with the same question is not asked again. A judge that fails for one attempt is recorded as
-failing and owed again; one whose endpoint fails for good ends the work, which can be taken up later.
+failing and pending again; one whose endpoint fails for good ends the work, which can be taken up later.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _WINDOW = 32_768
 """What a judge can read where its window is unknown."""
 
 
-class Owed(Record):
+class PendingJudgement(Record):
     """One judgement that is wanted and not there."""
 
     attempt: AttemptKey
@@ -61,7 +61,7 @@ class JudgingRequest(Record):
 class JudgingItem(Record):
     """What is to be done."""
 
-    owed: tuple[Owed, ...]
+    pending: tuple[PendingJudgement, ...]
     done: int
     """Judgements that are there already."""
     absent: dict[Matter, tuple[AttemptKey, ...]]
@@ -85,7 +85,7 @@ def owed_judgements(
         for judgement in read_judgements(folder)
         if judgement.scores
     }
-    owed: list[Owed] = []
+    pending: list[PendingJudgement] = []
     absent: dict[Matter, list[AttemptKey]] = {}
     done = 0
     for key in planned.keys:
@@ -101,8 +101,8 @@ def owed_judgements(
                     if (key, of, judge.name, question.digest, vote) in known:
                         done += 1
                     else:
-                        owed.append(Owed(attempt=key, question=question, judge=number, vote=vote))
-    return JudgingItem(owed=tuple(owed), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
+                        pending.append(PendingJudgement(attempt=key, question=question, judge=number, vote=vote))
+    return JudgingItem(pending=tuple(pending), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
 
 
 def _question(tree: Path, of: Matter, instruction: str | None, judge: ChatModel) -> JudgeQuestion:
@@ -115,20 +115,20 @@ def _question(tree: Path, of: Matter, instruction: str | None, judge: ChatModel)
 
 async def judge(
     folder: Path,
-    owed: Sequence[Owed],
+    pending: Sequence[PendingJudgement],
     judges: Sequence[ChatModel],
     *,
     at_once: int,
     report: Callable[[Judgement], None],
 ) -> None:
-    """Ask for what is *owed* and record it. The judges are open.
+    """Ask for what is *pending* and record it. The judges are open.
 
     Raises `InfrastructureError` or `BudgetSpentError`, after recording everything that came before.
     """
     slots = asyncio.Semaphore(at_once)
     with JudgementsFile(folder) as file:
 
-        async def settle(one: Owed) -> None:
+        async def settle(one: PendingJudgement) -> None:
             async with slots:
                 judgement = await _judged(one, judges[one.judge])
             file.append(judgement)
@@ -136,7 +136,7 @@ async def judge(
 
         try:
             async with asyncio.TaskGroup() as group:
-                for one in owed:
+                for one in pending:
                     group.create_task(settle(one))
         except ExceptionGroup as failures:
             raise _first(failures) from failures
@@ -149,7 +149,7 @@ def _first(failures: "ExceptionGroup[Exception]") -> Exception:
     )
 
 
-async def _judged(one: Owed, judge: ChatModel) -> Judgement:
+async def _judged(one: PendingJudgement, judge: ChatModel) -> Judgement:
     request = one.question.request()
     usage, cost = TokenUsage(), None
     failed = ""
@@ -180,7 +180,7 @@ def _again(request: ChatRequest, reply: ChatReply, error: UnusableAnswerError) -
     return request.but(messages=(*request.messages, answer, wish))
 
 
-def _judgement(one: Owed, judge: ChatModel, usage: TokenUsage, cost: float | None) -> Judgement:
+def _judgement(one: PendingJudgement, judge: ChatModel, usage: TokenUsage, cost: float | None) -> Judgement:
     return Judgement(
         attempt=one.attempt,
         of=one.question.of,

@@ -1,9 +1,9 @@
 """The report as records: what `--json` prints and `report.json` holds. Explained in docs/reports.md."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from groundup.domain.limits import Effort, Selection
 from groundup.domain.records import Record
@@ -12,8 +12,19 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.statistics import Interval, Power, Rank, Spread
 from groundup.suites.base import Summary
 
-Standing = Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "owed"]
-"""Where an attempt stands. `made`: its submission is there, and has no score yet; `owed`: nothing is."""
+
+def _of_earlier_versions(found: object) -> object:
+    """Return a standing, or counts by standing, with `pending` for what earlier versions called `owed`."""
+    if isinstance(found, dict) and "owed" in found:
+        return {"pending" if name == "owed" else name: value for name, value in found.items()}
+    return "pending" if found == "owed" else found
+
+
+Standing = Annotated[
+    Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "pending"],
+    BeforeValidator(_of_earlier_versions),
+]
+"""Where an attempt stands. `made`: its submission is there, and has no score yet; `pending`: nothing is."""
 
 
 class AttemptRow(Record):
@@ -96,7 +107,7 @@ class AttemptCounts(Record):
     infrastructure: int
     not_attempted: int
     made: int = 0
-    owed: int
+    pending: int
 
 
 EARLIER = "all_passed"
@@ -128,7 +139,7 @@ class RunReport(Record):
     graders: tuple[GraderIdentity, ...] = Field(
         description="of all verdicts; warnings name them where there are several"
     )
-    counts: AttemptCounts
+    counts: Annotated[AttemptCounts, BeforeValidator(_of_earlier_versions)]
     figures: tuple[Figure, ...] = Field(description="the headline first")
     lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")
     cut_short: dict[str, int] = Field(

@@ -91,7 +91,7 @@ _STYLES = {
     "infrastructure": "yellow",
     "not attempted": "dim",
     "made": "yellow",
-    "owed": "dim",
+    "pending": "dim",
 }
 _STYLES.update({f"{word} (cached)": style for word, style in tuple(_STYLES.items())})
 

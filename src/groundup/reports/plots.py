@@ -239,7 +239,7 @@ def _scores(runs: Sequence[RunReport]) -> Plot:
     return _picture("scores", f"{runs[0].headline.name.capitalize()} with 95 % intervals", height, parts)
 
 
-_STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "owed")
+_STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "pending")
 
 
 def _lost(stage: str) -> str:
@@ -260,7 +260,7 @@ def _shares(run: RunReport) -> dict[str, int]:
     return {name: count for name, count in {"solved": full, **below, **others}.items() if count}
 
 
-_COLOURS = {"solved": "s0", "tampered": "s4", "infrastructure": "rest", "owed": "none", "made": "rest"}
+_COLOURS = {"solved": "s0", "tampered": "s4", "infrastructure": "rest", "pending": "none", "made": "rest"}
 _STAGE_COLOURS = ("s1", "s2", "s3", "s5", "s6", "s7")
 
 

@@ -233,9 +233,9 @@ def report_results(
 ) -> RunReport:
     """Report what was graded elsewhere, from what a suite read of it."""
     graded = {one.key: one for one in results.attempts}
-    keys = sorted((*graded, *results.owed), key=lambda key: (key.task, key.index))
+    keys = sorted((*graded, *results.pending), key=lambda key: (key.task, key.index))
     rows = tuple(
-        _verdict_row(key, graded[key].verdict, graded[key].seconds) if key in graded else _owed(key)
+        _verdict_row(key, graded[key].verdict, graded[key].seconds) if key in graded else _pending(key)
         for key in keys
     )
     counted = _counted(rows)
@@ -265,7 +265,7 @@ def _graders(verdicts: Iterable[Verdict]) -> tuple[GraderIdentity, ...]:
 
 def _row(key: AttemptKey, line: VerdictLine | None) -> AttemptRow:
     if line is None:
-        return _owed(key)
+        return _pending(key)
     seconds = round((line.finished_at - line.started_at).total_seconds(), 3)
     return _verdict_row(key, line.verdict, seconds, line)
 
@@ -276,8 +276,8 @@ def _made(row: AttemptRow) -> AttemptRow:
     return row.but(standing="made", reasons=row.reasons if graded else (), outcome=None)
 
 
-def _owed(key: AttemptKey) -> AttemptRow:
-    return AttemptRow(task=key.task, index=key.index, standing="owed", score=None)
+def _pending(key: AttemptKey) -> AttemptRow:
+    return AttemptRow(task=key.task, index=key.index, standing="pending", score=None)
 
 
 def _verdict_row(
@@ -311,7 +311,7 @@ def _counts(rows: Sequence[AttemptRow]) -> AttemptCounts:
         infrastructure=standing["infrastructure"],
         not_attempted=standing["not_attempted"],
         made=standing["made"],
-        owed=standing["owed"],
+        pending=standing["pending"],
     )
 
 
@@ -461,7 +461,7 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
     warnings = []
     if len(graders) > 1:
         warnings.append("verdicts come from several graders, versions or environments: " + _named(graders))
-    unknown = sum(row.standing in ("infrastructure", "made", "owed") for row in rows)
+    unknown = sum(row.standing in ("infrastructure", "made", "pending") for row in rows)
     if unknown:
         warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
     seen = [row for row in rows if row.effort and row.effort.resembles]

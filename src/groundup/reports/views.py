@@ -160,7 +160,7 @@ def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> 
 
 def _extent(run: RunReport) -> str:
     """Return how many tasks a run has, and of how many an attempt has no verdict."""
-    unfinished = {row.task for row in run.attempts if row.standing in ("infrastructure", "made", "owed")}
+    unfinished = {row.task for row in run.attempts if row.standing in ("infrastructure", "made", "pending")}
     tasks = str(len({row.task for row in run.attempts}))
     return f"{tasks}, {len(unfinished)} unfinished" if unfinished else tasks
 
@@ -243,7 +243,7 @@ def _above(run: RunReport) -> tuple[str, ...]:
 def coverage(run: RunReport) -> str | None:
     """Say what the score of a run for part of its tasks is over these, and over all; None for a whole one."""
     tasks = {row.task for row in run.attempts}
-    attempted = {row.task for row in run.attempts if row.standing not in ("not_attempted", "owed")}
+    attempted = {row.task for row in run.attempts if row.standing not in ("not_attempted", "pending")}
     if attempted == tasks or not run.counts.not_attempted:
         return None
     of_these = next(figure.score.value for figure in run.figures if figure.name == ATTEMPTED)
@@ -303,7 +303,7 @@ def _label(row: AttemptRow, several: bool) -> str:
 
 
 def _standing(row: AttemptRow) -> str:
-    words = "pending" if row.standing == "owed" else row.standing.replace("_", " ")
+    words = "pending" if row.standing == "pending" else row.standing.replace("_", " ")
     if row.standing == "graded" and row.counted == 1.0:
         words = "solved" if row.solved else "all points, unsolved"
     return f"{words} (cached)" if row.cached else words
@@ -343,7 +343,7 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
         (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
     ]
     rows += [("made, without a score yet", *(_count(run, "made") for run in runs))]
-    rows += [("not graded yet", *(_count(run, "owed") for run in runs))]
+    rows += [("not graded yet", *(_count(run, "pending") for run in runs))]
     rows += [("decided by time", *(str(run.by_time) for run in runs))]
     rows += [("between attempts", *(_spread(run) for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]

@@ -35,7 +35,7 @@ class RunResult(Record):
     interrupted: bool
 
     @property
-    def owed(self) -> int:
+    def pending(self) -> int:
         """Attempts without a verdict, or without a submission where only those are made."""
         return self.standing.total - self.standing.settled - self.standing.made
 
@@ -44,7 +44,7 @@ class RunResult(Record):
         """0, 3 when infrastructure failures remain, 130 when interrupted."""
         if self.interrupted:
             return EXIT_CODE
-        return 3 if self.owed else 0
+        return 3 if self.pending else 0
 
 
 def plan(configuration: RunConfiguration, settings: Settings, *, only_predicted: bool = False) -> RunPlan:

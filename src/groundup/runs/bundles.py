@@ -122,9 +122,9 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
     """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
     refuse_others(path)
     config, lines = run.config(), run.latest()
-    owed = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
-    if owed:
-        raise UsageError(f"{len(owed)} attempts of {config.run_id} have no verdict; `groundup resume` it first")
+    pending = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
+    if pending:
+        raise UsageError(f"{len(pending)} attempts of {config.run_id} have no verdict; `groundup resume` it first")
     files = {name: run.path / name for name in _FILES if (run.path / name).is_file()}
     trees: dict[str, Path] = {}
     for key, line in lines.items():
@@ -308,8 +308,8 @@ def _faults_of_plan(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine],
     keys = set(planned.keys)
     if beyond := [str(key) for key in lines if key not in keys]:
         yield f"it has verdicts on what it did not plan: {_some(beyond)}"
-    if owed := [str(key) for key in planned.keys if key not in lines or not lines[key].settles]:
-        yield f"it has no verdict on {_some(owed)}"
+    if pending := [str(key) for key in planned.keys if key not in lines or not lines[key].settles]:
+        yield f"it has no verdict on {_some(pending)}"
 
 
 def _digests(task: Task) -> tuple[str, str]:

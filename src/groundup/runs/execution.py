@@ -1,4 +1,4 @@
-"""Working on a run: from a plan and a held folder until nothing is owed or somebody stops it."""
+"""Working on a run: from a plan and a held folder until nothing is pending or somebody stops it."""
 
 import asyncio
 import importlib.metadata
@@ -59,7 +59,7 @@ class RunJob(NamedTuple):
 
 
 def execute(job: RunJob) -> tuple[Standing, bool]:
-    """Work on a run until nothing is owed; return how it stands and whether it was interrupted."""
+    """Work on a run until nothing is pending; return how it stands and whether it was interrupted."""
 
     def stopping() -> None:
         job.progress(Warned(message="stopping cleanly; press ^C again to stop faster"))
@@ -83,7 +83,7 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
         with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.options.model_dump(), tools))
             tally = Tally(len(job.plan.planned), lambda: _standing(fleet))
-            owed = _Owed(job, writer, (tools, made_by, fleet), tally, start)
+            pending = _PendingAttempts(job, writer, (tools, made_by, fleet), tally, start)
             job.progress(
                 RunBegan(
                     run_id=writer.config.run_id,
@@ -94,7 +94,7 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             )
             try:
                 async with _shown(fleet, writer):
-                    await owed.work_off()
+                    await pending.work_off()
             except asyncio.CancelledError:
                 if not interrupted():
                     raise
@@ -227,7 +227,7 @@ def started(options: Mapping[str, Plain], tools: Backends) -> Start:
     )
 
 
-class _Owed:
+class _PendingAttempts:
     """The attempts without a verdict, and what happens to each."""
 
     def __init__(

@@ -78,7 +78,7 @@ class Stages(NamedTuple):
     grading: WorkStage
 
 
-class _Owed:
+class _PendingQueue:
     """What is still to do, in order; what wants to be done again goes to the end."""
 
     def __init__(self, keys: Iterable[AttemptKey]) -> None:
@@ -120,17 +120,17 @@ async def work_off(
     reservation_mb: Callable[[AttemptKey], int],
 ) -> None:
     """Do all *keys*, at most *jobs* at once. An error of *attempt* cancels the others and is raised."""
-    owed = _Owed(keys)
+    pending = _PendingQueue(keys)
 
     async def worker() -> None:
-        while (key := await owed.take()) is not None:
+        while (key := await pending.take()) is not None:
             async with admission.admitted(reservation_mb(key)):
                 again_in_s = await attempt(key)
-            owed.give_back(key, again_in_s)
+            pending.give_back(key, again_in_s)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(jobs, len(owed))):
+            for _ in range(min(jobs, len(pending))):
                 group.create_task(worker())
     except BaseExceptionGroup as errors:
         raise _first(errors) from errors

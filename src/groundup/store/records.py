@@ -280,7 +280,7 @@ class VerdictLine(Record):
 
     @property
     def settles(self) -> bool:
-        """Whether the attempt is not owed any more."""
+        """Whether the attempt is not pending any more."""
         return self.verdict is None or self.verdict.settles
 
 

@@ -184,7 +184,7 @@ class Results(Record):
     origin: str | None = Field(default=None, description="where the submissions came from")
     seconds: float | None = Field(default=None, description="of everything, from start to end")
     attempts: tuple[AttemptResult, ...]
-    owed: tuple[AttemptKey, ...] = ()
+    pending: tuple[AttemptKey, ...] = ()
 
 
 class OwnReport(Record):
@@ -376,7 +376,7 @@ class Suite(Extension):
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return tables that say more of a run than means over its attempts.
 
-        None: nothing was handed in. Attempts that are still owed are not there.
+        None: nothing was handed in. Attempts that are still pending are not there.
         """
         return ()
 

@@ -274,7 +274,7 @@ class Viewer:
             here=request.url.path,
             others=others,
             better=better if better and better.mean > (row.counted or 0.0) else None,
-            live=(live := row.standing in ("owed", "made") and is_held(folder.path)),
+            live=(live := row.standing in ("pending", "made") and is_held(folder.path)),
             saying=evidence.saying(attempt) if live else "",
             **values,
         )

@@ -383,7 +383,7 @@ class UnderWay(Record):
 def under_way(run: Path, report: RunReport) -> UnderWay:
     """Return how the run in the folder *run* gets on, at the pace of its latest verdicts."""
     counts = report.counts
-    left = counts.owed + counts.made + counts.infrastructure
+    left = counts.pending + counts.made + counts.infrastructure
     times = _finished(run / "verdicts.jsonl")
     if len(times) < _LEAST or not left:
         return UnderWay(left=left, ends_at=None)

@@ -62,7 +62,7 @@ VERDICTS: dict[str, Verdict | None] = {
 
 
 def results(verdicts: dict[str, Verdict | None]) -> Results:
-    """Return a run of one attempt per task; TaskManagement is owed."""
+    """Return a run of one attempt per task; TaskManagement is pending."""
     return Results(
         name="run-1",
         created_at=NOW,
@@ -73,7 +73,7 @@ def results(verdicts: dict[str, Verdict | None]) -> Results:
             AttemptResult(key=AttemptKey(task=task), verdict=verdict, seconds=6.0)
             for task, verdict in verdicts.items()
         ),
-        owed=(AttemptKey(task="TaskManagement"),),
+        pending=(AttemptKey(task="TaskManagement"),),
     )
 
 
@@ -149,7 +149,7 @@ def test_what_was_written_is_read_again() -> None:
     assert (found.name, found.subject) == ("report_1", Subject(agent="copilot", model="sonnet"))
     again = {one.key.task: one.verdict for one in found.attempts}
     assert set(again) == {"Blog", "Chatroom", "eve", "javalin-online-judge", "flask"}
-    assert {key.task for key in found.owed} == {"synapse", "TaskManagement"}
+    assert {key.task for key in found.pending} == {"synapse", "TaskManagement"}
     eve, flask = again["eve"], again["flask"]
     assert eve is not None
     assert flask is not None

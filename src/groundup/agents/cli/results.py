@@ -193,7 +193,7 @@ class Finished:
 
 
 def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> AgentResult:
-    """Return the outcome. Raises `ModelError`, `BudgetSpentError` and `MachineError` where another try is owed."""
+    """Return the outcome. Raises `ModelError`, `BudgetSpentError` and `MachineError`: try again."""
     result, stop = finished.result, finished.stop
     if stop is not None and stop.outcome is Outcome.INFRASTRUCTURE:
         raise (UnusableModelError if stop.of_the_run else ModelError)(stop.detail)

@@ -189,7 +189,7 @@ async def assess(problem: InstanceProblem, times: int, try_once: TryOnce) -> Val
     """Execute original and masked repository *times* each, until one disproves the instance.
 
     Where the machine was busy a try is repeated. What then fails in the same way fails for its own reasons; all
-    else that time may have decided is the machine's, and owed.
+    else that time may have decided is the machine's, and pending.
     """
     tries: list[TryRecord] = []
 

@@ -255,7 +255,7 @@ def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> Ow
         if one.verdict is not None and one.key.task in problems
     ]
     left_out = [one.key.task for one in results.attempts if one.verdict is None]
-    left_out = sorted({*left_out, *(key.task for key in results.owed)} - {one.repo_name for one in found})
+    left_out = sorted({*left_out, *(key.task for key in results.pending)} - {one.repo_name for one in found})
     metadata = _metadata(results, tuple(sorted(left_out)))
     document = {
         "metadata": metadata.model_dump(mode="json", exclude_none=True, exclude_defaults=True),
@@ -401,7 +401,7 @@ def read_report(document: bytes, name: str) -> Results | None:
             AttemptResult(key=key, verdict=_verdict(one, metadata), seconds=one.elapsed_seconds)
             for key, one in zip(keys, found.results, strict=True)
         ),
-        owed=tuple(AttemptKey(task=task) for task in metadata.not_in_results),
+        pending=tuple(AttemptKey(task=task) for task in metadata.not_in_results),
     )
 
 
