@@ -27,7 +27,9 @@ CONTEXTS = Contexts(
         ("needs.build.outputs.go", None),
         ("env.FROM == 'ubuntu-latest'", True),
         ("contains(", None),
-        ("secrets.TOKEN != ''", None),
+        ("secrets.TOKEN != ''", False),
+        ("vars.RUNNER != ''", False),
+        ("vars['A_B'] == 'x' || failure()", False),
     ],
 )
 def test_what_can_be_known_decides(condition: str, holds: bool | None) -> None:
@@ -37,10 +39,10 @@ def test_what_can_be_known_decides(condition: str, holds: bool | None) -> None:
 
 def test_text_with_an_unknown_part_is_unknown_and_shown_as_far_as_known() -> None:
     """A script keeps the expressions that only a running workflow could replace."""
-    text = "tox -e ${{ matrix.python }} ${{ secrets.TOKEN }}"
+    text = "tox -e ${{ matrix.python }} ${{ needs.plan.outputs.x }}"
 
     assert CONTEXTS.text(text) is None
-    assert CONTEXTS.shown(text) == "tox -e 3.12 ${{ secrets.TOKEN }}"
+    assert CONTEXTS.shown(text) == "tox -e 3.12 ${{ needs.plan.outputs.x }}"
 
 
 def test_alternatives_and_functions_have_their_values() -> None:

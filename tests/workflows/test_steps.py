@@ -53,7 +53,9 @@ def test_a_local_action_is_given_its_inputs_and_variables() -> None:
 
 def test_an_input_that_is_made_at_run_time_is_unknown_not_its_default() -> None:
     """A condition on such an input skips nothing, and a version is not guessed."""
-    _, setup, lint, _ = placed({**CALL, "with": {"lint": "${{ steps.x.outputs.y }}", "python": "${{ vars.PY }}"}})
+    _, setup, lint, _ = placed(
+        {**CALL, "with": {"lint": "${{ steps.x.outputs.y }}", "python": "${{ needs.a.outputs.py }}"}}
+    )
 
     assert lint.step.run == "ruff check"
     assert setup.contexts.text(setup.step.inputs["python-version"]) is None

@@ -3,12 +3,14 @@
 An approximation of shells that is good enough to see which programs are called; nothing is executed.
 """
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-_CONTINUED = re.compile(r"[\\`]\r?\n\s*")
-_PARTS = re.compile(r"&&|\|\||;|\||(?<![<>&])&(?![>&])")
+from groundup.workflows.shell import pieces, substituted
+
+_HARMLESS = re.compile(r"(?:true|:|echo|printf|exit 0)\b|:")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _KEYWORDS = frozenset({
     "if", "then", "else", "elif", "do", "while", "until", "!", "{", "(", "exec", "time", "sudo", "nohup",
@@ -74,14 +76,58 @@ _MODULES = ("tox", "nox", "pytest", "coverage", "invoke", "poetry", "hatch", "pd
 
 def simple_commands(script: str) -> Iterator[list[str]]:
     """Yield the words of each command of *script*, wrappers and assignments taken away."""
-    for line in _CONTINUED.sub(" ", script).splitlines():
-        text = line.strip()
-        if not text or text.startswith(("#", "//", "::", "REM ")):
-            continue
-        for part in _PARTS.split(text):
-            words = unwrapped(_words(part))
-            if words:
-                yield words
+    for piece in pieces(script):
+        words = unwrapped(_words(piece.text))
+        inner = _script_of(words)
+        if inner is not None:
+            yield from simple_commands(inner)
+        elif words:
+            yield words
+
+
+def needed_programs(script: str) -> frozenset[str]:
+    """Return the names of the programs that *script* cannot do without: what it runs, wrappers included.
+
+    Not what it only names in a text, looks for (`command -v`), or may fail at (`|| true`).
+    """
+    needed: set[str] = set()
+    looked_for: set[str] = set()
+    _gather(script, needed, looked_for)
+    return frozenset(needed - looked_for)
+
+
+def _gather(script: str, needed: set[str], looked_for: set[str], depth: int = 4) -> None:
+    """Add what *script* runs to *needed*, and what it looks for to *looked_for*."""
+    found = list(pieces(script)) if depth else []
+    for piece, following in itertools.zip_longest(found, found[1:]):
+        may_fail = piece.operator == "||" and following is not None and _HARMLESS.match(following.text)
+        layers = list(_layers(_words(piece.text)))
+        for layer in layers:
+            if looked := _looked_for(layer):
+                looked_for.update(map(program_of, looked))
+            elif not may_fail:
+                needed.add(program_of(layer[0]))
+        script_of = _script_of(layers[-1]) if layers else None
+        for inner in (*substituted(piece.text), *([script_of] if script_of else ())):
+            _gather(inner, needed, looked_for, depth - 1)
+
+
+def _looked_for(words: Sequence[str]) -> Sequence[str]:
+    """Return the programs that a command looks for, as `command -v dotnet` and `which dotnet` do."""
+    if words[0] in ("command", "type", "hash"):
+        return [word for word in words[1:] if not word.startswith("-")] if words[1:2] != ["--"] else ()
+    return words[1:] if words[0] in ("which", "where", "Get-Command") else ()
+
+
+def _script_of(words: Sequence[str]) -> str | None:
+    """Return the script that a command is given as a word: `bash -c "dotnet test"`."""
+    program = program_of(words[0]) if words else ""
+    if program in ("bash", "sh"):
+        at = next((at for at, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), None)
+        return words[at + 1] if at is not None and at + 1 < len(words) else None
+    if program == "dotnet-coverage" and "collect" in words:
+        return words[-1] if " " in words[-1] else None
+    return None
 
 
 def _words(text: str) -> list[str]:
@@ -93,19 +139,29 @@ def _words(text: str) -> list[str]:
 
 def unwrapped(words: Sequence[str]) -> list[str]:
     """Return *words* from the program on that is run in the end."""
+    layers = list(_layers(words))
+    return layers[-1] if layers else []
+
+
+def _layers(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield *words* from each program on that is run: the wrappers, and last what they run."""
     rest = list(words)
     while rest:
-        first = rest[0]
-        if first.lower() in _KEYWORDS or _ASSIGNMENT.match(first):
+        first = rest[0].lstrip("(")
+        if not first or first.lower() in _KEYWORDS or _ASSIGNMENT.match(first):
+            if first == "command" and rest[1:2] and rest[1].startswith("-"):
+                yield rest
+                return
             rest = rest[1:]
             if first == "env":
                 rest = _after_options(rest, _TAKES_VALUE["env"])
             continue
+        rest[0] = first
+        yield rest
         inner = _inner(rest)
         if inner is None:
-            break
+            return
         rest = inner
-    return rest
 
 
 def _inner(words: list[str]) -> list[str] | None:

@@ -32,8 +32,10 @@ _RUNNER: Mapping[str, JsonValue] = {"os": "Linux", "arch": "X64"}
 _PUSH: Mapping[str, JsonValue] = {
     "ref": "refs/heads/main", "ref_name": "main", "base_ref": "", "head_ref": "", "ref_type": "branch",
 }  # fmt: skip
-_OPEN = frozenset({"github", "secrets", "steps", "needs", "vars", "job", "runner", "env"})
+_OPEN = frozenset({"github", "steps", "needs", "job", "runner", "env"})
 """Contexts whose missing keys are unknown, not empty. Any step may set variables for those after it."""
+_EMPTY = frozenset({"secrets", "vars"})
+"""What a repository's owner sets on GitHub: here nobody did."""
 
 
 class Contexts:
@@ -85,6 +87,8 @@ class Contexts:
             return UNKNOWN if self.inputs is None else dict(self.inputs)
         if name == "runner":
             return dict(_RUNNER)
+        if name in _EMPTY:
+            return {}
         if name == "github":
             return {"event_name": self.event, "workspace": ".", **(_PUSH if self.event == "push" else {})}
         return UNKNOWN

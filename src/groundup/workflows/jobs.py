@@ -4,7 +4,7 @@ Local actions and called workflows are followed. Curation picks a job by this; g
 
 A job that calls another workflow, as a workflow that calls none: what act is given, and what an instance holds.
 
-The called jobs stand in it with the values of their inputs. Secrets stay expressions, which are empty here.
+The called jobs stand in it with the values of their inputs. Secrets and variables of a repository are empty here.
 """
 
 import itertools

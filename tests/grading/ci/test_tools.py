@@ -132,3 +132,32 @@ runs:
     call = {"uses": "./a", "with": {"python": "${{ matrix.py }}"}}
     assert tools_of(steps(call, leg={"py": "3.11"}, files=files), ()).asked == {"python": ("3.11",)}
     assert tools_of(steps({"uses": "./a"}, files=files), ()).asked == {"python": ("3.9",)}
+
+
+@pytest.mark.parametrize(
+    ("script", "kinds", "perhaps"),
+    [
+        ('echo "this package needs no dotnet"', (), ("dotnet",)),
+        ("if command -v dotnet; then dotnet test; fi\npytest", ("python",), ("dotnet",)),
+        ("which cargo && cargo test", (), ("rust",)),
+        ("npm run lint || true", (), ("node",)),
+        ("npm run lint || exit 1", ("node",), ()),
+        ("cat > notes <<EOF\ncargo test\nEOF\nnpm ci", ("node",), ("rust",)),
+        ("# dotnet test\nuv run pytest", ("python",), ("dotnet",)),
+        ('bash -ec "cd lib && cargo test"', ("rust",), ()),
+        ('VERSION="$(dotnet --version)"', ("dotnet",), ()),
+        ("sudo timeout 60 npx jest; for d in a b; do dotnet test $d; done", ("node", "dotnet"), ()),
+        ("python3.12 -m tox -e py", ("python",), ()),
+        ("grep -q cargo README.md", (), ("rust",)),
+    ],
+)
+def test_words_are_not_commands(script: str, kinds: tuple[str, ...], perhaps: tuple[str, ...]) -> None:
+    """A toolchain is needed where it is run; where it is only named, it lies ready if it is here."""
+    found = tools_of(steps({"run": script}), ())
+    assert (set(found.kinds), found.perhaps) == (set(kinds), perhaps)
+
+
+def test_a_step_that_may_fail_needs_no_toolchain() -> None:
+    """`continue-on-error` lets a job pass without the program, as it would on a runner."""
+    found = tools_of(steps({"run": "cargo audit", "continue-on-error": True}, {"run": "npm test"}), ())
+    assert (found.kinds, found.perhaps) == (("node",), ("rust",))

@@ -14,7 +14,7 @@ from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
 from groundup.languages import SETUPS, SetupKind
-from groundup.workflows.commands import program_of
+from groundup.workflows.commands import needed_programs, program_of
 from groundup.workflows.jobs import JobReader, PlacedStep, contexts_of, own_steps, setup_of
 from groundup.workflows.matrix import Leg, pinned
 from groundup.workflows.runners import Meaning, Purpose
@@ -105,7 +105,12 @@ class Tools(Record):
     python_files: tuple[str, ...] = ()
     """Files that name versions of Python, as `setup-python` takes them."""
     perhaps: tuple[Tool, ...] = ()
-    """What a build may call though no step does; it lies ready where this machine has it."""
+    """What the job may call though no step clearly does; it lies ready where this machine has it."""
+
+    @property
+    def has_python(self) -> bool:
+        """Whether an interpreter lies ready."""
+        return "python" in (*self.kinds, *self.perhaps)
 
 
 _BUILT_WITH: Mapping[str, Tool] = {"package.json": "node", "Cargo.toml": "rust"}
@@ -115,15 +120,23 @@ _DEEPEST_BUILT = 2
 
 
 def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool], paths: Iterable[str] = ()) -> Tools:
-    """Return what *steps* need; *languages* are needed in any case. *paths* are the repository's files."""
+    """Return what *steps* need; *languages* are needed in any case. *paths* are the repository's files.
+
+    Decided by what scripts run; a program that they only name lies ready where this machine has it.
+    """
     kinds: dict[Tool, None] = dict.fromkeys(languages)
+    perhaps: dict[Tool, None] = {}
     asked: dict[Tool, list[str]] = {}
     python_files: list[str] = []
     for placed in steps:
         step, contexts = placed.step, placed.contexts
+        script = contexts.shown(step.run or "")
+        run = frozenset[str]() if step.continue_on_error else needed_programs(script)
         for kind, words in _WORDS.items():
-            if step.run is not None and words.search(step.run):
+            if any(words.fullmatch(program) for program in run):
                 kinds[kind] = None
+            elif words.search(script):
+                perhaps[kind] = None
         for kind, asking in _ASKING.items():
             versions = [contexts.text(one) or "" for one in asking.findall(step.run or "")]
             if versions:
@@ -138,10 +151,12 @@ def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool], paths: Iter
         asked.setdefault(_KIND_OF_STUB[stub], []).extend(lines)
         if stub == "python" and not lines:
             python_files.append(contexts.text(step.inputs.get("python-version-file", "")) or "")
-    beside = {_BUILT_WITH.get(PurePosixPath(path).name) for path in paths if path.count("/") <= _DEEPEST_BUILT}
+    if "python" in kinds:
+        beside = {PurePosixPath(path).name for path in paths if path.count("/") <= _DEEPEST_BUILT}
+        perhaps |= dict.fromkeys(kind for name, kind in _BUILT_WITH.items() if name in beside)
     return Tools(
         kinds=tuple(kinds),
-        perhaps=tuple(sorted(kind for kind in beside if kind and "python" in kinds and kind not in kinds)),
+        perhaps=tuple(sorted(perhaps.keys() - kinds.keys())),
         asked={kind: tuple(dict.fromkeys(lines)) for kind, lines in asked.items()},
         python_files=tuple(dict.fromkeys(file for file in python_files if file)),
     )
@@ -205,7 +220,7 @@ def python_asked_by_file(path: str, read: Callable[[str], bytes | None]) -> str:
 
 def asked_pythons(tools: Tools, tree: RepositoryTree) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each version as the job asks for it, with the minors that fit. Raises `UnsupportedJobError`."""
-    if "python" not in tools.kinds:
+    if not tools.has_python:
         return
     asked = [(one, one) for one in tools.asked.get("python", ())]
     asked += [(f"file:{path}", python_asked_by_file(path, tree.read)) for path in tools.python_files]

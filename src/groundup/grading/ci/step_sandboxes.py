@@ -245,7 +245,7 @@ async def prepare(
         have = chain.versions[TOOLCHAINS[chain.name].program]
         reported.append(substitute(chain.name, tools.asked.get(chain.name, ()), have))
     kinds: list[RegistryKind] = [TOOLCHAINS[chain.name].registry for chain in toolchains]
-    if "python" in tools.kinds:
+    if tools.has_python:
         kinds.insert(0, "pypi")
     wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
     yield StepTools(
