@@ -33,7 +33,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "pypi": "groundup.registries.pypi.gateway:PyPIGateway",
         "npm": "groundup.registries.npm.client:NpmGateway",
         "crates": "groundup.registries.crates:CratesGateway",
-        "nuget": "groundup.registries.nuget:NuGetGateway",
+        "nuget": "groundup.registries.nuget.gateway:NuGetGateway",
         "maven": "groundup.registries.maven:MavenGateway",
     },
     "set": {

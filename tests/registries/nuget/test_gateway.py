@@ -13,8 +13,9 @@ import pytest
 from groundup.domain.errors import InfrastructureError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.nuget import NuGetClient, NuGetGateway, nuget_settings
-from groundup.registries.settings import Index, RegistrySettings
+from groundup.registries.nuget.client import NuGetClient, NuGetSettings, nuget_settings
+from groundup.registries.nuget.gateway import NuGetGateway
+from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, guest
 
 NUSPEC = b"<package><metadata><id>Demo.Lib</id></metadata></package>"
@@ -61,7 +62,7 @@ async def site() -> AsyncIterator[Site]:
 async def registry(site: Site, tmp_path: Path) -> AsyncIterator[NuGetClient]:
     """The host's view of it, with an empty cache."""
     indexes = (Index(url=f"{site.address}/index.json"),)
-    found = NuGetClient(RegistrySettings(indexes=indexes), FetchCache(tmp_path / "cache"))
+    found = NuGetClient(NuGetSettings(indexes=indexes), FetchCache(tmp_path / "cache"))
     yield found
     await found.close()
 

@@ -1,0 +1,1 @@
+"""NuGet: the user's sources and folders of packages, and what a sandbox sees of them."""
