@@ -1,0 +1,163 @@
+"""Lost tests by their cause: the same exception at the same line of the submission, or the same message. Pure.
+
+Tracebacks come from the process of the submission, so a place is a claim: it groups tests, and decides nothing.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Reason, Stage, TestResult
+
+CAUSES_KEPT = 5
+"""Causes of one attempt that a report names; `groundup why` has all of them."""
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?=:|$)")
+_FRAME = re.compile(
+    r'^(?:  File "(?P<native>[^"\n]+)", line (?P<native_line>\d+).*'
+    r"|(?P<short>[^\s:][^:\n]*):(?P<short_line>\d+): in .*)$(?:\n    (?P<code>.*))?",
+    re.MULTILINE,
+)
+_EARLIER = re.compile(
+    r"^(?:The above exception was the direct cause of|During handling of the above exception,) .*:$", re.MULTILINE
+)
+"""What stands between the tracebacks of an exception and of the one that it led to."""
+_IN_BRACKETS = re.compile(r"\((?P<file>[^()\n]+), line (?P<line>\d+)\)")
+_INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3(?:\.\d+)?)/|^<")
+_WORKSPACE = "/workspace/"
+_TEST_SUPPORT = "conftest.py"
+
+
+class Cause(Record):
+    """Why some tests of an attempt were lost."""
+
+    said: str = Field(description="by the first of the tests: the exception with its values, or why it never ran")
+    place: str = Field(default="", description="file:line of the submission; empty: no traceback names one")
+    code: str = Field(default="", description="the text of that line")
+    tests: int
+    first: str = Field(description="name of the first of the tests")
+
+
+class Losses(Record):
+    """What an attempt lost, in short."""
+
+    tests: int = Field(description="that were lost; of dependencies: names that are missing, or one too many")
+    causes: tuple[Cause, ...] = Field(description="those with most tests first; at most `CAUSES_KEPT`")
+    further: int = Field(default=0, description="causes that are not among these")
+    reasons: tuple[Reason, ...] = Field(default=(), description="of the verdict: those that no lost test tells")
+
+
+class CauseGroup(NamedTuple):
+    """A cause with its tests, in the order of their names."""
+
+    cause: Cause
+    tests: tuple[TestResult, ...]
+
+
+class HiddenFiles(NamedTuple):
+    """Files of hidden tests, and the folders in which they lie."""
+
+    files: frozenset[str]
+    folders: frozenset[PurePosixPath]
+
+    @classmethod
+    def of(cls, tests: Iterable[TestResult]) -> "HiddenFiles":
+        """Return those that the names of *tests* begin with."""
+        files = frozenset(one.id.partition("::")[0] for one in tests)
+        return cls(files, frozenset(PurePosixPath(file).parent for file in files) - {PurePosixPath()})
+
+    def leave(self, file: str) -> bool:
+        """Whether a traceback's file is the submission's: not installed, and not beside a hidden test."""
+        inside = file.removeprefix(_WORKSPACE)
+        path = PurePosixPath(inside)
+        if _INSTALLED.search(file) or inside.startswith(("/", "..")) or path.name == _TEST_SUPPORT:
+            return False
+        return inside not in self.files and self.folders.isdisjoint(path.parents)
+
+
+class _Place(NamedTuple):
+    where: str = ""
+    code: str = ""
+
+
+def grouped(tests: Sequence[TestResult]) -> tuple[CauseGroup, ...]:
+    """Group the lost ones of *tests* by cause, those of most tests first."""
+    lost = sorted((one for one in tests if one.lost), key=lambda one: one.id)
+    hidden = HiddenFiles.of(tests)
+    found: dict[tuple[str, str], list[tuple[TestResult, _Place]]] = {}
+    for one in lost:
+        place = _Place() if one.kind == "dependency" else _place(one, hidden)
+        found.setdefault(_key(one, place), []).append((one, place))
+    groups = [
+        CauseGroup(
+            Cause(
+                said=_said(group[0][0]),
+                place=group[0][1].where,
+                code=group[0][1].code,
+                tests=len(group),
+                first=group[0][0].id,
+            ),
+            tuple(one for one, _ in group),
+        )
+        for group in found.values()
+    ]
+    return tuple(sorted(groups, key=lambda group: -group.cause.tests))
+
+
+def losses_of(tests: Sequence[TestResult], reasons: Iterable[Reason]) -> Losses | None:
+    """Return what was lost of *tests*; None where none was lost that is known by name."""
+    groups = grouped(tests)
+    if not groups:
+        return None
+    names = [one.id for group in groups for one in group.tests]
+    return Losses(
+        tests=len(names),
+        causes=tuple(group.cause for group in groups[:CAUSES_KEPT]),
+        further=max(len(groups) - CAUSES_KEPT, 0),
+        reasons=untold(reasons, names),
+    )
+
+
+def untold(reasons: Iterable[Reason], lost: Collection[str]) -> tuple[Reason, ...]:
+    """Return the reasons that say more than how many of the tests *lost* there are, and which is the first."""
+    return tuple(
+        one for one in reasons if one.stage is not Stage.TEST or not any(test in one.message for test in lost)
+    )
+
+
+def _key(test: TestResult, place: _Place) -> tuple[str, str]:
+    """Return what tests of one cause have in common."""
+    if test.kind == "dependency":
+        return test.id.partition("::")[0], _said(test)
+    if place.where:
+        exception = _EXCEPTION.match(test.message)
+        return place.where, exception[0] if exception else test.outcome
+    return "", _NUMBER.sub("#", _said(test))
+
+
+def _said(test: TestResult) -> str:
+    """Return one line on why *test* was lost."""
+    if test.kind == "dependency":
+        manifest = test.id.partition("::")[0]
+        return f"{manifest}: {test.message or 'missing, or one too many'}"
+    if test.message:
+        return test.message.replace(_WORKSPACE, "")
+    return "no result" if test.outcome == "missing" else test.outcome
+
+
+def _place(test: TestResult, hidden: HiddenFiles) -> _Place:
+    """Return the innermost line of the submission in the traceback, else one in brackets in the message."""
+    found = _Place()
+    for frame in _FRAME.finditer(_EARLIER.split(test.detail)[-1]):
+        file = frame["native"] or frame["short"]
+        if hidden.leave(file):
+            line = frame["native_line"] or frame["short_line"]
+            found = _Place(f"{file.removeprefix(_WORKSPACE)}:{line}", (frame["code"] or "").strip())
+    if found.where:
+        return found
+    named = [one for one in _IN_BRACKETS.finditer(test.message) if hidden.leave(one["file"])]
+    return _Place(f"{named[-1]['file'].removeprefix(_WORKSPACE)}:{named[-1]['line']}") if named else found

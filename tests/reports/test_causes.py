@@ -1,0 +1,164 @@
+"""Lost tests are grouped by cause, the cause of most tests first."""
+
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.reports.causes import CAUSES_KEPT, HiddenFiles, grouped, losses_of, untold
+
+CALLED = """tests/test_a.py:8: in test_fx
+    def test_fx(): return pkg.h({0})
+                     ^^^^^^^^
+pkg/__init__.py:6: in h
+    def h(x): return g(
+pkg/deep.py:{1}: in g
+    raise ValueError(f"bad {{x}}")
+/usr/lib/python3.11/json/decoder.py:353: in raw_decode
+    obj, end = self.scan_once(s, idx)
+E   ValueError: bad {0}"""
+"""As pytest writes it: test, submission, standard library."""
+FAILED_IN_TEST = "tests/test_a.py:14: in test_b\n    assert len(t) == 2\nE   AssertionError: assert {0} == 2"
+
+
+def lost(
+    name: str, message: str, detail: str = "", outcome: Literal["failed", "error", "missing"] = "failed"
+) -> TestResult:
+    """Return a lost test of a file."""
+    return TestResult(
+        id=f"tests/test_a.py::{name}", outcome=outcome, expected=True, message=message, detail=detail
+    )
+
+
+def test_the_same_exception_at_the_same_line_of_the_submission_is_one_cause() -> None:
+    """Whatever values it has and whoever called; another line, or another exception there, is another cause."""
+    tests = [
+        lost("z", "KeyError: 'k'", CALLED.format(0, 5)),
+        lost("c", "ValueError: bad 1", CALLED.format(1, 5)),
+        lost("b", "ValueError: worse", CALLED.format("worse", 5)),
+        lost("a", "ValueError: bad 3", CALLED.format(3, 9)),
+        TestResult(id="tests/test_a.py::fine", outcome="passed", expected=True),
+        TestResult(id="tests/test_a.py::uncounted", outcome="failed", expected=False),
+    ]
+    groups = grouped(tests)
+    assert [[one.id[-1] for one in group.tests] for group in groups] == [["b", "c"], ["a"], ["z"]]
+    first = groups[0].cause
+    assert (first.said, first.place, first.tests) == ("ValueError: worse", "pkg/deep.py:5", 2)
+    assert (first.code, first.first) == ('raise ValueError(f"bad {x}")', "tests/test_a.py::b")
+
+
+def test_without_a_line_of_the_submission_the_message_decides_digits_aside() -> None:
+    """A failed comparison stands in the hidden test; no line of that is given as the submission's."""
+    tests = [
+        lost("a", "AssertionError: assert 1 == 2", FAILED_IN_TEST.format(1)),
+        lost("b", "AssertionError: assert 3 == 2", FAILED_IN_TEST.format(3)),
+        lost("c", "AssertionError: assert 'x' == 2", FAILED_IN_TEST.format("'x'")),
+        lost("d", "object at 0x7fa0 differs"),
+        lost("e", "object at 0xbeef differs"),
+    ]
+    assert [(group.cause.tests, group.cause.place) for group in grouped(tests)] == [(2, ""), (2, ""), (1, "")]
+
+
+def test_of_chained_exceptions_the_last_one_is_placed() -> None:
+    """What the test made of the submission's exception is the test's, and not the line where that was raised."""
+    chained = f"{CALLED.format(1, 5)}\n\nThe above exception was the direct cause of the following exception:\n"
+    (group,) = grouped(
+        [lost("a", "KeyError: 'z'", chained + "tests/test_a.py:5: in t\n    raise KeyError\nE   K")]
+    )
+    assert (group.cause.place, group.cause.said) == ("", "KeyError: 'z'")
+
+
+def test_a_message_may_name_the_line_in_brackets() -> None:
+    """So do files that are not collected and tests that ended the process, which have no traceback."""
+    said = "ImportError: cannot import name 'x' (/workspace/pkg/a.py) (/workspace/pkg/b.py, line 3)"
+    (group,) = grouped([lost(name, said, outcome="missing") for name in "ab"])
+    assert (group.cause.place, group.cause.tests) == ("pkg/b.py:3", 2)
+    assert group.cause.said == "ImportError: cannot import name 'x' (pkg/a.py) (pkg/b.py, line 3)"
+
+
+def test_tests_without_a_word_are_one_cause() -> None:
+    """Such as all tests of a submission that could not be taken in."""
+    (group,) = grouped([lost(name, "", outcome="missing") for name in "abc"])
+    assert (group.cause.said, group.cause.tests) == ("no result", 3)
+
+
+def test_dependencies_are_grouped_by_manifest_and_by_what_is_wrong() -> None:
+    """A name more in one manifest is no name less in it, nor one more in another."""
+    names = {"a/Cargo.toml::x": "missing", "a/Cargo.toml::y": "missing", "a/Cargo.toml::z": "one too many: fake"}
+    names |= {"Cargo.toml::x": "missing", "Cargo.toml::fine": ""}
+    tests = [
+        TestResult(
+            id=name, outcome="failed" if said else "passed", expected=False, message=said, kind="dependency"
+        )
+        for name, said in names.items()
+    ]
+    assert [(group.cause.said, group.cause.tests) for group in grouped(tests)] == [
+        ("a/Cargo.toml: missing", 2),
+        ("Cargo.toml: missing", 1),
+        ("a/Cargo.toml: one too many: fake", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "is_own"),
+    [
+        ("pkg/a.py", True),
+        ("/workspace/src/pkg/a.py", True),
+        ("pkg/tests_of_it.py", True),
+        ("tests/test_a.py", False),
+        ("tests/helpers/more.py", False),
+        ("conftest.py", False),
+        ("test_top.py", False),
+        ("/usr/lib/python3.11/json/decoder.py", False),
+        ("env/lib/python3.10/site-packages/x/y.py", False),
+        ("../elsewhere.py", False),
+        ("<string>", False),
+    ],
+)
+def test_whose_line_it_is(file: str, is_own: bool) -> None:
+    """Files of hidden tests, and all that lies beside them, are not the submission's; nor what is installed."""
+    hidden = HiddenFiles.of([lost("a", ""), TestResult(id="test_top.py::b", outcome="passed", expected=True)])
+    assert hidden.leave(file) is is_own
+
+
+def test_a_report_keeps_the_largest_causes_and_counts_the_others() -> None:
+    """A row stays short, whatever was lost; reasons that no test tells stay beside it."""
+    tests = [
+        lost(f"t{name}{number}", f"E: {name}") for name in "abcdefg" for number in range(ord("h") - ord(name))
+    ]
+    reasons = (
+        Reason(stage=Stage.IMPORT, message="pkg.x cannot be imported"),
+        Reason(stage=Stage.TEST, message=f"28 of 30 expected tests did not pass, first {tests[0].id}: E: a"),
+        Reason(stage=Stage.TEST, message="1 of 4 endpoints is missing"),
+    )
+    found = losses_of(tests, reasons)
+    assert found is not None
+    assert (found.tests, len(found.causes), found.further) == (28, CAUSES_KEPT, 2)
+    assert [one.tests for one in found.causes] == [7, 6, 5, 4, 3]
+    assert found.reasons == untold(reasons, [tests[0].id]) == (reasons[0], reasons[2])
+    assert losses_of([], reasons) is None
+
+
+NAMES = st.text("ab/.:[]0", min_size=1, max_size=8)
+
+
+@given(
+    st.lists(
+        st.builds(
+            TestResult,
+            id=NAMES,
+            outcome=st.sampled_from(["passed", "failed", "missing"]),
+            expected=st.booleans(),
+            message=st.text(max_size=12),
+            detail=st.one_of(st.text(max_size=40), st.builds(CALLED.format, NAMES, st.integers(0, 3))),
+        )
+    )
+)
+def test_each_lost_test_has_one_cause(tests: list[TestResult]) -> None:
+    """No text of a stranger loses a test, doubles it or puts it below a smaller cause."""
+    groups = grouped(tests)
+    assert sorted(one.id for group in groups for one in group.tests) == sorted(one.id for one in tests if one.lost)
+    counts = [group.cause.tests for group in groups]
+    assert counts == sorted((len(group.tests) for group in groups), reverse=True)
