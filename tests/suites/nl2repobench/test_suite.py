@@ -1,5 +1,6 @@
 """The suite as runs and the command line see it."""
 
+import csv
 from collections import Counter
 from pathlib import Path
 from typing import Literal, cast
@@ -13,13 +14,15 @@ from groundup.environments.at_hand import python_at_hand
 from groundup.episodes.loading import find_grader
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxProvider
-from groundup.settings import Settings
-from groundup.suites.nl2repobench.listing import categories
+from groundup.settings import Settings, load
+from groundup.suites.nl2repobench.listing import categories, difficulties
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import RecipeSource
 from groundup.suites.nl2repobench.suite import Nl2RepoBench, by_category, create
+from groundup.suites.places import data_folder
 from groundup.trees.digest import tree_digest
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
+from tests.needs import lack
 from tests.suites.nl2repobench.trials import RECIPE
 
 SPECIFIED = PublishedData(
@@ -93,7 +96,8 @@ def test_rows_show_what_is_at_hand() -> None:
 
     assert shown == {
         "task": "calc",
-        "band": "easy",
+        "difficulty": "-",
+        "lines": str(RECIPE.frozen.original_lines if RECIPE.frozen else None),
         "category": "-",
         "specification": "yes",
         "here": "yes" if python_at_hand("3.11") else "no Python 3.11",
@@ -103,7 +107,8 @@ def test_rows_show_what_is_at_hand() -> None:
         "declared": "7",
     }
     assert {name for name, value in bare.items() if value == "-"} == {
-        "band",
+        "difficulty",
+        "lines",
         "category",
         "original",
         "python",
@@ -150,12 +155,31 @@ def test_every_task_has_a_category_and_the_sums_are_the_published_ones(tmp_path:
     assert all(task.metadata["category"] in found for task in suite.tasks())
 
 
+def test_every_task_has_the_difficulty_that_the_publishers_list(tmp_path: Path) -> None:
+    """All 104, by the numbers of the paper; an original's lines are a column of their own."""
+    assert Counter(difficulties().values()) == {"easy": 26, "medium": 46, "hard": 32}
+    columns, rows = create(Settings(cache_dir=tmp_path)).task_rows()
+    shown = {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
+    assert all(row["difficulty"] == difficulties()[name] for name, row in shown.items())
+    assert (shown["cachier"]["difficulty"], shown["cachier"]["lines"]) == ("hard", "2106")
+
+
+def test_the_difficulty_is_the_one_in_the_pulled_data() -> None:
+    """Task by task, in the publishers' own spelling, where their data is at hand."""
+    folder = data_folder("nl2repobench", load())
+    listed = None if folder is None else next(folder.rglob("task_difficulty.csv"), None)
+    if listed is None:
+        lack("data of NL2RepoBench", "run `groundup data pull nl2repobench`")
+    with listed.open(encoding="utf-8", newline="") as file:
+        published = {row["task-name"].lower(): row["Level"].lower() for row in csv.DictReader(file)}
+    assert {name.lower(): level for name, level in difficulties().items()} == published
+
+
 def test_tasks_can_be_chosen_by_difficulty_and_category(tmp_path: Path) -> None:
     """By names that a command line takes without quotes."""
     suite = create(Settings(cache_dir=tmp_path))
     groups = suite.groups()
     assert "tinydb" in groups["database-interaction"]
-    assert "sqlparse" in groups["hard"] or "sqlparse" in groups["medium"]
     assert set(groups) > {"easy", "medium", "hard", "data-analysis-processing", "batch-file-processing"}
 
 

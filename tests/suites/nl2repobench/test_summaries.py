@@ -24,7 +24,7 @@ def test_difficulties_and_all() -> None:
         AttemptKey(task="e"): broken,
         AttemptKey(task="f"): graded(1, 4),
     }
-    found = by_difficulty(verdicts, {"a": "hard", "b": "easy", "c": "hard", "d": "easy", "e": "easy", "f": None})
+    found = by_difficulty(verdicts, {"a": "hard", "b": "easy", "c": "hard", "d": "easy", "e": "easy"})
     assert list(found.scores) == ["all", "easy", "hard", "unknown"]
     parts = {
         name: [(one.numerator, one.denominator) for one in row.values()] for name, row in found.scores.items()

@@ -18,14 +18,23 @@ from groundup.environments.at_hand import FETCHED, YES, python_at_hand
 VERSION = "1"
 """Of the suite."""
 
-COLUMNS = ("task", "here", "band", "category", "specification", "expected", "declared", "python", "original")
+COLUMNS = (
+    "task",
+    "here",
+    "difficulty",
+    "lines",
+    "category",
+    "specification",
+    "expected",
+    "declared",
+    "python",
+    "original",
+)
 SUFFIX = ".toml"
-PUBLISHED_BANDS = {"easy": 26, "medium": 46, "hard": 32}
-"""How many tasks of each difficulty the publishers count; which these are they do not say."""
+DIFFICULTIES = ("easy", "medium", "hard")
 DEFAULT_DATA_VERSION = "781a1da"
 """Whose declared counts are shown while no data has been pulled."""
 
-_EASY_LINES, _MEDIUM_LINES = 1500, 4000
 _PROGRAMS = re.compile(r"^programs = (\[.*\])$", re.MULTILINE)
 _VALUES = re.compile(r"^(\w+) = ([^\[\n].*)$", re.MULTILINE)
 """What stands in one line. As recipes are written it is JSON: for a hundred files TOML's parser is slow."""
@@ -49,22 +58,22 @@ class RecipeHead(NamedTuple):
         """Whether it can grade."""
         return self.lines is not None
 
-    @property
-    def band(self) -> str | None:
-        """The benchmark's size band, computed from the original; its publishers give none per task."""
-        if self.lines is None:
-            return None
-        return "easy" if self.lines <= _EASY_LINES else "medium" if self.lines < _MEDIUM_LINES else "hard"
-
 
 def row(
-    name: str, summary: RecipeHead | None, declared: int | None, cache_dir: Path | None, *, has_specification: bool
+    name: str,
+    summary: RecipeHead | None,
+    declared: int | None,
+    difficulty: str | None,
+    cache_dir: Path | None,
+    *,
+    has_specification: bool,
 ) -> tuple[str, ...]:
     """Return the row of a task. "-": not known. Interpreters that uv fetched lie in *cache_dir*."""
     return (
         name,
         _here(summary, cache_dir),
-        (summary.band if summary else None) or "-",
+        difficulty or "-",
+        str((summary.lines if summary else None) or "-"),
         categories().get(name, "-"),
         "yes" if has_specification else "no",
         str(summary.expected or "-") if summary else "-",
@@ -77,8 +86,18 @@ def row(
 @cache
 def categories() -> Mapping[str, str]:
     """Return the category of each task, of the nine that the publishers name; the assignment is ours."""
-    text = (Path(__file__).parent / "categories.toml").read_text(encoding="utf-8")
-    return {task: category for category, tasks in tomllib.loads(text).items() for task in tasks}
+    return _named_by_group("categories.toml")
+
+
+@cache
+def difficulties() -> Mapping[str, str]:
+    """Return the published difficulty of each task: `easy`, `medium` or `hard`."""
+    return _named_by_group("difficulty.toml")
+
+
+def _named_by_group(file: str) -> Mapping[str, str]:
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    return {task: group for group, tasks in tomllib.loads(text).items() for task in tasks}
 
 
 def _here(summary: RecipeHead | None, cache_dir: Path | None) -> str:
@@ -94,7 +113,14 @@ def _here(summary: RecipeHead | None, cache_dir: Path | None) -> str:
 def shipped_rows(cache_dir: Path) -> tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]:
     """Return the suite's version, and the table's columns and rows as they are while no data has been pulled."""
     rows = [
-        row(name, summary, summary.declared.get(DEFAULT_DATA_VERSION), cache_dir, has_specification=False)
+        row(
+            name,
+            summary,
+            summary.declared.get(DEFAULT_DATA_VERSION),
+            difficulties().get(name),
+            cache_dir,
+            has_specification=False,
+        )
         for name, summary in shipped_summaries().items()
     ]
     return VERSION, COLUMNS, rows

@@ -129,6 +129,10 @@ class OwnLibraries(suite.Nl2RepoBench):
         return ()
 
     @override
+    def _difficulty(self, name: str) -> None:
+        return None
+
+    @override
     def _declared(self, name: str) -> int | None:
         return None
 

@@ -22,10 +22,11 @@ from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summ
 from groundup.suites.nl2repobench.listing import (
     COLUMNS,
     DEFAULT_DATA_VERSION,
-    PUBLISHED_BANDS,
+    DIFFICULTIES,
     VERSION,
     RecipeHead,
     categories,
+    difficulties,
     row,
     shipped_summary,
 )
@@ -39,25 +40,20 @@ from groundup.suites.nl2repobench.published import (
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.shipped import shipped_fingerprint
 
-_BANDS = ("easy", "medium", "hard")
 _UNKNOWN = "unknown"
-"""The band of a task whose original was not measured."""
+"""The group of a task of which nobody published one."""
 
 
-def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], bands: Mapping[str, str | None]) -> Summary:
-    """Return the paper's table: mean score and share of solved attempts over tasks, in all and by band.
+def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], published: Mapping[str, str]) -> Summary:
+    """Return the paper's table: mean score and share of solved attempts over tasks, in all and by difficulty.
 
     *verdicts* is None where nothing was handed in, which counts 0, as what was tampered with does. What failed
-    with the machine is in no mean. *bands* are by task.
+    with the machine is in no mean. *published* are difficulties by task.
     """
-    counts = ", ".join(f"{band} {PUBLISHED_BANDS[band]}" for band in _BANDS)
     return Summary(
         headline="NL2RepoBench: models by difficulty",
-        scores=_grouped(verdicts, bands, _BANDS),
-        notes=(
-            "difficulty by lines of the original: easy up to 1,500, hard from 4,000",
-            f"tasks of each as published, without a list: {counts}; `groundup tasks {NAME}` has them as measured",
-        ),
+        scores=_grouped(verdicts, published, DIFFICULTIES),
+        notes=("difficulty as published",),
         layout="paper",
     )
 
@@ -73,7 +69,7 @@ def by_category(verdicts: Mapping[AttemptKey, Verdict | None]) -> Summary:
 
 
 def _grouped(
-    verdicts: Mapping[AttemptKey, Verdict | None], groups: Mapping[str, str | None], order: Sequence[str]
+    verdicts: Mapping[AttemptKey, Verdict | None], groups: Mapping[str, str], order: Sequence[str]
 ) -> dict[str, dict[str, Score]]:
     values: dict[str, dict[str, list[float]]] = {"all": {}}
     for key, verdict in verdicts.items():
@@ -259,16 +255,14 @@ class Nl2RepoBench(Suite):
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the paper's table by difficulty, and one by category."""
-        bands = {key.task: self._heads[key.task].band for key in verdicts if key.task in self._heads}
-        return (by_difficulty(verdicts, bands), by_category(verdicts))
+        return (by_difficulty(verdicts, difficulties()), by_category(verdicts))
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:
-        """Return the tasks of each measured difficulty, and of each category, such as `machine-learning`."""
+        """Return the tasks of each published difficulty, and of each category, such as `machine-learning`."""
         found: dict[str, list[str]] = {}
         for name in self._names():
-            band = self._heads[name].band if name in self._heads else None
-            words = (band, _slug(categories().get(name, "")))
+            words = (self._difficulty(name), _slug(categories().get(name, "")))
             for word in filter(None, words):
                 found.setdefault(word, []).append(name)
         return found
@@ -288,7 +282,8 @@ class Nl2RepoBench(Suite):
         published = self._published.get(name)
         has_specification = published is not None and published.is_specified
         head, declared = self._heads.get(name), self._declared(name)
-        return row(name, head, declared, self._cache_dir, has_specification=has_specification)
+        difficulty = self._difficulty(name)
+        return row(name, head, declared, difficulty, self._cache_dir, has_specification=has_specification)
 
     def _task(self, name: str) -> Task:
         head, published = self._heads.get(name), self._published.get(name)
@@ -301,11 +296,15 @@ class Nl2RepoBench(Suite):
             metadata={
                 "declared": self._declared(name),
                 "expected": head.expected if head is not None and head.is_frozen else None,
-                "band": None if head is None else head.band,
+                "difficulty": self._difficulty(name),
+                "lines": None if head is None else head.lines,
                 "category": categories().get(name),
                 "python": None if head is None else head.python,
             },
         )
+
+    def _difficulty(self, name: str) -> str | None:
+        return difficulties().get(name)
 
     def _declared(self, name: str) -> int | None:
         if name in self._published:
