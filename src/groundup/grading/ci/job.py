@@ -260,7 +260,9 @@ def _result(
         reason=reason,
         leg=planned.leg,
         steps=steps,
-        substitutes=tuple(dict.fromkeys((*prepared.substitutes, *_said(relay.log), *prepared.undated()))),
+        substitutes=tuple(
+            dict.fromkeys((*prepared.substitutes, *prepared.changed, *_said(relay.log), *prepared.undated()))
+        ),
         timings_s={name: round(value, 3) for name, value in {**timings, "steps": spent}.items()},
         failed_output=relay.last_failed,
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},

@@ -21,6 +21,7 @@ from groundup.environments.requests import (
 )
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.ci.actions import write_programs
+from groundup.grading.ci.nuget_configuration import free_of_feeds
 from groundup.grading.ci.plan import MINORS, Tools, asked_pythons, substitute
 from groundup.grading.ci.records import (
     ARTIFACTS,
@@ -209,6 +210,8 @@ class StepTools:
     """What jobs keep for each other: the same folder in all sandboxes of a run."""
     substitutes: tuple[str, ...]
     lent: list[RegistrySet]
+    changed: list[str]
+    """Files of the repository that are not the same in a job's copy, and how."""
 
     def troubles(self) -> tuple[Trouble, ...]:
         """Return what registries would not give out."""
@@ -257,6 +260,7 @@ async def prepare(
         artifacts=artifacts,
         substitutes=tuple(dict.fromkeys(one for one in reported if one)),
         lent=[],
+        changed=[],
     )
 
 
@@ -350,7 +354,10 @@ class StepSandboxes:
 
     def _fill(self, folder: Path) -> None:
         workspace = folder / "workspace"
-        shutil.copytree(self._request.tree, workspace / self._request.repository, symlinks=True)
+        tree = workspace / self._request.repository
+        shutil.copytree(self._request.tree, tree, symlinks=True)
+        if any(chain.name == "dotnet" for chain in self._prepared.toolchains):
+            self._prepared.changed.extend(free_of_feeds(tree))
         for part in (TEMPORARY, TOOLS):
             (workspace / Path(part).relative_to("/workspace")).mkdir(parents=True)
         for name in ("home", "tmp"):

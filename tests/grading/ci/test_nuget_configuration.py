@@ -1,0 +1,77 @@
+"""A repository's NuGet.config in a job's copy: what of it gives way to the sandbox's one source."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.grading.ci.nuget_configuration import free_of_feeds, without_feeds
+
+WHOLE = """<?xml version="1.0" encoding="utf-8"?>
+<configuration>
+  <config><add key="globalPackagesFolder" value="packages" /></config>
+  <packageSources>
+    <clear /> <!-- only ours -->
+    <add key="nuget.org" value="https://feed.example/v3/index.json" protocolVersion="3" />
+    <add key="local" value="./feed" />
+    <add key="windows" value="C:\\packages" />
+  </packageSources>
+  <packageSourceMapping><packageSource key="ours"><package pattern="*" /></packageSource></packageSourceMapping>
+  <disabledPackageSources><clear /></disabledPackageSources>
+  <packageSourceCredentials><ours><add key="Username" value="me" /></ours></packageSourceCredentials>
+</configuration>
+"""
+
+
+def test_feeds_give_way_and_folders_stay(tmp_path: Path) -> None:
+    """What would hide the gateway or cannot be reached goes, by name; all else stays byte for byte."""
+    (tmp_path / "src/feed").mkdir(parents=True)
+    (tmp_path / "src/NuGet.config").write_text(WHOLE)
+    (tmp_path / "other.config").write_text(WHOLE)
+    assert free_of_feeds(tmp_path) == (
+        "src/NuGet.config without the feed nuget.org, the feed windows, packageSourceMapping, "
+        "disabledPackageSources, packageSourceCredentials",
+    )
+    root = ElementTree.fromstring((tmp_path / "src/NuGet.config").read_text())
+    assert [section.tag for section in root] == ["config", "packageSources"]
+    assert [item.get("key") for item in root.iterfind("packageSources/*")] == ["local"]
+    assert "<!-- only ours -->" in (tmp_path / "src/NuGet.config").read_text()
+    assert (tmp_path / "other.config").read_text() == WHOLE
+    assert free_of_feeds(tmp_path) == ()
+
+
+def test_a_folder_of_its_own_hides_nothing_else(tmp_path: Path) -> None:
+    """A configuration with nothing but folders clears the user's sources, too."""
+    (tmp_path / "feed").mkdir()
+    text = '<configuration><packageSources><clear/><add key="own" value="feed"/></packageSources></configuration>'
+    (tmp_path / "NuGet.Config").write_text(text)
+    assert free_of_feeds(tmp_path) == ("NuGet.Config without clear",)
+    assert (tmp_path / "NuGet.Config").read_text() == text.replace("<clear/>", "")
+
+
+@pytest.mark.parametrize("text", ["<configuration>", "", "<a/><b/>"])
+def test_what_is_no_xml_is_left_to_the_client(tmp_path: Path, text: str) -> None:
+    """The client says best what is wrong with a file."""
+    (tmp_path / "nuget.config").write_text(text)
+    assert free_of_feeds(tmp_path) == ()
+    assert (tmp_path / "nuget.config").read_text() == text
+
+
+@given(
+    st.lists(st.tuples(st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1), st.booleans()))
+)
+def test_only_folders_of_the_repository_are_left(sources: list[tuple[str, bool]]) -> None:
+    """Whatever keys and places there are, no address and no clearing is left, and no folder is lost."""
+    lines = [
+        f'<add key="{key}" value="{"." if is_folder else "https://feed.example/" + key}" />'
+        for key, is_folder in sources
+    ]
+    text = f"<configuration><packageSources><clear/>{''.join(lines)}</packageSources></configuration>"
+    written, left_out = without_feeds(text.encode(), "NuGet.config", Path("/"))
+    root = ElementTree.fromstring(written)
+    assert [item.get("key") for item in root.iterfind("packageSources/*")] == [
+        key for key, folder in sources if folder
+    ]
+    assert bool(left_out) == any(not is_folder for _, is_folder in sources)
