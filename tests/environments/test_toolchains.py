@@ -70,6 +70,14 @@ async def test_dotnet_is_the_folder_of_its_program(tmp_path: Path) -> None:
     assert found.mounts[0].source == tmp_path / "share/dotnet"
 
 
+@pytest.mark.needs("dotnet")
+async def test_programs_find_the_runtime_wherever_it_lies(tmp_path: Path) -> None:
+    """An apphost looks for its runtime in DOTNET_ROOT, which names the folder that a sandbox sees."""
+    found = await find_toolchain("dotnet", os.environ, tmp_path / "staging")
+    place = next((mount.source for mount in found.mounts), Path(found.environment["DOTNET_ROOT"]))
+    assert (place / "shared/Microsoft.NETCore.App").is_dir()
+
+
 @pytest.mark.parametrize("name", TOOLCHAINS)
 async def test_what_is_absent_or_broken_is_said(name: ToolchainName, tmp_path: Path) -> None:
     """The error says what to install; a program that does not work is no toolchain."""

@@ -392,6 +392,16 @@ while True:
         assert result.ending is Ending.DISK, result
         assert (workspace / "file").stat().st_size <= 32 * 2**20
 
+    async def test_large_file_of_tools(self, provider: SandboxProvider, workspace: Path) -> None:
+        """Where the host's tools are shown, .NET's empty file of 2 TiB may be made, and one that fills is ended."""
+        spec = SandboxSpec(workspace=workspace, limits=little(), system="host")
+        sandbox = await provider.open(spec)
+        sparse = "import os; os.truncate(os.memfd_create('doublemapper'), 1 << 41)"
+        made = await sandbox.run(self.attack(sparse))
+        assert made.ok, made.text()
+        filler = "while true; do head -c 4000000 /dev/zero; sleep 0.05; done > file"
+        assert (await sandbox.run(sh(filler, timeout_s=120))).ending is Ending.DISK
+
     async def test_private_folders_are_limited(self, sandbox: Sandbox) -> None:
         """The private /tmp has a size."""
         result = await sandbox.run(sh("for i in 1 2 3; do head -c 20000000 /dev/zero > /tmp/f$i || exit 9; done"))

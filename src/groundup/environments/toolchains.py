@@ -153,23 +153,30 @@ async def _rust(host: _Host, staging: Path) -> Toolchain:
     )
 
 
+_DOTNET = {
+    "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+    "DOTNET_NOLOGO": "1",
+    "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
+    "DOTNET_CLI_WORKLOAD_UPDATE_NOTIFY_DISABLE": "true",
+    "DOTNET_CLI_USE_MSBUILD_SERVER": "0",
+    "MSBUILDDISABLENODEREUSE": "1",
+    "UseSharedCompilation": "false",
+}
+"""What keeps `dotnet` to what it was asked for: nothing is sent, and no server is left running."""
+
+
 async def _dotnet(host: _Host, staging: Path) -> Toolchain:
     program = host.program("dotnet", "dotnet").resolve()
     versions = {"dotnet": await host.version("dotnet", program, "--version")}
-    quiet = {
-        "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
-        "DOTNET_NOLOGO": "1",
-        "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
-    }
     if _is_seen(program):
-        return Toolchain(name="dotnet", versions=versions, environment=quiet)
+        return Toolchain(name="dotnet", versions=versions, environment=_DOTNET | {"DOTNET_ROOT": str(program.parent)})
     inside = f"{INSIDE}/dotnet"
     return Toolchain(
         name="dotnet",
         versions=versions,
         mounts=(Mount(source=program.parent, target=inside),),
         path=(inside,),
-        environment={**quiet, "DOTNET_ROOT": inside},
+        environment=_DOTNET | {"DOTNET_ROOT": inside},
     )
 
 

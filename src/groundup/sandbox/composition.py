@@ -357,11 +357,11 @@ def interpreter_parts() -> tuple[tuple[Path, str], ...]:
 
 def resource_limits(spec: SandboxSpec, controllers: Collection[str]) -> Mapping[int, int]:
     """Return the rlimits of every command, where it may have as much; what a control group limits needs none."""
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: spec.limits.disk_mb * 2**20,
-        resource.RLIMIT_NOFILE: OPEN_FILES,
-    }
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: OPEN_FILES}
+    if spec.system == "listed":
+        # The host's tools may be .NET 7 to 9, which ask for 2 TiB of address space in a file of memory and die
+        # where no file may be so large. The watcher of disks sees what such a file really holds.
+        limits[resource.RLIMIT_FSIZE] = spec.limits.disk_mb * 2**20
     if "memory" not in controllers:
         limits[resource.RLIMIT_DATA] = _DATA_FACTOR * spec.limits.memory_mb * 2**20
     if "pids" not in controllers and _counts_per_namespace():

@@ -391,6 +391,7 @@ class StepSandboxes:
             f"{SUPPLIES}/bin",  # first: some stand before what a step installs
             f"{_HOME}/.local/bin",
             f"{_HOME}/.cargo/bin",  # where `cargo install` puts programs
+            f"{_HOME}/.dotnet/tools",  # where `dotnet tool install --global` does
             f"{SUPPLIES}/uv",
             *(folder for chain in self._prepared.toolchains for folder in chain.path),
             *(f"{python.folder}/bin" for python in first),
