@@ -1,8 +1,8 @@
 """What a test needs of the machine: it skips by name where that is missing, and never unseen.
 
-`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"`
-asks the one of this user's clients; fixtures that find out by themselves call `lack`. The last line of a run
-says what would unlock how many tests. What is named in `EXPECTED_TOOLS`, separated by commas, must be there:
+`@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"` and
+`"NuGet"` ask the one of this user's clients; fixtures that find out by themselves call `lack`. The last line of a
+run says what would unlock how many tests. What is named in `EXPECTED_TOOLS`, separated by commas, must be there:
 its absence then fails the test.
 """
 
@@ -21,8 +21,9 @@ from typing import NoReturn
 
 import pytest
 
-from groundup.domain.errors import NetworkError, SandboxError
+from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
 from groundup.registries.cache import FetchCache
+from groundup.registries.nuget import NuGetClient, nuget_settings
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
@@ -65,6 +66,8 @@ def trouble(tool: str) -> str:
     """Return why *tool* cannot be used; empty when it can."""
     if tool == "package index":
         return asyncio.run(_index_trouble())
+    if tool == "NuGet":
+        return asyncio.run(_nuget_trouble())
     for program in VERSION.get(tool, (tool,)):
         if shutil.which(program) is None:
             return f"{program} is not on PATH"
@@ -84,6 +87,22 @@ async def _index_trouble() -> str:
         try:
             await registry.page("six")
         except NetworkError as error:
+            return str(error)
+        finally:
+            await registry.close()
+    return ""
+
+
+async def _nuget_trouble() -> str:
+    """Return why this user's NuGet sources cannot be asked; empty where one has a package that everybody uses."""
+    with TemporaryDirectory() as folder:
+        try:
+            registry = NuGetClient(await nuget_settings(environment()), FetchCache(Path(folder)))
+        except InfrastructureError as error:
+            return str(error)
+        try:
+            await registry.versions("xunit")
+        except InfrastructureError as error:
             return str(error)
         finally:
             await registry.close()

@@ -169,7 +169,9 @@ async def _dotnet(host: _Host, staging: Path) -> Toolchain:
     program = host.program("dotnet", "dotnet").resolve()
     versions = {"dotnet": await host.version("dotnet", program, "--version")}
     if _is_seen(program):
-        return Toolchain(name="dotnet", versions=versions, environment=_DOTNET | {"DOTNET_ROOT": str(program.parent)})
+        return Toolchain(
+            name="dotnet", versions=versions, environment=_DOTNET | {"DOTNET_ROOT": str(program.parent)}
+        )
     inside = f"{INSIDE}/dotnet"
     return Toolchain(
         name="dotnet",

@@ -51,12 +51,13 @@ async def run(
     timeout_s: float = 120.0,
     matrix: Mapping[str, str] | None = None,
     provider: SandboxProvider | None = None,
+    cache: Path | None = None,
 ) -> JobResult:
     """Run the job `test` of a repository made of these files, in a sandbox of *provider*, which is closed then."""
     tree = repository(folder / "repository", workflow, files)
     request = JobRequest(tree=tree, repository="app", workflow=WORKFLOW, job="test", matrix=dict(matrix or {}))
     request = request.but(limits=request.limits.but(wall_clock_s=timeout_s))
-    async with context(folder, provider=provider) as tools:
+    async with context(folder, cache, provider) as tools:
         return await run_job(request, tools)
 
 

@@ -1,0 +1,54 @@
+"""Jobs in C# run for real: the machine's .NET SDK in a sandbox, packages from NuGet through the gateway."""
+
+from pathlib import Path
+
+import pytest
+
+from groundup.grading.ci.records import JobOutcome
+from tests.grading.ci.bench import log_of, run, steps
+from tests.shared import once
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("dotnet", "NuGet")]
+CHECKOUT = "uses: actions/checkout@v4"
+LIBRARY = {
+    "Lib/Lib.csproj": """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <ItemGroup><PackageReference Include="Newtonsoft.Json" Version="13.0.3" /></ItemGroup>
+</Project>
+""",
+    "Lib/Words.cs": "using Newtonsoft.Json;\nnamespace Lib;\n"
+    "public static class Words { public static string Say(object what) => JsonConvert.SerializeObject(what); }\n",
+}
+TESTS = {
+    "Tests/Tests.csproj": """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <ItemGroup>
+    <PackageReference Include="Microsoft.NET.Test.Sdk" Version="17.12.0" />
+    <PackageReference Include="xunit" Version="2.9.2" />
+    <PackageReference Include="xunit.runner.visualstudio" Version="2.8.2" />
+    <ProjectReference Include="../Lib/Lib.csproj" />
+  </ItemGroup>
+</Project>
+""",
+    "Tests/WordsTests.cs": "using Xunit;\nnamespace Tests;\n"
+    'public class WordsTests { [Fact] public void Says() => Assert.Equal("1", Lib.Words.Say(1)); }\n',
+}
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache that keeps what registries gave for all tests."""
+    return once(tmp_path_factory, "nuget", Path.mkdir)
+
+
+async def test_the_tests_of_a_project_run(tmp_path: Path, cache: Path) -> None:
+    """Two projects are restored, compiled and tested; nothing of .NET is left running when a step has ended."""
+    workflow = steps(
+        CHECKOUT,
+        "{uses: actions/setup-dotnet@v4, with: {dotnet-version: 10.0.x}}",
+        "{name: test, run: dotnet test Tests}",
+        "{run: '! grep -lx dotnet /proc/[0-9]*/comm'}",
+    )
+    result = await run(tmp_path, workflow, {**LIBRARY, **TESTS}, timeout_s=600.0, cache=cache)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
+    assert "Passed:     1" in log_of(result)
