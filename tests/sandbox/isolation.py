@@ -393,7 +393,7 @@ while True:
         assert (workspace / "file").stat().st_size <= 32 * 2**20
 
     async def test_large_file_of_tools(self, provider: SandboxProvider, workspace: Path) -> None:
-        """Where the host's tools are shown, .NET's empty file of 2 TiB may be made, and one that fills is ended."""
+        """Where the host's tools are shown, .NET's empty file of 2 TiB may be made, and a filler is ended."""
         spec = SandboxSpec(workspace=workspace, limits=little(), system="host")
         sandbox = await provider.open(spec)
         sparse = "import os; os.truncate(os.memfd_create('doublemapper'), 1 << 41)"
