@@ -23,7 +23,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
 from groundup.registries.cache import FetchCache
-from groundup.registries.nuget import NuGetClient, nuget_settings
+from groundup.registries.nuget.client import NuGetClient, nuget_settings
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
