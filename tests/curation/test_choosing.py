@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.repositories import ForeignWorkflow, JobWish, chosen_job
+from groundup.curation.choosing import ForeignWorkflow, JobWish, chosen_job
 from groundup.domain.errors import TaskError
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.workflow import read_workflow

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from groundup.curation.choosing import JobWish, chosen_job
 from groundup.curation.instances import InstanceRequest, add_instance
-from groundup.curation.repositories import JobWish, check_out, chosen_job
+from groundup.curation.repositories import check_out
 from groundup.domain.errors import TaskError, UsageError
 from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings

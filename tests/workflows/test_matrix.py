@@ -74,8 +74,10 @@ def test_a_matrix_made_at_run_time_needs_values() -> None:
     assert pinned(one, {"python": "3.12"}) == {"os": "ubuntu-latest", "python": "3.12"}
     with pytest.raises(WorkflowError, match="python"):
         pinned(one, {})
-    with pytest.raises(WorkflowError, match="made while the workflow runs"):
-        pinned(job("${{ fromJSON(needs.x.outputs.all) }}"), {"python": "3.12"})
+    whole = job("${{ fromJSON(needs.x.outputs.all) }}")
+    assert pinned(whole, {"python": "3.12", "on.os": "linux"}) == {"python": "3.12", "on": {"os": "linux"}}
+    with pytest.raises(WorkflowError, match=r"made while the workflow runs \(matrix\); name a leg with --leg"):
+        pinned(whole, {})
 
 
 def test_a_leg_that_is_named_whole_is_the_one() -> None:

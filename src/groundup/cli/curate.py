@@ -135,14 +135,16 @@ def _print(found: "Located") -> None:
         said = f"{opinion.workflow}: {opinion.job}" if opinion.job else "none"
         say(f"groundup: {opinion.model} {'agrees' if opinion.agrees else 'differs'}: {said}; {opinion.reason}")
     if best is None:
-        say(f"groundup: no job of a workflow runs tests, as far as its commands say ({found.nothing})")
+        say(f"groundup: {found.nothing}")
         return
+    for sentence in found.unseen:
+        say(f"groundup: {sentence}")
     typer.echo(f"{best.workflow}  job {best.job}  {_leg(best)}")
     if best.through:
         typer.echo(f"  calls {best.through}")
     for command in best.commands:
         typer.echo(f"  runs {command}")
-    for hindrance in best.hindrances:
+    for hindrance in (*([f"cannot be run here: {best.refused}"] if best.refused else []), *best.hindrances):
         typer.echo(f"  but {hindrance}")
     for reason in best.reasons:
         typer.echo(f"  {reason}")
@@ -157,7 +159,8 @@ def _leg(candidate: "JobCandidate") -> str:
 
 
 def _why(candidate: "JobCandidate") -> str:
-    return "; ".join(reason for reason in candidate.reasons if reason.startswith("-")) or "-"
+    refused = [f"cannot be run here: {candidate.refused}"] if candidate.refused else []
+    return "; ".join((*refused, *(reason for reason in candidate.reasons if reason.startswith("-")))) or "-"
 
 
 def instance(

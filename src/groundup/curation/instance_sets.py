@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from groundup.curation.choosing import JobWish, chosen_job
 from groundup.curation.filters import RepositoryFacts, facts_of, refuse
 from groundup.curation.instance_folders import InstanceFolder
 from groundup.curation.instances import InstanceRequest, Made, masked_instance, masked_kinds
-from groundup.curation.repositories import JobWish, RepositoryOrigin, check_out_listed, chosen_job, foreign_of
+from groundup.curation.repositories import RepositoryOrigin, check_out_listed, foreign_of
 from groundup.curation.set_entries import (
     EntryWalk,
     MadeTask,

@@ -19,16 +19,9 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from groundup.curation.choosing import JobWish, TestJob, chosen_job
 from groundup.curation.instance_folders import ADVICE, InstanceFolder
-from groundup.curation.repositories import (
-    JobWish,
-    RepositoryOrigin,
-    TestJob,
-    check_out,
-    chosen_job,
-    foreign_of,
-    has_commit,
-)
+from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_of, has_commit
 from groundup.curation.trials import FailedJob, first_that_stands, instance_trial
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name

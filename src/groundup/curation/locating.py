@@ -20,7 +20,8 @@ from groundup.domain.records import Record
 from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
-from groundup.workflows.jobs import JobReader, Look, with_known_values
+from groundup.workflows.foretelling import with_known_values
+from groundup.workflows.jobs import JobReader, Look
 from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
 from groundup.workflows.runners import Meaning
 from groundup.workflows.tree import RepositoryTree, text_of
@@ -46,6 +47,8 @@ class JobCandidate(Record):
     """Legs that would do too, the best first."""
     is_dynamic: bool = False
     """Whether its matrix is made while the workflow runs."""
+    refused: str = ""
+    """Why it cannot be run here, as far as is known before it runs; empty: it can, or nobody looked."""
     hindrances: tuple[str, ...] = ()
     """What running it elsewhere than on GitHub takes besides: services, containers, workflows of others."""
 
@@ -71,6 +74,8 @@ class Located(Record):
     candidates: tuple[JobCandidate, ...] = ()
     unread: tuple[str, ...] = ()
     """Workflow files that could not be read: one sentence each."""
+    unseen: tuple[str, ...] = ()
+    """Jobs that call a workflow of another repository which could not be had: one sentence each."""
     others: tuple[str, ...] = ()
     """Files of other CI services, which are not read."""
     opinion: JobOpinion | None = None
@@ -79,10 +84,13 @@ class Located(Record):
     def nothing(self) -> str:
         """Why there may be no candidate."""
         if self.unread:
-            return self.unread[0]
+            return f"no job seems to run tests ({self.unread[0]})"
+        if self.unseen:
+            return f"which job runs tests is not known: {self.unseen[0]}"
         if self.others:
-            return f"it uses {', '.join(self.others[:3])}, of which only GitHub's workflows are read"
-        return "every workflow was read"
+            listed = ", ".join(self.others[:3])
+            return f"no job seems to run tests (it uses {listed}, of which only GitHub's workflows are read)"
+        return "no job seems to run tests (every workflow was read)"
 
     @property
     def best(self) -> JobCandidate | None:
@@ -151,17 +159,23 @@ def locate(tree: RepositoryTree, foreign: Mapping[str, bytes] | None = None) -> 
     jobs = JobReader(tree, foreign)
     called = {_local(job.reusable) for workflow in workflows for job in workflow.jobs if job.reusable}
     found = []
+    unseen = []
     for workflow in workflows:
         if set(workflow.events) <= {"workflow_call"} and workflow.path in called:
             continue  # its callers speak for it
         for written in workflow.jobs[:_MOST_JOBS]:
-            job = written.but(matrix=with_known_values(written.matrix, tree))
+            job = written.but(matrix=with_known_values(workflow, written, tree))
             candidate = _candidate(jobs, workflow, job)
             if candidate is not None and candidate.score >= _FEWEST_POINTS:
                 found.append(candidate)
+            elif _is_unseen(job.reusable, foreign or {}):
+                unseen.append(
+                    f"job {job.id} of {workflow.path} calls {job.reusable}, a workflow of another repository that "
+                    "could not be read"
+                )
     found.sort(key=lambda item: -item.score)
     others = tuple(path for path in sorted(tree.paths()) if _OTHER_SERVICES.fullmatch(path))
-    return Located(candidates=tuple(found), unread=tuple(unread), others=others)
+    return Located(candidates=tuple(found), unread=tuple(unread), unseen=tuple(unseen), others=others)
 
 
 def read_workflows(tree: RepositoryTree) -> tuple[list[Workflow], list[str]]:
@@ -177,6 +191,10 @@ def read_workflows(tree: RepositoryTree) -> tuple[list[Workflow], list[str]]:
         except TaskError as error:
             unread.append(str(error))
     return found, unread
+
+
+def _is_unseen(called: str | None, foreign: Mapping[str, bytes]) -> bool:
+    return called is not None and not called.startswith("./") and called not in foreign
 
 
 def _local(called: str) -> str:
@@ -222,7 +240,7 @@ def _other_legs(chosen: _Leg, others: Sequence[_Leg]) -> tuple[dict[str, str], .
 
 def best_leg(tree: RepositoryTree, workflow: Workflow, job: Job) -> dict[str, str]:
     """Return the leg of *job* to take, as `flat` writes it."""
-    known = job.but(matrix=with_known_values(job.matrix, tree))
+    known = job.but(matrix=with_known_values(workflow, job, tree))
     return dict(flat(_rated_legs(JobReader(tree), workflow, known)[0].leg))
 
 

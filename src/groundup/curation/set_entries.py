@@ -37,6 +37,7 @@ _CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "located": (
         (r"seems to run tests.*\(it uses ", "another CI service"),
         (r"seems to run tests", "no test job"),
+        (r"which job runs tests is not known", "a workflow of another repository"),
         (r"", "the test job cannot be run here"),
     ),
     "masked": (

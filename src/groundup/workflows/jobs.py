@@ -22,10 +22,9 @@ from groundup.workflows.expressions import UNKNOWN, Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
-from groundup.workflows.tree import RepositoryTree, text_of
+from groundup.workflows.tree import InFolder, RepositoryTree
 from groundup.workflows.workflow import (
     Job,
-    Matrix,
     Step,
     Workflow,
     WorkflowError,
@@ -96,6 +95,16 @@ def placed_steps(
     own = own_steps(steps, contexts)
     followed = (found for placed in own for found in _followed(placed, tree, _DEEPEST, skipped=skipped))
     yield from itertools.islice(followed, _MOST)  # actions that call actions multiply
+
+
+def checkout_folder(job: Job) -> str:
+    """Return the folder below its workspace into which *job* checks the repository out; "" for the workspace."""
+    for step in job.steps:
+        of_this = "github.repository" in step.inputs.get("repository", "github.repository")
+        if (step.uses or "").lower().startswith("actions/checkout@") and of_this:
+            place = step.inputs.get("path", "")
+            return "" if "${{" in place else str(PurePosixPath(place)).strip("./")
+    return ""
 
 
 def own_steps(steps: Iterable[Step], contexts: Contexts) -> Iterator[PlacedStep]:
@@ -186,33 +195,6 @@ _TESTING_FILE = re.compile(r"tox|tests?|pytest|ci", re.IGNORECASE)
 _TESTING_STEP = re.compile(r"\btests?\b", re.IGNORECASE)
 
 
-_CLASSIFIED = re.compile(r"Programming Language :: Python :: (3\.\d+)")
-_BY_CLASSIFIERS = "supported_python_classifiers_json_array"
-"""The output of `build-and-inspect-python-package` that many a matrix is made of."""
-
-
-def with_known_values(matrix: Matrix, tree: RepositoryTree) -> Matrix:
-    """Return *matrix* with the values that are made while the workflow runs, where they can be foretold.
-
-    They are constants, or the versions of Python that the package says it supports.
-    """
-    found: dict[str, tuple[JsonValue, ...]] = {}
-    for key, expression in matrix.expressions.items():
-        inner = re.fullmatch(r"\$\{\{(.*)\}\}", expression.strip(), re.DOTALL)
-        value = Contexts({}).value(inner[1]) if inner else None
-        if _BY_CLASSIFIERS in expression:
-            value = list(_supported_pythons(tree))
-        if key != "matrix" and isinstance(value, list) and value:
-            found[key] = tuple(value)
-    rest = tuple(key for key in matrix.dynamic if key not in found)
-    return matrix.but(axes={**matrix.axes, **found}, dynamic=rest) if found else matrix
-
-
-def _supported_pythons(tree: RepositoryTree) -> tuple[str, ...]:
-    texts = (text_of(tree, path) or "" for path in ("pyproject.toml", "setup.cfg", "setup.py"))
-    return tuple(dict.fromkeys(version for text in texts for version in _CLASSIFIED.findall(text)))
-
-
 class Look(NamedTuple):
     """What a job does in one leg."""
 
@@ -242,7 +224,7 @@ class JobReader:
         """Take the repository, and the called workflows of others that could be had, by what `uses` says."""
         self._tree = tree
         self._foreign = foreign or {}
-        self._meanings = Meanings(tree)
+        self._seen: dict[str, tuple[RepositoryTree, Meanings]] = {}
 
     def look(self, workflow: Workflow, job: Job, leg: Leg) -> Look:
         """Return what *job* does in *leg*."""
@@ -258,14 +240,22 @@ class JobReader:
         found: dict[int, Step] = {}
         for skipped in (False, True):
             if not found:
-                steps = tuple(placed_steps(job.steps, contexts, self._tree, skipped=skipped))
+                steps = tuple(placed_steps(job.steps, contexts, self._seen_by(job)[0], skipped=skipped))
                 pairs = self._meanings_of(steps, job)
                 found = {step.index: step for step, meaning in pairs if meaning.purpose is Purpose.TEST}
         return tuple(found[index] for index in sorted(found))
 
+    def _seen_by(self, job: Job) -> tuple[RepositoryTree, Meanings]:
+        """Return the repository as *job* has it, and what scripts do there."""
+        place = checkout_folder(job)
+        if place not in self._seen:
+            tree = InFolder(self._tree, place) if place else self._tree
+            self._seen[place] = tree, Meanings(tree)
+        return self._seen[place]
+
     def _own(self, job: Job, contexts: Contexts) -> Look:
         """Look at the steps of *job*."""
-        steps = tuple(placed_steps(job.steps, contexts, self._tree))
+        steps = tuple(placed_steps(job.steps, contexts, self._seen_by(job)[0]))
         meanings = self._meanings_of(steps, job)
         testing = {step.index for step, meaning in meanings if meaning.purpose is Purpose.TEST}
         first = min(testing, default=len(job.steps))  # what is set up later is for something else
@@ -320,9 +310,11 @@ class JobReader:
             yield Meaning(purpose=Purpose.TEST, command=action, certainty=0.6)
         sure = contexts.holds(step.condition) is not None
         for script in _scripts(step):
-            for meaning in self._meanings.of(_expanded(contexts.shown(script), variables), folder, variables):
+            meanings = self._seen_by(job)[1]
+            for meaning in meanings.of(_expanded(contexts.shown(script), variables), folder, variables):
                 certainty = meaning.certainty if sure else meaning.certainty * 0.8
-                part = meaning.part or (f"only {folder}/" if folder else None)
+                below = folder.removeprefix(checkout_folder(job)).lstrip("/")
+                part = meaning.part or (f"only {below}/" if below else None)
                 yield meaning.but(certainty=certainty, part=part)
 
     def _called(self, workflow: Workflow, job: Job, contexts: Contexts) -> Look:

@@ -47,13 +47,16 @@ def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
     runs take the wanted ones. Raises `WorkflowError` when one of them has none, or when no leg is as wanted.
     """
     matrix = job.matrix
-    unknown = [key for key in matrix.dynamic if key not in wanted]
-    if unknown:
+    axes: dict[str, tuple[JsonValue, ...]] = dict(matrix.axes)
+    if "matrix" in matrix.dynamic and wanted:
+        axes = {key: (value,) for key, value in _nested(wanted).items()}
+    elif unknown := [key for key in matrix.dynamic if key not in wanted]:
         raise WorkflowError(
-            f"the matrix of job {job.id} is made while the workflow runs ({', '.join(unknown)}); name a value of "
-            "each key"
+            f"the matrix of job {job.id} is made while the workflow runs ({', '.join(unknown)}); name a leg with "
+            f"{' '.join(f'--leg {key}:VALUE' for key in leg_keys(job) or unknown)}"
         )
-    axes = matrix.axes | {key: (wanted[key],) for key in matrix.dynamic}
+    else:
+        axes |= {key: (wanted[key],) for key in matrix.dynamic}
     known = legs(matrix.but(axes=axes))
     values = [{**dict(flat(leg)), **leg} for leg in known]
     keys = {key for one in values for key in one}
@@ -67,6 +70,25 @@ def pinned(job: Job, wanted: Mapping[str, str]) -> Leg:
         pins = ", ".join(f"{key}: {value}" for key, value in asked.items())
         raise WorkflowError(f"the matrix of job {job.id} has no leg with {pins}")
     return min(fitting, key=lambda leg: (dict(flat(leg)).keys() != asked.keys(), *_strangeness(leg)))
+
+
+def leg_keys(job: Job) -> tuple[str, ...]:
+    """Return the keys of the matrix that *job* uses."""
+    text = job.model_dump_json(exclude={"matrix"})
+    return tuple(dict.fromkeys(re.findall(r"\bmatrix\.([A-Za-z_][\w-]*(?:\.[\w-]+)*)", text)))
+
+
+def _nested(values: Mapping[str, str]) -> Leg:
+    """Return values that `flat` wrote as tables: `outer.inner` is a key within another."""
+    whole: Leg = {}
+    for name, value in values.items():
+        *above, key = name.split(".")
+        table = whole
+        for part in above:
+            inner = table.setdefault(part, {})
+            table = inner if isinstance(inner, dict) else {}
+        table[key] = value
+    return whole
 
 
 def same(value: JsonValue, text: str) -> bool:
@@ -165,10 +187,17 @@ def _node(text: str) -> float:
 
 
 def _dotnet(text: str) -> float:
-    found = re.search(r"(?:net)?(\d+)\.\d", text)
+    found = re.fullmatch(r"(?:net|netcoreapp)?(\d+)(?:\.[\dx*][\w.*-]*)?", text)
     if re.fullmatch(r"net\d{2,3}", text) or found is None:
         return 0.2
     return {8: 1.0, 9: 0.95, 10: 0.9, 6: 0.8, 7: 0.7}.get(int(found[1]), 0.4)
+
+
+_PYTHON_KEYS = (
+    (re.compile(r"(?:^|[^a-z])py(?:thon|$|[^a-z])"), re.compile(r"(?:\d|pypy).*", re.DOTALL)),
+    (re.compile(r"(?:^|\.|tox|nox)[_-]?(?:envs?|session|interpreter)$"), re.compile(r"3\.\d+t?(?:-dev)?")),
+)
+"""Keys with the values that are versions of Python there; `tox -e 3.12` takes its interpreter's."""
 
 
 def versions_in(leg: Leg) -> Iterator[tuple[str, str]]:
@@ -178,7 +207,7 @@ def versions_in(leg: Leg) -> Iterator[tuple[str, str]]:
         inner = re.search(r"(?:^|[^a-z])(?:py|python-?)(3\.?\d+t?)(?![\d.])", value.lower())
         if inner:
             yield "python", inner[1]
-        elif re.search(r"(?:^|[^a-z])py(?:thon|$|[^a-z])", name) and re.match(r"\d|pypy", value):
+        elif any(of_key.search(name) and of_value.fullmatch(value) for of_key, of_value in _PYTHON_KEYS):
             yield "python", value
         elif "node" in name or re.match(r"node\.?js \d|io\.js", value.lower()):
             yield "node", value

@@ -74,6 +74,40 @@ class FolderTree:
                 yield str(PurePosixPath(os.path.relpath(Path(folder) / name, self._root)))
 
 
+class WithFile:
+    """A repository with one more file, which lies nowhere."""
+
+    def __init__(self, tree: RepositoryTree, path: str, data: bytes) -> None:
+        self._tree = tree
+        self._path = path
+        self._data = data
+
+    def paths(self) -> frozenset[str]:
+        """Return the relative paths of all files."""
+        return self._tree.paths() | {self._path}
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content; None when it is missing or too large."""
+        return self._data if path == self._path else self._tree.read(path)
+
+
+class InFolder:
+    """A repository as a job has it that checks it out into the folder *place* below its workspace."""
+
+    def __init__(self, tree: RepositoryTree, place: str) -> None:
+        self._tree = tree
+        self._place = place
+
+    def paths(self) -> frozenset[str]:
+        """Return the paths of all files, relative to the workspace."""
+        return frozenset(f"{self._place}/{path}" for path in self._tree.paths())
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content; None when it is missing or too large."""
+        inner = path.removeprefix(f"{self._place}/")
+        return self._tree.read(inner) if inner != path else None
+
+
 def text_of(tree: RepositoryTree, path: str) -> str | None:
     """Return a script or configuration file as text; None when it is missing, or too large to be one.
 

@@ -73,6 +73,7 @@ class Job(Record):
     name: str | None = None
     runs_on: tuple[str, ...] = Field(default=(), description="labels, with expressions as they stand")
     needs: tuple[str, ...] = ()
+    outputs: dict[str, str] = Field(default={}, description="what it gives to jobs that need it")
     condition: str | None = Field(default=None, description="`if`")
     steps: tuple[Step, ...] = ()
     matrix: Matrix = Matrix()
@@ -128,7 +129,11 @@ class Workflow(Record):
 
 def read_workflow(data: bytes, path: str) -> Workflow:
     """Return the workflow that *data*, the file at *path*, holds. Raises `WorkflowError`."""
-    document = read_yaml(data, path)
+    return workflow_of(read_yaml(data, path), path)
+
+
+def workflow_of(document: JsonValue, path: str) -> Workflow:
+    """Return the workflow that *document*, what the file at *path* holds, describes. Raises `WorkflowError`."""
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), dict):
         raise WorkflowError(f"{path}: a workflow has a mapping `jobs`; this file has none")
     jobs = _mapping(document["jobs"])
@@ -187,9 +192,10 @@ def _job(name: str, job: Mapping[str, JsonValue], document: Mapping[str, JsonVal
         name=_text(job.get("name")),
         runs_on=_labels(job.get("runs-on")),
         needs=_list_of_texts(job.get("needs")),
+        outputs=_texts(job.get("outputs")),
         condition=_text(job.get("if")),
         steps=steps_of(job.get("steps")),
-        matrix=_matrix(_mapping(job.get("strategy")).get("matrix")),
+        matrix=matrix_of(_mapping(job.get("strategy")).get("matrix")),
         services=tuple(_mapping(job.get("services"))),
         container=_text(_mapping(container).get("image") if isinstance(container, dict) else container),
         reusable=_text(job.get("uses")),
@@ -224,7 +230,8 @@ def _step(index: int, step: Mapping[str, JsonValue]) -> Step:
     )
 
 
-def _matrix(value: JsonValue) -> Matrix:
+def matrix_of(value: JsonValue) -> Matrix:
+    """Return the matrix that `strategy.matrix` holds."""
     if isinstance(value, str):
         return Matrix(dynamic=("matrix",), expressions={"matrix": value})
     table = _mapping(value)

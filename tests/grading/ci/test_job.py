@@ -301,3 +301,31 @@ async def test_a_package_is_built_for_the_job_that_tests_it(tmp_path: pathlib.Pa
     files = {"pyproject.toml": project + '[project]\nname = "x"\nversion = "1.0"\n', "backend.py": BACKEND}
     result = await run(tmp_path, INSPECTED, files, matrix={"python": "3.12"})
     assert result.outcome is JobOutcome.PASSED, log_of(result)
+
+
+async def test_a_job_behind_a_filter_and_in_a_made_matrix_is_run(tmp_path: pathlib.Path) -> None:
+    """Everything changed here; a leg of a matrix that a needed job writes runs with its own values."""
+    workflow = """
+on: push
+run-name: anything
+jobs:
+  plan:
+    runs-on: ubuntu-latest
+    outputs: {src: "${{ steps.look.outputs.src }}", grid: "${{ steps.set.outputs.grid }}"}
+    steps:
+      - {id: look, uses: dorny/paths-filter@v3, with: {filters: "src: ['**']\\ndocs: ['docs/**']\\n"}}
+      - {id: set, run: "echo 'grid={\\"n\\": [1, 2]}' >> $GITHUB_OUTPUT"}
+      - {uses: somebody/tells@v1, if: "vars.TELL != ''"}
+  test:
+    needs: plan
+    if: needs.plan.outputs.src == 'true'
+    environment: ci
+    runs-on: ubuntu-latest
+    strategy: {matrix: "${{ fromJSON(needs.plan.outputs.grid) }}"}
+    steps:
+      - &tested {name: test, run: "test ${{ matrix.n }} = 2"}
+      - *tested
+"""
+    result = await run(tmp_path, workflow, matrix={"n": "2"})
+    assert (result.outcome, result.reason) == (JobOutcome.PASSED, ""), log_of(result)
+    assert result.leg == {"n": 2}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from groundup.curation.choosing import JobWish, chosen_job
 from groundup.curation.locating import locate, read_workflows
-from groundup.curation.repositories import JobWish, chosen_job
 from groundup.domain.errors import TaskError
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError

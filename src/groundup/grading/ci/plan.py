@@ -12,14 +12,16 @@ from pathlib import PurePosixPath
 
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
+from groundup.grading.ci.changes import with_changes_known
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
 from groundup.languages import SETUPS, SetupKind
 from groundup.workflows.commands import needed_programs, program_of
+from groundup.workflows.foretelling import with_known_values
 from groundup.workflows.jobs import JobReader, PlacedStep, contexts_of, own_steps, setup_of
 from groundup.workflows.matrix import Leg, pinned
 from groundup.workflows.runners import Meaning, Purpose
 from groundup.workflows.tree import FolderTree, RepositoryTree
-from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
+from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, workflow_of
 
 PASSED_OVER = "failed and was passed over: it checks style or types"
 _SEVERAL = re.compile(
@@ -248,20 +250,37 @@ def _matches(kind: str, asked: str, have: str) -> bool:
 class PlannedJob:
     """A job that can be run here: its leg, what it needs, and which of its steps run tests."""
 
-    def __init__(self, request: JobRequest, languages: Iterable[Tool] = ()) -> None:
-        """Read the workflow. Raises `WorkflowError`, and `UnsupportedJobError` naming every obstacle."""
+    def __init__(
+        self, request: JobRequest, languages: Iterable[Tool] = (), tree: RepositoryTree | None = None
+    ) -> None:
+        """Read the workflow; *tree* is read in place of the request's folder.
+
+        Raises `WorkflowError`, and `UnsupportedJobError` naming every obstacle.
+        """
         self.request = request
         self.tree = FolderTree(request.tree)
-        data = self.tree.read(request.workflow)
+        tree = tree or self.tree
+        data = tree.read(request.workflow)
         if data is None:
             raise WorkflowError(f"there is no workflow {request.workflow} in the repository")
-        self.workflow: Workflow = read_workflow(data, request.workflow)
+        document = with_changes_known(read_yaml(data, request.workflow), tree)
+        self.workflow: Workflow = workflow_of(document, request.workflow)
         self.job: Job = self.workflow.job(request.job)
-        self.leg: Leg = pinned(self.job, request.matrix)
-        self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, self.tree)
+        self.leg: Leg = self._leg(tree)
+        self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, tree)
         if self.needs.obstacles:
             raise UnsupportedJobError(self.needs.obstacles)
-        self.tools = tools_of(self.needs.steps, languages, self.tree.paths())
-        reader = JobReader(self.tree)
+        self.tools = tools_of(self.needs.steps, languages, tree.paths())
+        for _ in asked_pythons(self.tools, tree):
+            pass  # a version that no machine has is refused now, not when the job begins
+        reader = JobReader(tree)
         self.tests = frozenset(step.key for step in reader.test_steps(self.workflow, self.job, self.leg))
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
+
+    def _leg(self, tree: RepositoryTree) -> Leg:
+        """Return the wanted leg, with its values as a matrix that can be foretold has them."""
+        foretold = self.job.but(matrix=with_known_values(self.workflow, self.job, tree))
+        try:
+            return pinned(foretold, self.request.matrix)
+        except WorkflowError:
+            return pinned(self.job, self.request.matrix)
