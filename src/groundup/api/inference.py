@@ -12,11 +12,12 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.records import DependencyKind, Language
+from groundup.registries.spelling import imported_name
 from groundup.sources import inference
 from groundup.sources.inference import INFERERS
 from groundup.sources.records import Inference
 from groundup.store.files import write_atomically
-from groundup.suites.dibench.inferred import WRITABLE, spelt_alike, write_inferred
+from groundup.suites.dibench.inferred import WRITABLE, write_inferred
 from groundup.trees.walking import read_regular
 
 
@@ -51,14 +52,14 @@ class Declarations(Record):
 
     def of(self, package: str) -> tuple[Declaration, ...]:
         """Return where *package* is declared, whatever the spelling."""
-        wanted = spelt_alike(package, self.language)
-        return tuple(one for one in self.declarations if spelt_alike(one.name, self.language) == wanted)
+        wanted = imported_name(self.language, package)
+        return tuple(one for one in self.declarations if imported_name(self.language, one.name) == wanted)
 
     def unused(self, found: Inference) -> tuple[Declaration, ...]:
         """Return what is declared for run time and imported nowhere, such as plugins and what is left over."""
-        imported = {spelt_alike(item.name, self.language) for item in found.dependencies}
+        imported = {imported_name(self.language, item.name) for item in found.dependencies}
         runtime = (one for one in self.declarations if one.kind is DependencyKind.RUNTIME)
-        return tuple(one for one in runtime if spelt_alike(one.name, self.language) not in imported)
+        return tuple(one for one in runtime if imported_name(self.language, one.name) not in imported)
 
 
 def declared(root: Path, languages: Iterable[Language]) -> dict[Language, Declarations]:

@@ -16,6 +16,7 @@ from groundup.languages import LANGUAGES
 from groundup.manifests.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
 from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
+from groundup.registries.spelling import canonical_name
 from groundup.trees.walking import read_regular, remove_tree
 
 _TELLTALES_OF_ALL = (
@@ -126,7 +127,10 @@ class _Masking:
                 telltales.append(path)
         if "python" in languages:
             self._mask_references()
-        leaks = find_leaks(self.root, [*telltales, *(item.path for item in self.masked)], self._names())
+        told = _Told(
+            (FORMATS[item.format].language, one.name) for item in self.masked for one in item.dependencies
+        )
+        leaks = _leaks(self.root, [*telltales, *(item.path for item in self.masked)], told)
         return MaskReport(
             masked=tuple(self.masked), removed=tuple(self.removed), refused=tuple(self.refused), leaks=tuple(leaks)
         )
@@ -200,10 +204,6 @@ class _Masking:
                     self.masked = [one for one in self.masked if one.path != path]
                     self._mask(known, path, None)
 
-    def _names(self) -> set[str]:
-        found = {dependency.name for item in self.masked for dependency in item.dependencies}
-        return {name for name in found if len(name) > 1}
-
 
 def _record(known: ManifestFormat, path: str, manifest: Manifest, masked: bytes) -> MaskedFile:
     # Counted, because a file may declare the same thing twice and lose it once.
@@ -227,23 +227,39 @@ def leaks_beside(root: Path, language: Language, masked: Iterable[str], names: I
     is_telltale = _telltales((language,))
     paths = [path for path in files_of(root, SKIPPED_FOLDERS) if format_of(path) is None and is_telltale(path)]
     present = [path for path in masked if (root / path).is_file()]
-    return list(find_leaks(root, [*paths, *present], {name for name in names if len(name) > 1}))
+    return list(_leaks(root, [*paths, *present], _Told((language, name) for name in names)))
 
 
-def find_leaks(root: Path, paths: Iterable[str], names: Collection[str]) -> Iterator[Leak]:
-    """Yield the lines of *paths* that install one of *names* or list it as an item; the first 500 of them."""
-    known = {_folded(name): name for name in names}
+class _Told:
+    """The names that were masked, to be found in whatever spelling their language takes for the same."""
+
+    def __init__(self, names: Iterable[tuple[Language, str]]) -> None:
+        self._names: dict[Language, dict[str, str]] = {}
+        for language, name in names:
+            if len(name) > 1:
+                self._names.setdefault(language, {})[canonical_name(language, name)] = name
+
+    def first_of(self, words: Iterable[str]) -> str | None:
+        """Return the first name that is among *words*."""
+        found = (
+            names.get(canonical_name(language, word)) for word in words for language, names in self._names.items()
+        )
+        return next((name for name in found if name is not None), None)
+
+
+def _leaks(root: Path, paths: Iterable[str], told: _Told) -> Iterator[Leak]:
+    """Yield the lines of *paths* that install a name or list it as an item; the first 500 of them."""
     found = 0
-    for path in paths if known else ():
+    for path in paths:
         file = root / path
         if file.stat().st_size > _LARGEST:
             continue
         words = _CargoWords() if path.endswith("Cargo.toml") else _words
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-            leaked = next((word for word in words(line) if word in known), None)
+            leaked = told.first_of(words(line))
             if leaked is not None and found < _MOST_LEAKS:
                 found += 1
-                yield Leak(path=path, line=number, name=known[leaked], text=line.strip()[:200])
+                yield Leak(path=path, line=number, name=leaked, text=line.strip()[:200])
 
 
 class _CargoWords:
@@ -256,20 +272,16 @@ class _CargoWords:
         if line.lstrip().startswith("[") and (header := _HEADER.match(line)):
             self._in_features = header["name"] == "features"
         if self._in_features:
-            return [_folded(name) for name in _ENABLED.findall(line)]
+            return _ENABLED.findall(line)
         return _words(line)
 
 
 def _words(line: str) -> list[str]:
     """Return what a line may name: the words of a command that installs, or the item of a list."""
     if _INSTALLS.search(line):
-        return [_folded(word) for word in _WORD.findall(line)]
+        return _WORD.findall(line)
     item = _ITEM.match(line)
-    return [_folded(item["name"])] if item else []
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return [item["name"]] if item else []
 
 
 def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:

@@ -43,6 +43,7 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
+from groundup.registries.spelling import name_in_index
 from groundup.registries.upstream import UpstreamReply, shown
 from groundup.trees.scratch import scratch_folder
 
@@ -92,11 +93,6 @@ class CratePage(Record):
 def is_name(name: str) -> bool:
     """Whether a crate could have this name."""
     return _NAME.fullmatch(name) is not None
-
-
-def same_crate(name: str) -> str:
-    """Return what all spellings of a name have in common: indexes take `-` and `_` for the same."""
-    return name.lower().replace("_", "-")
 
 
 def place(name: str) -> str:
@@ -262,7 +258,7 @@ class CratesClient(RegistryClient[CratesSettings]):
     called = "the crate index"
     noun = "a crate"
     is_name = staticmethod(is_name)
-    spelling = staticmethod(same_crate)
+    spelling = staticmethod(name_in_index)
 
     def __init__(self, settings: CratesSettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)

@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from groundup.registries.spelling import python_name
+
 
 def words(text: str) -> frozenset[str]:
     """Return the words of *text*."""
@@ -40,7 +42,7 @@ NAMESPACES = words(
 
 def normalised(name: str) -> str:
     """Return a Python distribution's name as PEP 503 spells it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return python_name(name)
 
 
 def is_standard(module: str) -> bool:

@@ -9,7 +9,6 @@ from groundup.manifests.python.poetry import Pipfile
 from groundup.manifests.python.pyproject import Pyproject
 from groundup.manifests.python.requirement import (
     RequirementsTxt,
-    normalised,
     parse_requirement,
     render_requirement,
 )
@@ -17,6 +16,7 @@ from groundup.manifests.python.setup_cfg import SetupCfg
 from groundup.manifests.python.setup_py import SetupPy
 from groundup.manifests.records import DependencyKind, ManifestError
 from groundup.manifests.sections import ManifestFormat
+from groundup.registries.spelling import python_name
 from tests.effort import often
 from tests.manifests.python.test_other_formats import ENVIRONMENT, PIPFILE, SETUP_CFG
 from tests.manifests.python.test_pyproject import POETRY, STANDARD
@@ -42,7 +42,7 @@ ENDS = st.sampled_from([b"\n", b"\r\n"])
 def test_requirements_agree_with_packaging(text: str) -> None:
     """Name, extras, specifier and marker are what `packaging` reads, and rendering reads back as the same."""
     ours, theirs = parse_requirement(text), Requirement(text)
-    assert normalised(ours.name) == normalised(theirs.name)
+    assert python_name(ours.name) == python_name(theirs.name)
     assert set(ours.extras) == theirs.extras
     assert bool(ours.constraint) == bool(str(theirs.specifier))
     assert bool(ours.marker) == bool(theirs.marker)
@@ -72,7 +72,7 @@ def test_pyproject(runtime: list[str], extra: list[str], group: list[str], comme
     assert_laws(Pyproject(), text.encode().replace(b"\n", end), "pyproject.toml", most_removed=3)
 
 
-KEYS = st.lists(NAMES, max_size=4, unique_by=normalised)
+KEYS = st.lists(NAMES, max_size=4, unique_by=python_name)
 VALUES = st.sampled_from(
     ['"*"', '"^1.2"', '{ version = ">=1", extras = ["a"] }', '{git = "https://example.org/a", rev = "x"}',
      '{ version = "1", optional = true, markers = "sys_platform == \'x\'" }', '{path = "../a", develop = false}']

@@ -71,7 +71,7 @@ def test_reads_every_form() -> None:
     assert found["serde"].extras == ("derive", "rc")
     assert found["serde"].details == (("default-features", "false"),)
     assert (found["log"].constraint, found["log"].kind) == ("0.4", DependencyKind.RUNTIME)
-    assert (found["serde_json"].alias, found["serde_json"].normalised) == ("json", "serde-json")
+    assert (found["serde_json"].alias, found["serde_json"].normalised) == ("json", "serde_json")
     assert (found["shared"].source, found["shared"].extras) == (DependencySource.WORKSPACE, ("a",))
     assert (found["local"].source, found["local"].origin, found["local"].constraint) == (
         DependencySource.PATH,

@@ -164,7 +164,7 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     reasons = " | ".join(one["message"] for one in verdict(tmp_path, ended.document)["reasons"])
     assert "made-up-name" in reasons
     line = next(number for number, text in enumerate(edited.splitlines(), 1) if "made-up-name" in text)
-    assert f"no registry has it: made-up-name in pyproject.toml:{line}" in reasons
+    assert f"1 that no registry has: made-up-name in pyproject.toml:{line} (dependencies)" in reasons
     assert f"unused in pyproject.toml:{line}" in reasons
     assert f"1 declared otherwise: requests in pyproject.toml:{line}" in reasons
     assert re.search(r"\d missing: \S+ in pyproject\.toml:\d", reasons)
@@ -172,13 +172,15 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     assert f"unused in pyproject.toml:{line}" in exchanged
     document = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--json").document
     lost = {one["id"]: one["detail"] for one in document["lost"]}
-    assert "no registry has it" in lost["pyproject.toml::made-up-name"]
-    assert f"in line {line}" in lost["pyproject.toml::made-up-name"]
-    assert "the original does not declare it" in lost["pyproject.toml::unused"]
+    assert "no registry has it" in lost["pyproject.toml::dependencies::made-up-name"]
+    assert f"in dependencies, line {line}" in lost["pyproject.toml::dependencies::made-up-name"]
+    assert "the original does not declare it" in lost["pyproject.toml::dependencies::unused"]
     missing = [detail for detail in lost.values() if detail.startswith("missing: the original declares `")]
     assert len(missing) == len(lost) - 2 > 0
     (otherwise,) = document["otherwise"]
-    assert otherwise["detail"].startswith(f'declared otherwise: `"requests<1"` in line {line}; the original has')
+    assert otherwise["detail"].startswith(
+        f'declared otherwise: `"requests<1"` in dependencies, line {line}; the original has'
+    )
     shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha")
     assert (
         f"{len(lost)} of {len(lost) + 1} dependencies are missing, or one too many; 1 declared otherwise"

@@ -187,8 +187,10 @@ def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path)
         "one attempt has the paper's whole row"
     )
     assert [one["stage"] for one in found["reasons"]] == ["install"] * 3
-    assert "1 too many, no registry has it: made-up-name in pyproject.toml:4" in found["reasons"][1]["message"]
-    assert found["reasons"][2]["message"] == "1 missing: shapes in pyproject.toml:4"
+    assert (
+        "1 that no registry has: made-up-name in pyproject.toml:4 (dependencies)" in found["reasons"][1]["message"]
+    )
+    assert found["reasons"][2]["message"] == "1 missing: shapes in pyproject.toml:4 (dependencies)"
     why = executing("why", ended.document["runs"][0]["run_id"], "tiny-python")
     assert 'missing: the original declares `"shapes"`' in why.out, "what was missed is told of jobs, too"
     assert "2 of 2 dependencies are missing, or one too many" in why.err

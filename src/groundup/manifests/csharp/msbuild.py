@@ -24,6 +24,7 @@ from groundup.manifests.csharp.xml_tree import (
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
+from groundup.registries.spelling import canonical_name
 
 _ITEMS = {
     "packagereference": ("PackageReference", DependencyKind.RUNTIME, DependencySource.REGISTRY),
@@ -83,9 +84,9 @@ class MsBuild(ManifestFormat):
     def home_in(self, scan: Scan, dependency: Dependency) -> SectionKey:
         """Return the item group of the same conditions that has such items, else an empty one, else a new one."""
         fitting = [group for group in scan.sections if isinstance(group, Container) and _fits(group, dependency)]
-        name = _type_of(dependency)
+        name = item_type(dependency)
         for group in reversed(fitting):
-            if any(_type_of(entry.dependency) == name for entry in group.entries):
+            if any(item_type(entry.dependency) == name for entry in group.entries):
                 return group.key
         empty = [group for group in fitting if not group.element.children]
         if not empty and "Target" in dict(dependency.details):
@@ -154,7 +155,7 @@ def _notes(source: Text, root: Element, groups: Sequence[Container]) -> Iterator
             yield Note(topic="kept", message=f"the SDK {sdk} comes from a package", line=line)
 
 
-def _type_of(dependency: Dependency) -> str:
+def item_type(dependency: Dependency) -> str:
     """Return the item type that declares *dependency*."""
     named = dict(dependency.details).get("item")
     return named or _USUAL.get((dependency.kind, dependency.source), "PackageReference")
@@ -272,7 +273,9 @@ def _dependency(source: Text, element: Element, name: str, action: str, include:
     return Dependency(
         language="csharp",
         name=known,
-        normalised=_normalised_path(known) if origin_kind is DependencySource.PROJECT else known.lower(),
+        normalised=_normalised_path(known)
+        if origin_kind is DependencySource.PROJECT
+        else canonical_name("csharp", known),
         constraint=constraint,
         marker=_joined_conditions([*outer, condition] if condition else outer),
         kind=kind,
@@ -316,7 +319,7 @@ def _metadata(source: Text, element: Element) -> tuple[str, dict[str, str]]:
 def _render_item(dependency: Dependency, prefix: str = "") -> str:
     """Return the element that declares *dependency*: the inverse of `_item_entries` but for attribute or child."""
     details = dict(dependency.details)
-    name = _type_of(dependency)
+    name = item_type(dependency)
     details.pop("item", None)
     action = details.pop("action", "Include")
     raw = details.pop("metadata", "")

@@ -16,6 +16,7 @@ from groundup.manifests.csharp.xml_tree import (
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
+from groundup.registries.spelling import canonical_name
 
 _DECLARING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
 
@@ -149,7 +150,7 @@ def _record(
     return Dependency(
         language="csharp",
         name=name,
-        normalised=name.lower(),
+        normalised=canonical_name("csharp", name),
         constraint=version,
         group=framework,
         details=tuple(sorted(values.items())),

@@ -24,6 +24,7 @@ from groundup.manifests.javascript.json_tree import (
 )
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
+from groundup.registries.spelling import canonical_name
 
 _ALIAS = re.compile(r"npm:(?P<name>(?:@[^/@\s]+/)?[^/@\s]+)(?:@(?P<constraint>.*))?", re.DOTALL)
 _WORKSPACE_ALIAS = re.compile(r"workspace:(?P<name>(?:@[^/@\s]+/)?[^/@\s]+)@(?P<constraint>.+)", re.DOTALL)
@@ -259,7 +260,7 @@ def _main_entry(
         Dependency(
             language="javascript",
             name=found.name,
-            normalised=found.name,
+            normalised=canonical_name("javascript", found.name),
             constraint=found.constraint,
             kind=kind,
             source=found.source,
@@ -310,7 +311,7 @@ def _named_entry(
     dependency = Dependency(
         language="javascript",
         name=name,
-        normalised=name,
+        normalised=canonical_name("javascript", name),
         constraint=constraint,
         kind=key.kind,
         group=key.group,

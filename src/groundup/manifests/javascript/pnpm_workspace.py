@@ -13,6 +13,7 @@ from groundup.manifests.javascript.package_json import selected
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section, inserted_lines
 from groundup.manifests.yaml_blocks import BlockSection, YamlBlock, blocks, brackets, top_level
+from groundup.registries.spelling import canonical_name
 
 _KINDS = {
     "catalog": DependencyKind.CONSTRAINT,
@@ -101,7 +102,7 @@ def _dependency(source: Text, block: YamlBlock, key: SectionKey) -> Dependency:
     return Dependency(
         language="javascript",
         name=name,
-        normalised=name,
+        normalised=canonical_name("javascript", name),
         constraint=block.scalar or "",
         kind=key.kind,
         group=key.group,

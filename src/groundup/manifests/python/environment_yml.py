@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from groundup.manifests.editing import Text
-from groundup.manifests.python.requirement import normalised, parse_requirement, place_kind, render_requirement
+from groundup.manifests.python.requirement import parse_requirement, place_kind, render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 from groundup.manifests.yaml_blocks import BlockSection, YamlBlock, blocks, brackets, top_level
+from groundup.registries.spelling import python_name
 
 CONDA = "conda"
 """The origin of a package that conda's channels hold; its name need not be the one on the Python package index."""
@@ -98,7 +99,7 @@ def _dependency(item: YamlBlock, key: SectionKey) -> Dependency | None:
     return Dependency(
         language="python",
         name=match["name"],
-        normalised=normalised(match["name"]),
+        normalised=python_name(match["name"]),
         constraint=match["constraint"].strip(),
         kind=kind,
         origin=CONDA,

@@ -12,10 +12,11 @@ from packaging.version import Version
 
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Text
-from groundup.manifests.python.requirement import details_of, group_kind, normalised
+from groundup.manifests.python.requirement import details_of, group_kind
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
 from groundup.manifests.toml import KeySection, assignments
+from groundup.registries.spelling import python_name
 
 _KNOWN = frozenset({"version", "extras", "markers", "optional", "git", "path", "url"})
 _PLACES = (
@@ -45,7 +46,7 @@ def _one(name: str, value: object, kind: DependencyKind, group: str) -> Dependen
     return Dependency(
         language="python",
         name=name,
-        normalised=normalised(name),
+        normalised=python_name(name),
         constraint="" if constraint == "*" else constraint,
         extras=tuple(str(item) for item in extras) if isinstance(extras, list) else (),
         marker=str(table.get("markers", "")),

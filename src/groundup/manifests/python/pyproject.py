@@ -12,7 +12,6 @@ from groundup.manifests.python import poetry
 from groundup.manifests.python.requirement import (
     details_of,
     group_kind,
-    normalised,
     parse_requirement,
     render_checked,
 )
@@ -35,6 +34,7 @@ from groundup.manifests.sections import (
     rearranged,
 )
 from groundup.manifests.toml import KeyCompanion, KeySection, Path, TomlDocument, Value, assignments
+from groundup.registries.spelling import python_name
 
 POETRY = ("tool", "poetry")
 HATCH_ENVS = ("tool", "hatch", "envs")
@@ -154,7 +154,7 @@ def find_refinements(document: TomlDocument) -> tuple[dict[str, Mapping[str, obj
     if refined_by_poetry(document):
         paths.append((*POETRY, "dependencies"))
     for path in paths:
-        children = {normalised(child.name): child for child in document.children(*path) if child.name != "python"}
+        children = {python_name(child.name): child for child in document.children(*path) if child.name != "python"}
         companions.append(KeyCompanion(document, path, children))
         for name, child in children.items():
             value = document.plain(*path, child.name)
@@ -190,7 +190,7 @@ def extras_of(document: TomlDocument) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for extra, names in table(document, *POETRY, "extras").items():
         for name in names if isinstance(names, list) else ():
-            found.setdefault(normalised(str(name)), []).append(extra)
+            found.setdefault(python_name(str(name)), []).append(extra)
     return {name: ",".join(extras) for name, extras in found.items()}
 
 
@@ -270,7 +270,7 @@ class ExtrasCompanion(Companion):
             items = value.items if value else None
             if value is None or items is None:
                 continue
-            gone = [item.span for item in items if is_gone(normalised(str(item.plain)))]
+            gone = [item.span for item in items if is_gone(python_name(str(item.plain)))]
             if gone and len(gone) == len(items):
                 edits.append(Edit(*value.inner))
             elif gone:

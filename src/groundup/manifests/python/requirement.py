@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from groundup.domain.records import Record
 from groundup.manifests.editing import Edit, Span, Text
@@ -24,6 +24,7 @@ from groundup.manifests.sections import (
     inserted_lines,
     with_touching_comments,
 )
+from groundup.registries.spelling import python_name
 
 _NAMED = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
@@ -52,14 +53,7 @@ class Requirement508(Record):
     def dependency(self, kind: DependencyKind, group: str = "", **more: object) -> Dependency:
         """Return the record of this requirement in a section of *kind* and *group*."""
         fields = {**self.model_dump(), "kind": kind, "group": group, **more}
-        return Dependency.model_validate(
-            {"language": "python", "normalised": normalised(self.name) if self.name else "", **fields}
-        )
-
-
-def normalised(name: str) -> str:
-    """Return *name* in PEP 503's one spelling."""
-    return canonicalize_name(name)
+        return Dependency.model_validate({"language": "python", "normalised": python_name(self.name), **fields})
 
 
 def details_of(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

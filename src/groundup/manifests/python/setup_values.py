@@ -17,7 +17,7 @@ from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from groundup import grammars
 from groundup.manifests.editing import Span, Text
-from groundup.manifests.python.requirement import normalised
+from groundup.registries.spelling import python_name
 
 _FILES = (".txt", ".in", ".pip", ".toml", ".cfg", ".yml", ".yaml", ".json", ".lock")
 
@@ -537,7 +537,7 @@ def _key(node: cst.Subscript) -> str | None:
 def _name_in(text: str) -> str:
     """Return the normalised name that a requirement starts with, or an empty string."""
     match = _NAME.match(text)
-    return normalised(match[0]) if match else ""
+    return python_name(match[0]) if match else ""
 
 
 def _character_offsets(text: str) -> Sequence[int]:

@@ -11,6 +11,7 @@ from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
 from groundup.manifests.toml import Assignment, Child, KeySection, Path, TomlDocument, assignments, inline_home
+from groundup.registries.spelling import canonical_name
 
 _KINDS = {
     "dependencies": DependencyKind.RUNTIME,
@@ -202,11 +203,6 @@ def _key_of(dependency: Dependency) -> str:
     return dependency.alias or dependency.name
 
 
-def _normalised(name: str) -> str:
-    """Return a crate's name in one spelling: the registry treats `-` and `_` as the same."""
-    return name.lower().replace("_", "-")
-
-
 def _parse(key: str, value: object, section: SectionKey) -> Dependency:
     """Return the dependency that `key = value` declares. Raises `_UnusableError`."""
     if isinstance(value, str):
@@ -231,7 +227,7 @@ def _parse(key: str, value: object, section: SectionKey) -> Dependency:
     return Dependency(
         language="rust",
         name=name,
-        normalised=_normalised(name),
+        normalised=canonical_name("rust", name),
         constraint=version,
         extras=tuple(features),
         marker=section.marker,

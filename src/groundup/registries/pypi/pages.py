@@ -21,6 +21,7 @@ from typing_extensions import TypedDict, Unpack
 
 from groundup.domain.records import Record
 from groundup.registries.client import instant
+from groundup.registries.spelling import python_name
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"
@@ -116,7 +117,7 @@ def normalised(name: str) -> str:
     """Return the one spelling of a project's *name*; raise `ValueError` when it cannot be a name."""
     if not is_name(name):
         raise ValueError(f"{name[:80]!r} is not a project name")
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return python_name(name)
 
 
 def parse_page(name: str, url: str, content_type: str, body: bytes) -> ProjectPage:

@@ -17,7 +17,7 @@ from groundup.registries.names import Names
 from groundup.suites.base import Ablation
 from groundup.suites.dibench.answers import Edited, declared, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.metrics import name_key
+from groundup.suites.dibench.declarations import NameKey, name_key
 from groundup.suites.dibench.registry_check import EditedRepository, Existence, check
 
 ORACLE_METADATA = "oracle-metadata"
@@ -66,7 +66,7 @@ async def _ablate(kind: str, problem: InstanceProblem, submission: Path, destina
 def _with_oracle_metadata(problem: InstanceProblem, path: str, present: Sequence[Dependency]) -> list[Dependency]:
     """Take the original's declarations of a name instead of the prediction's."""
     given = _unless_broken(problem, path)
-    wanted: dict[str, list[Dependency]] = {}
+    wanted: dict[NameKey, list[Dependency]] = {}
     for item in declared(path, original(problem), problem):
         wanted.setdefault(name_key(item), []).append(item)
     kept: list[Dependency] = []
@@ -78,7 +78,7 @@ def _with_oracle_metadata(problem: InstanceProblem, path: str, present: Sequence
     return list({item.identity: item for item in kept}.values())
 
 
-def _names(items: Sequence[Dependency]) -> set[str]:
+def _names(items: Sequence[Dependency]) -> set[NameKey]:
     return {name_key(item) for item in items}
 
 

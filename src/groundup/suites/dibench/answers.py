@@ -5,7 +5,7 @@ A tree that holds nothing but `patch.diff` is a unified diff against the masked 
 other files are reported and not looked at.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -14,13 +14,13 @@ from groundup.manifests.formats import FORMATS, files_of, format_of
 from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
 from groundup.suites.base import PATCH_FILE
-from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer, exact_key
+from groundup.suites.dibench.central import CentralDefinitions, Definition, definition_of
+from groundup.suites.dibench.dataset import InstanceProblem, Read
+from groundup.suites.dibench.declarations import exact_key
+from groundup.suites.dibench.metrics import FileAnswer, InstanceAnswer
 from groundup.suites.dibench.patches import FilePatch, PatchError, apply_to_file, parse_patch
 from groundup.trees.walking import read_regular
 
-Read = Callable[[str], bytes | None]
-"""Returns the content of a file of a repository by its path; None for a missing one."""
 _LARGEST = 2 * 1024 * 1024
 _TOO_LARGE = "is larger than any manifest (2 MiB)"
 _REQUIREMENTS = "requirements.txt"
@@ -96,37 +96,55 @@ def _patched(problem: InstanceProblem, patches: list[FilePatch], only: set[str] 
 def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAnswer, dict[str, str]]:
     """Return what is compared, and why a file says nothing, by path. None: nothing could be taken in.
 
-    What the masked build file still declares is given, so it counts neither way. Raises `TaskError`.
+    What the masked build file still declares is given, so it counts neither way. What is inherited from central
+    definitions stands in the place of the request that inherits it. Raises `TaskError`.
     """
     wanted = original(problem)
     broken = {} if edited is None else dict(edited.broken)
+    masked, whole = CentralDefinitions(problem.read), CentralDefinitions(wanted)
+    handed_in = CentralDefinitions(wanted if edited is None else edited.read)
     files = []
     for path in problem.instance.build_files:
         try:
-            given = _keys(declared(path, problem.read, problem))
+            given = masked.written_out(path, declared(path, problem.read, problem))
         except ManifestError:  # masking may leave what is no manifest by itself
-            given = set()
+            given = ()
         try:
-            expected = declared(path, wanted, problem)
+            expected = whole.written_out(path, declared(path, wanted, problem))
         except ManifestError as error:
             raise TaskError(f"{problem.id}: the original's {error}") from error
         predicted: tuple[Dependency, ...] | None = None
         if edited is not None and path not in broken:
             try:
-                predicted = declared(path, edited.read, problem)
+                predicted = handed_in.written_out(path, declared(path, edited.read, problem))
                 refuse_excess(path, "dependencies", len(predicted), USUAL, len(expected))
             except (ManifestError, SubmissionError) as error:
                 predicted, broken[path] = None, str(error)
-        files.append(
-            FileAnswer(
-                path=path,
-                expected=_without(expected, given),
-                predicted=None if predicted is None else _without(predicted, given),
-            )
-        )
+        files.append(FileAnswer(path=path, expected=expected, predicted=predicted, given=given))
+    inherited = whole.inherited | handed_in.inherited
     instance = problem.instance
-    found = InstanceAnswer(id=problem.id, language=instance.language, subset=problem.subset, files=tuple(files))
+    found = InstanceAnswer(
+        id=problem.id,
+        language=instance.language,
+        subset=problem.subset,
+        files=tuple(_added(file, inherited) for file in files),
+    )
     return found, broken
+
+
+def _added(file: FileAnswer, inherited: Collection[Definition]) -> FileAnswer:
+    """Return *file* without what the masked one declares, and without definitions that count with requests."""
+    given = {exact_key(item) for item in file.given}
+
+    def kept(items: tuple[Dependency, ...]) -> tuple[Dependency, ...]:
+        return tuple(
+            item
+            for item in items
+            if exact_key(item) not in given and definition_of(file.path, item) not in inherited
+        )
+
+    predicted = None if file.predicted is None else kept(file.predicted)
+    return file.but(expected=kept(file.expected), predicted=predicted)
 
 
 def refuse_excess(path: str, what: str, count: int, usual: int, original: int) -> None:
@@ -197,14 +215,6 @@ def _target(note: Note, path: str, read: Read) -> str | None:
     if not target or target.startswith("/") or read(target) is None:
         return None
     return target
-
-
-def _keys(dependencies: tuple[Dependency, ...]) -> set[object]:
-    return {exact_key(item) for item in dependencies}
-
-
-def _without(dependencies: tuple[Dependency, ...], given: set[object]) -> tuple[Dependency, ...]:
-    return tuple(item for item in dependencies if exact_key(item) not in given)
 
 
 def new_dependencies(found: InstanceAnswer) -> Mapping[str, tuple[Dependency, ...]]:

@@ -13,7 +13,7 @@ A JSONL file whose name says neither `regular` nor `large` is a subset of its ow
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_args
@@ -196,6 +196,10 @@ def as_lines(instances: Iterable[Instance]) -> bytes:
 SUBSETS = ("regular", "large")
 PREDICTION_GROUPS: tuple[str, ...] = tuple(LANGUAGES)
 """Folders that published predictions may lie in: one per language."""
+
+
+Read = Callable[[str], bytes | None]
+"""Returns the content of a file of a repository by its path; None for a missing one."""
 
 
 class InstanceProblem(Record):

@@ -41,7 +41,7 @@ from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
-VERSION = "4"
+VERSION = "5"
 _ACT_MB = 256
 _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.MISSING_IN_TEST: Stage.IMPORT,
@@ -56,6 +56,8 @@ _OF_THE_MACHINE = frozenset({
     FailureKind.TIMEOUT, FailureKind.LIMIT, FailureKind.NETWORK, FailureKind.PROGRAM, FailureKind.TOOLCHAIN,
 })  # fmt: skip
 """Failures that another day, or a program more, may turn into something else."""
+_MISSED = 3
+"""Sentences on declarations that a verdict has room for, besides the job's own."""
 _BESIDE = ("precision", "recall", "exact F1", "fake rate")
 EXECUTED = "executed"
 CUTOFF = "packages until"
@@ -204,7 +206,7 @@ class ExecutionGrader(Grader):
 
     def _not_executed(self, task: Task, score: TextScore, why: str) -> Graded:
         reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {why}"[:400])
-        reasons = (reason, *missed_reasons(score.names, reason.stage))
+        reasons = (reason, *missed_reasons(score.names, _MISSED, reason.stage))
         return self._verdict(task, score, Score(numerator=0, denominator=0), {EXECUTED: False}, reasons, {})
 
     def _verdict(
@@ -270,4 +272,4 @@ def _reasons(failure: JobFailure, result: JobResult, score: TextScore) -> tuple[
     stage = _STAGES.get(failure.kind, Stage.INSTALL)
     where = "" if result.reason in failure.evidence else f" ({result.reason})"
     own = Reason(stage=stage, message=f"{failure.kind}: {failure.evidence}{where}"[:400])
-    return (own, *missed_reasons(score.names, stage))
+    return (own, *missed_reasons(score.names, _MISSED, stage))

@@ -18,8 +18,8 @@ from groundup.domain.records import Record
 from groundup.manifests.javascript.package_json import parse_specifier
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
-from groundup.suites.dibench.answers import USUAL, Edited, Read, manifest_format, original, refuse_excess
-from groundup.suites.dibench.dataset import Instance, InstanceProblem
+from groundup.suites.dibench.answers import USUAL, Edited, manifest_format, original, refuse_excess
+from groundup.suites.dibench.dataset import Instance, InstanceProblem, Read
 
 _EMPTY_ARGUMENT = re.compile(
     r"(?:install_requires|extras_require|tests_require|setup_requires)=(?:\[\]|\{\}|\(\)|None|\"\"|'')"

@@ -4,17 +4,15 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
-
 from groundup.domain.records import Record
 from groundup.manifests.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
+from groundup.registries.spelling import canonical_name, imported_name
 from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
-from groundup.suites.dibench.answers import Read
-from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.dataset import InstanceProblem, Read
 from groundup.suites.dibench.registry_check import crate_name
 
 WRITABLE = frozenset({
@@ -85,8 +83,9 @@ def write_inferred(
         )
         inferred = [item for item in asked if item.kind.value in {kind.value for kind in kinds}]
         members = _members(tree, language, path)
-        own = [item for item in inferred if _folded(item.name) not in members]
-        inside = {_folded(name) for name in (*local, *(item.name for item in inferred))} & members.keys()
+        own = [item for item in inferred if imported_name(language, item.name) not in members]
+        named = {imported_name(language, name) for name in (*local, *(item.name for item in inferred))}
+        inside = named & members.keys()
         found.append(written(path, data, own, [members[name] for name in sorted(inside)]))
     return found
 
@@ -99,18 +98,14 @@ def written(
     try:
         present = known.read(data, path).dependencies
         needed = [item for item in present if item.kind not in _ON_DEMAND]
-        names = {item.normalised or item.name for item in needed} | {item.alias for item in needed if item.alias}
+        declared = {name for item in needed for name in (item.name, item.alias) if name}
+        names = {imported_name(known.language, name) for name in declared}
         added = [*(as_dependency(item, known) for item in inferred), *inside]
-        added = [item for item in added if item.normalised not in names]
+        added = [item for item in added if imported_name(known.language, item.name) not in names]
         content = known.write(data, [*present, *added], path) if added else data
     except ManifestError as error:
         return Written(path=path, content=data, problem=str(error))
     return Written(path=path, content=content, added=tuple(item.name for item in added))
-
-
-def spelt_alike(name: str, language: Language) -> str:
-    """Return *name* in the one spelling by which manifests of *language* are compared."""
-    return {"python": canonicalize_name(name), "csharp": name.lower()}.get(language, name)
 
 
 def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency:
@@ -121,7 +116,7 @@ def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency
     return Dependency(
         language=known.language,
         name=item.name,
-        normalised=spelt_alike(item.name, known.language),
+        normalised=canonical_name(known.language, item.name),
         constraint=constraint,
         marker=item.marker if known.language == "python" else "",
         kind=DependencyKind(item.kind.value),
@@ -188,14 +183,10 @@ def _members(tree: SourceFiles, language: Language, build_file: str) -> dict[str
         name = crate_name(data) if path.endswith("Cargo.toml") and path != build_file else None
         if name is not None:
             origin = posixpath.relpath(posixpath.dirname(path) or ".", folder or ".")
-            found[_folded(name)] = Dependency(
+            found[imported_name(language, name)] = Dependency(
                 language=language, name=name, normalised=name, source=DependencySource.PATH, origin=origin
             )
     return found
-
-
-def _folded(name: str) -> str:
-    return name.lower().replace("_", "-")
 
 
 def _around(tree: SourceFiles, build_file: str, build_files: Sequence[str]) -> SourceFiles:

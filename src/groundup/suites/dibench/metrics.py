@@ -2,13 +2,10 @@
 
 Pure: records in, counts out. This is the `strict` reading; `published.py` reproduces the published one.
 
-Two declarations are equal (`exact`) when everything that matters to a build is: name, constraint, extras or
-features in any order, target or condition, kind, group, source, and everything else. `name_only` compares names,
-in lower case, with `-`, `_` and `.` taken for the same in Python, `-` and `_` in the others; a project's path is
-compared with `/`. Within one file a declaration counts once.
+`declarations.py` says when two declarations are equal. Within one file a declaration counts once. A name in a
+section where the original does not have it is wrong there and missing here, as a wrong name would be.
 """
 
-import re
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import pairwise
 
@@ -16,7 +13,8 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
-from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language
+from groundup.manifests.records import Dependency, DependencyKind, Language
+from groundup.suites.dibench.declarations import NameKey, exact_key, is_request, name_key
 
 
 class MatchCounts(Record):
@@ -68,6 +66,7 @@ class FileAnswer(Record):
     predicted: tuple[Dependency, ...] | None = Field(
         description="None: no prediction, or a file that cannot be read; all that is expected is then missing"
     )
+    given: tuple[Dependency, ...] = Field(default=(), description="what the masked file declares")
 
 
 class InstanceAnswer(Record):
@@ -88,6 +87,11 @@ class InstanceScore(Record):
     language: Language
     subset: str
     expected: int = Field(ge=0, description="declarations that should be there")
+    elsewhere: int | None = Field(
+        default=None,
+        ge=0,
+        description="names declared in another section only; None: not counted",
+    )
     lines: int | None = None
     tokens: int | None = Field(default=None, ge=0, description="of source code, estimated")
     total: DependencyCounts
@@ -130,17 +134,17 @@ def score_instance(answer: InstanceAnswer, kinds: Collection[DependencyKind] | N
     """Compare all build files, each by itself, in the dependencies of *kinds* (None: all kinds)."""
     present = {item.kind for file in answer.files for item in (*file.expected, *(file.predicted or ()))}
     counted = present if kinds is None else present & set(kinds)
+    files = [_of_kinds(file, counted) for file in answer.files]
     return InstanceScore(
         id=answer.id,
         language=answer.language,
         subset=answer.subset,
-        expected=sum(
-            len({exact_key(item) for item in file.expected if item.kind in counted}) for file in answer.files
-        ),
+        expected=sum(len({exact_key(item) for item in file.expected}) for file in files),
+        elsewhere=sum(len(declared_elsewhere(file)) for file in files),
         lines=answer.lines,
         tokens=answer.tokens,
-        total=_compared(answer.files, counted),
-        kinds={kind: _compared(answer.files, {kind}) for kind in sorted(counted)},
+        total=_compared(files),
+        kinds={kind: _compared([_of_kinds(file, {kind}) for file in files]) for kind in sorted(counted)},
     )
 
 
@@ -169,52 +173,39 @@ def band(value: int | None, edges: Sequence[int]) -> str:
     return f">={edges[-1]}"
 
 
-def name_key(dependency: Dependency) -> str:
-    """Return what `name_only` compares."""
-    name = dependency.normalised or dependency.name or dependency.origin
-    if dependency.source is DependencySource.PROJECT:
-        return name
-    return re.sub("[-_.]+" if dependency.language == "python" else "[-_]", "_", name.lower())
+def request_keys(dependencies: Iterable[Dependency]) -> set[NameKey]:
+    """Return the keys of those declarations that count by name."""
+    return {name_key(item) for item in dependencies if is_request(item)}
 
 
-def exact_key(dependency: Dependency) -> Hashable:
-    """Return what `exact` compares."""
-    origin = dependency.origin.replace("\\", "/") if dependency.source is not DependencySource.PROJECT else ""
-    return (
-        name_key(dependency),
-        _constraint_key(dependency),
-        frozenset(dependency.extras),
-        " ".join(dependency.marker.replace('"', "'").split()),
-        dependency.kind,
-        dependency.group,
-        dependency.source,
-        origin,
-        dependency.alias,
-        dependency.details,
-    )
+def predicted_keys(file: FileAnswer) -> set[NameKey]:
+    """Return what a prediction declares by name; a given name in another version is no new one."""
+    return request_keys(file.predicted or ()) - (request_keys(file.given) - request_keys(file.expected))
 
 
-def _constraint_key(dependency: Dependency) -> str:
-    """Return a constraint in one spelling: blanks and order mean nothing; Cargo reads `1` as `^1`."""
-    text = dependency.constraint
-    if dependency.language in ("javascript", "csharp"):
-        return " ".join(text.split())
-    clauses = ["".join(clause.split()) for clause in text.split(",")]
-    if dependency.language == "rust":
-        clauses = [clause.removeprefix("^") for clause in clauses]
-    return ",".join(sorted(clause for clause in clauses if clause))
+def declared_elsewhere(file: FileAnswer) -> dict[NameKey, Dependency]:
+    """Return, for expected names of *file*, the declaration that a prediction has in another section only."""
+    wanted = request_keys(file.expected)
+    missing = wanted - predicted_keys(file)
+    others = {name_key(item): item for item in file.predicted or ()}
+    by_name = {key.name: item for key, item in others.items() if key not in wanted}
+    found = {key: by_name[key.name] for key in missing if key.name in by_name}
+    return {key: item for key, item in found.items() if name_key(item).section != key.section}
 
 
-def _compared(files: Sequence[FileAnswer], kinds: Collection[DependencyKind]) -> DependencyCounts:
+def _compared(files: Sequence[FileAnswer]) -> DependencyCounts:
     total = DependencyCounts()
     for file in files:
-        expected = [item for item in file.expected if item.kind in kinds]
-        predicted = [item for item in file.predicted or () if item.kind in kinds]
         total += DependencyCounts(
-            exact=compare([*map(exact_key, expected)], [*map(exact_key, predicted)]),
-            name_only=compare([*map(name_key, expected)], [*map(name_key, predicted)]),
+            exact=compare([*map(exact_key, file.expected)], [*map(exact_key, file.predicted or ())]),
+            name_only=compare(request_keys(file.expected), predicted_keys(file)),
         )
     return total
+
+
+def _of_kinds(file: FileAnswer, kinds: Collection[DependencyKind]) -> FileAnswer:
+    predicted = None if file.predicted is None else tuple(item for item in file.predicted if item.kind in kinds)
+    return file.but(expected=tuple(item for item in file.expected if item.kind in kinds), predicted=predicted)
 
 
 def _micro(counts: Sequence[MatchCounts]) -> Rates:

@@ -1,117 +1,174 @@
 """What a prediction missed and made up, name by name, and what of it stands beside the outcome of a CI job."""
 
 import asyncio
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from groundup.domain.errors import reading_submission
 from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.languages import LANGUAGES
 from groundup.manifests.records import Dependency
 from groundup.registries.names import Names
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies
 from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.declarations import NameKey, exact_key, is_request, name_key, section_of
 from groundup.suites.dibench.metrics import (
     FileAnswer,
     InstanceAnswer,
     InstanceScore,
-    exact_key,
-    name_key,
+    declared_elsewhere,
     score_instance,
 )
 from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
 from groundup.suites.dibench.sizes import sized
+from groundup.suites.dibench.verdict_facts import ELSEWHERE
 
 _SHOWN = 6
 _LONGEST = 300
 MISSING = "missing"
+TOO_MANY = "one too many"
 OTHERWISE = "declared otherwise"
-_TOO_MANY = {
+_NOT_THERE = {
     Existence.FAKE: "no registry has it",
     Existence.INTERNAL_MISSING: "the repository does not have it",
-    Existence.FOUND: "the original does not declare it",
+    Existence.VERSION_MISSING: "the registry has no such version",
 }
-_ORDER = (*_TOO_MANY.values(), MISSING, OTHERWISE)
 
 
 class NameFound(NamedTuple):
-    """A name that the original or the prediction declares in one file, and what is wrong with it."""
+    """A name that the original or the prediction declares in a section of a file, and what is wrong with it."""
 
     path: str
+    section: str
     name: str
-    wrong: str
-    """One of `_ORDER`; empty: both declare it alike."""
+    wrong: str = ""
+    """Empty: both declare it alike."""
+    existence: Existence | None = None
+    """Of what the prediction declares, where it was looked up."""
     line: int | None = None
     """Where it stands: in the original's file what is missing, in the prediction's all else."""
     detail: str = ""
 
-    def as_result(self) -> TestResult:
-        """Return it as a test: passed where both declare the name, for each name counts.
+    @property
+    def place(self) -> str:
+        """The name with file, line and section."""
+        line = f":{self.line}" if self.line else ""
+        return f"{self.name} in {self.path}{line} ({self.section})"
 
-        A missing one counts in recall, one too many in precision.
+    def as_result(self) -> TestResult:
+        """Return it as a test, `file::section::name`: passed where both declare the name, for each name counts.
+
+        A missing one counts in recall, one too many in precision, one declared elsewhere in both.
         """
         lost = self.wrong not in ("", OTHERWISE)
         outcome: Literal["passed", "failed"] = "failed" if lost else "passed"
-        message = f"one too many: {self.wrong}" if lost and self.wrong != MISSING else self.wrong
-        name = f"{self.path}::{self.name}"
+        missing = "" if self.existence is None else _NOT_THERE.get(self.existence, "")
+        name = f"{self.path}::{self.section}::{self.name}"
         return TestResult(
-            id=name, outcome=outcome, expected=True, message=message, detail=self.detail, kind="dependency"
+            id=name,
+            outcome=outcome,
+            expected=True,
+            message=": ".join(filter(None, (self.wrong, missing))),
+            detail=self.detail,
+            kind="dependency",
         )
 
 
 def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[NameFound, ...]:
-    """Return each name that the original or the prediction declares, file by file."""
-    made_up = {(one.path, name_key(one.dependency)): one.existence for one in checked}
-    return tuple(result for file in found.files for result in _of_file(file, made_up))
+    """Return each name that the original or the prediction declares, file by file and section by section."""
+    existence = {(one.path, name_key(one.dependency)): one.existence for one in checked}
+    return tuple(result for file in found.files for result in _of_file(file, existence))
 
 
-def _of_file(file: FileAnswer, made_up: Mapping[tuple[str, str], Existence]) -> Iterator[NameFound]:
-    wanted = {name_key(one): one for one in file.expected}
-    declared = {name_key(one): one for one in file.predicted or ()}
-    for key in sorted(wanted.keys() | declared.keys()):
-        original, own = wanted.get(key), declared.get(key)
-        found = NameFound(file.path, (original or own or wanted[key]).name or key, "")
-        if own is None:
-            detail = f"missing: the original declares {_words(wanted[key])}"
-            yield found._replace(wrong=MISSING, line=_line(wanted[key]), detail=detail)
-        elif original is None:
-            existence = made_up.get((file.path, key), Existence.FOUND)
-            why = _TOO_MANY.get(existence, _TOO_MANY[Existence.FOUND])
-            detail = f"one too many: {why}; declared as {_words(own)}"
-            yield found._replace(wrong=why, line=_line(own), detail=detail)
-        elif exact_key(original) != exact_key(own):
-            detail = f"declared otherwise: {_words(own)}; the original has {_words(original)}"
-            yield found._replace(wrong=OTHERWISE, line=_line(own), detail=detail)
+def _of_file(file: FileAnswer, existence: Mapping[tuple[str, NameKey], Existence]) -> Iterator[NameFound]:
+    wanted, declared = _by_key(file.expected), _by_key(file.predicted or ())
+    given, elsewhere = _by_key(file.given), declared_elsewhere(file)
+    moved = {name_key(item) for item in elsewhere.values()}
+    spelt = {_folded(key.name): originals[0] for key, originals in wanted.items() if key not in declared}
+    for key in sorted((wanted.keys() | declared.keys()) - moved):
+        originals, own = wanted.get(key, []), declared.get(key, [])
+        one = (originals or own)[0]
+        its = existence.get((file.path, key))
+        found = NameFound(file.path, key.section, one.name or key.name, existence=its)
+        known = "" if its is None else _NOT_THERE.get(its, "")
+        if {*map(exact_key, originals)} == {*map(exact_key, own)}:
+            yield found._replace(line=_line(own), detail=known and f"{known}: {_words(own)}")
+        elif key in elsewhere:
+            other = elsewhere[key]
+            detail = f"{ELSEWHERE}: {_words([other])}; the original has {_words(originals)}"
+            line, its = _line([other]), existence.get((file.path, name_key(other)))
+            yield found._replace(wrong=ELSEWHERE, existence=its, line=line, detail=detail)
+        elif (originals and own) or not is_request(one) or key in given:
+            said = _words(own) if own else "not at all"
+            standing = originals or given.get(key, [])
+            detail = f"{OTHERWISE}: {said}; the original has {_words(standing) if standing else 'none'}"
+            detail += known and f"; {known}"
+            yield found._replace(wrong=OTHERWISE, line=_line(own or originals), detail=detail)
+        elif originals:
+            detail = f"{MISSING}: the original declares {_words(originals)}"
+            yield found._replace(wrong=MISSING, line=_line(originals), detail=detail)
         else:
-            yield found
+            why = known or "the original does not declare it"
+            meant = spelt.get(_folded(key.name))
+            client = LANGUAGES[one.language].installer
+            hint = f"; for {client} it is another package than {meant.name}" if meant else ""
+            detail = f"{TOO_MANY}: {why}; declared as {_words(own)}{hint}"
+            yield found._replace(wrong=TOO_MANY, line=_line(own), detail=detail)
 
 
-def _line(dependency: Dependency) -> int | None:
-    return dependency.location.line if dependency.location else None
+def _by_key(items: Iterable[Dependency]) -> dict[NameKey, list[Dependency]]:
+    found: dict[NameKey, list[Dependency]] = {}
+    for item in items:
+        found.setdefault(name_key(item), []).append(item)
+    return found
 
 
-def _words(dependency: Dependency) -> str:
-    text = " ".join(dependency.text.split()) or f"{dependency.name} {dependency.constraint}".strip()
-    line = _line(dependency)
-    return f"`{text[:200]}`" + (f" in line {line}" if line else "")
+def _folded(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
 
 
-def missed_reasons(found: Sequence[NameFound], stage: Stage = Stage.TEST) -> Iterator[Reason]:
-    """Yield which names are made up, too many, missing or declared otherwise, each with file and line.
+def _line(items: Sequence[Dependency]) -> int | None:
+    return items[0].location.line if items and items[0].location else None
 
-    Lines of what is missing are the original's.
+
+def _words(items: Sequence[Dependency]) -> str:
+    """Return declarations as they stand, with what they inherit, section and line."""
+    found = []
+    for item in items:
+        text = " ".join(item.text.split()) or f"{item.name} {item.constraint}".strip()
+        inherited = f" ({item.constraint})" if item.constraint not in text else ""
+        line = _line([item])
+        found.append(f"`{text[:200]}`{inherited} in {section_of(item)}" + (f", line {line}" if line else ""))
+    return " and ".join(found)
+
+
+_MADE_UP = (Existence.FAKE, Existence.INTERNAL_MISSING)
+_REASONS: Sequence[tuple[str, Callable[[NameFound], bool]]] = (
+    ("that no registry has", lambda one: one.existence is Existence.FAKE),
+    ("that the repository does not have", lambda one: one.existence is Existence.INTERNAL_MISSING),
+    (ELSEWHERE, lambda one: one.wrong == ELSEWHERE),
+    (MISSING, lambda one: one.wrong == MISSING),
+    ("too many", lambda one: one.wrong == TOO_MANY and one.existence not in _MADE_UP),
+    (OTHERWISE, lambda one: one.wrong == OTHERWISE),
+    ("in a version that the registry does not have", lambda one: one.existence is Existence.VERSION_MISSING),
+)
+
+
+def missed_reasons(found: Sequence[NameFound], most: int, stage: Stage = Stage.TEST) -> tuple[Reason, ...]:
+    """Return which names are made up, elsewhere, missing, too many or declared otherwise, and where.
+
+    Lines of what is missing are the original's. At most *most* sentences, the most telling first.
     """
-    for wrong in _ORDER:
-        places = [
-            f"{one.name} in {one.path}" + (f":{one.line}" if one.line else "")
-            for one in found
-            if one.wrong == wrong
-        ]
+    reasons = []
+    for said, holds in _REASONS:
+        places = [one.place for one in found if holds(one)]
         if places:
             more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-            said = wrong if wrong in (MISSING, OTHERWISE) else f"too many, {wrong}"
             text = f"{len(places)} {said}: {', '.join(places[:_SHOWN])}{more}"
-            yield Reason(stage=stage, message=text[:_LONGEST])
+            reasons.append(Reason(stage=stage, message=text[:_LONGEST]))
+    return tuple(reasons[:most])
 
 
 class TextScore(NamedTuple):

@@ -33,9 +33,11 @@ from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.python.poetry import specifier
 from groundup.manifests.records import Dependency, DependencySource, Language, ManifestError
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
+from groundup.registries.spelling import canonical_name
 from groundup.suites.base import PackageName
-from groundup.suites.dibench.answers import Read, answer, new_dependencies, submitted
-from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.answers import answer, new_dependencies, submitted
+from groundup.suites.dibench.dataset import InstanceProblem, Read
+from groundup.suites.dibench.declarations import UNDEFINED
 from groundup.suites.dibench.patches import PatchError
 
 _NAMED = re.compile(r"""^\s*["']?name["']?\s*[=:]\s*["']?([A-Za-z0-9][\w.-]*)["']?\s*,?\s*$""", re.MULTILINE)
@@ -338,7 +340,7 @@ class EditedRepository:
         found: set[str] = set()
         for manifest in find_manifests(self._problem.folder(), language):
             data = self._read(manifest.path)
-            found.update(_folded(name) for name in offered_names(manifest.path, data or b""))
+            found.update(canonical_name(language, name) for name in offered_names(manifest.path, data or b""))
         return found
 
 
@@ -359,10 +361,10 @@ async def check(
 
 def package_name(dependency: Dependency) -> PackageName | None:
     """Return what a registry would be asked for; None for what does not come from the default registry."""
-    if dependency.source is not DependencySource.REGISTRY or dependency.origin or not dependency.name:
+    asked = dependency.source is DependencySource.REGISTRY and UNDEFINED not in dict(dependency.details)
+    if not asked or dependency.origin or not dependency.name:
         return None
-    name = dependency.normalised if dependency.language in ("python", "csharp") else dependency.name
-    return PackageName(ecosystem_of(dependency.language), name or dependency.name)
+    return PackageName(ecosystem_of(dependency.language), canonical_name(dependency.language, dependency.name))
 
 
 def tally(checked: Iterable[Checked]) -> Counter[Existence]:
@@ -375,11 +377,13 @@ def _existence(
 ) -> Existence:
     if item.source is DependencySource.FRAMEWORK:
         return Existence.FOUND
+    if UNDEFINED in dict(item.details):
+        return Existence.INTERNAL_MISSING
     if item.source in (DependencySource.PATH, DependencySource.PROJECT):
         inside = repository.has(path, _local_path(item))
         return Existence.FOUND if inside else Existence.INTERNAL_MISSING
     if item.source is DependencySource.WORKSPACE:
-        known = _folded(item.name) in repository.members
+        known = canonical_name(item.language, item.name) in repository.members
         return Existence.FOUND if known else Existence.INTERNAL_MISSING
     name = package_name(item)
     listing = None if name is None else listings[name]
@@ -398,10 +402,6 @@ def _local_path(item: Dependency) -> str:
         if item.origin.startswith(prefix):
             return item.origin.removeprefix(prefix).removeprefix("//")
     return item.origin or item.name
-
-
-def _folded(name: str) -> str:
-    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def asked_names(problem: InstanceProblem, submission: Path | None) -> set[PackageName]:

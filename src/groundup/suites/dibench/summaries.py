@@ -32,7 +32,19 @@ _SIZES: Mapping[str, tuple[SizeOf, tuple[int, ...]]] = {
     "tokens of source code": (attrgetter("tokens"), TOKEN_BANDS),
 }
 """How large repositories are, by which tables and plots have bands."""
-_COLUMNS = ("Exec", "P", "R", "F1", "macro F1", "exact P", "exact R", "exact F1", "exact macro F1", "fake")
+_COLUMNS = (
+    "Exec",
+    "P",
+    "R",
+    "F1",
+    "macro F1",
+    "exact P",
+    "exact R",
+    "exact F1",
+    "exact macro F1",
+    "elsewhere",
+    "fake",
+)
 
 
 class Row(Record):
@@ -195,6 +207,7 @@ def _table(
     made = {
         name: _exec(members[name])
         | _scores(aggregate(row.score.total for row in members[name]), _existence(members[name]))
+        | _elsewhere(members[name])
         for name in sorted(members, key=_position)
     }
     return _summary(headline, made, {name: len(members[name]) for name in members}, notes)
@@ -207,6 +220,14 @@ def _kinds(rows: Sequence[Row]) -> Summary | None:
             groups.setdefault(kind.value, []).append(comparison)
     made = {name: _scores(aggregate(groups[name]), Counter()) for name in sorted(groups)}
     return _summary("By kind", made, {name: len(groups[name]) for name in groups}, ()) if groups else None
+
+
+def _elsewhere(rows: Iterable[Row]) -> dict[str, Score]:
+    """Return the share of names that stand in another section only, of the rows that were counted so."""
+    counted = [row.score for row in rows if row.score.elsewhere is not None]
+    expected = sum(score.total.name_only.recall.denominator for score in counted)
+    found = sum(score.elsewhere or 0 for score in counted)
+    return {"elsewhere": Score(numerator=found, denominator=expected)} if counted else {}
 
 
 def _existence(rows: Iterable[Row]) -> Counter[Existence]:

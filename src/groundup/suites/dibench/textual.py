@@ -23,9 +23,10 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.registries.names import NameLookup, Names, ecosystem_of
+from groundup.registries.spelling import canonical_name
 from groundup.suites.base import Graded, Grader
-from groundup.suites.dibench.answers import USUAL, Edited, Read, answer, new_dependencies, original, submitted
-from groundup.suites.dibench.dataset import InstanceProblem, as_lines
+from groundup.suites.dibench.answers import USUAL, Edited, answer, new_dependencies, original, submitted
+from groundup.suites.dibench.dataset import InstanceProblem, Read, as_lines
 from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, score_instance
 from groundup.suites.dibench.missed import compared, missed_reasons
@@ -42,7 +43,7 @@ from groundup.suites.dibench.sizes import sized, source_size
 from groundup.suites.dibench.verdict_facts import facts_of, scores_of
 
 _RESERVATION_MB = 128
-_REASONS = 6
+_REASONS = 4
 
 
 class TextualGrader(Grader):
@@ -95,7 +96,7 @@ class DIBenchStrictGrader(TextualGrader):
     """Counts right, wrong and missing dependencies, and looks up what was added."""
 
     name = "strict"
-    version = "1"
+    version = "2"
 
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
@@ -111,7 +112,7 @@ class DIBenchStrictGrader(TextualGrader):
             checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
         timings = {"compare": looking - started, "look up": time.monotonic() - looking}
         compared_names = compared(found, checked)
-        reasons = (*_unreadable_files(broken), *missed_reasons(compared_names))[:_REASONS]
+        reasons = (*_unreadable_files(broken), *missed_reasons(compared_names, _REASONS))[:_REASONS]
         graded = self._graded(task, score, checked, reasons, edited, timings)
         return graded.but(tests=tuple(one.as_result() for one in compared_names))
 
@@ -278,16 +279,7 @@ async def _looked_up(problem: InstanceProblem, read: Reader, asking: NameLookup)
                 inside = repository.has(path, item.name)
                 found[Existence.FOUND if inside else Existence.FAKE] += 1
                 continue
-            listing = await asking.look_up(ecosystem_of(language), _asked(language, item.name))
+            listing = await asking.look_up(ecosystem_of(language), canonical_name(language, item.name))
             known = Existence.UNVERIFIABLE if listing is None else Existence.FOUND
             found[Existence.FAKE if listing is not None and not listing.exists else known] += 1
     return found
-
-
-def _asked(language: str, name: str) -> str:
-    """Return the spelling that snapshots keep: the registry's own."""
-    from packaging.utils import canonicalize_name
-
-    if language == "python":
-        return canonicalize_name(name)
-    return name.lower() if language == "csharp" else name

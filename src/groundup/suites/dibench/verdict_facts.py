@@ -11,6 +11,8 @@ from groundup.suites.dibench.registry_check import Existence
 Facts = dict[str, str | int | float | bool | None]
 _KIND = "kind "
 LOOKED_UP = "added"
+ELSEWHERE = "declared elsewhere"
+"""Names that a prediction declares in another section only: none of the main score's hits."""
 
 
 def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -> Facts:
@@ -24,6 +26,8 @@ def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) ->
         "exact": _written(score.total.exact),
         "name_only": _written(score.total.name_only),
     }
+    if score.elsewhere is not None:
+        found[ELSEWHERE] = score.elsewhere
     for kind, comparison in score.kinds.items():
         found[_KIND + kind] = f"{_written(comparison.exact)} {_written(comparison.name_only)}"
     if existence is not None:
@@ -42,6 +46,9 @@ def scores_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -
         "exact precision": exact.precision,
         "exact recall": exact.recall,
     }
+    if score.elsewhere is not None:
+        expected = names.true_positives + names.false_negatives
+        found[ELSEWHERE] = Score(numerator=score.elsewhere, denominator=expected)
     if existence is not None:
         found["fake rate"] = fake_rate(existence)
     return found
@@ -67,6 +74,7 @@ def instance_score(name: str, verdict: Verdict) -> InstanceScore:
             "language": facts["language"],
             "subset": facts["subset"],
             "expected": facts["expected"],
+            "elsewhere": facts.get(ELSEWHERE),
             "lines": facts.get("lines"),
             "tokens": facts.get("tokens"),
             "total": DependencyCounts(exact=_read(facts["exact"]), name_only=_read(facts["name_only"])),

@@ -1,0 +1,173 @@
+"""What build files inherit from central definitions: Cargo workspaces, catalogs, NuGet's central package versions.
+
+A request that inherits counts as if it were written out where it stands, so a definition counts with the requests
+that inherit it, once for each, and by itself only where none does. A request whose definition is not there
+declares nothing: every client refuses it.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from groundup.manifests.csharp.msbuild import item_type
+from groundup.manifests.formats import format_of
+from groundup.manifests.javascript.package_json import parse_specifier
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
+from groundup.registries.spelling import canonical_name
+from groundup.suites.dibench.dataset import Read
+from groundup.suites.dibench.declarations import UNDEFINED
+
+_CATALOG = "catalog:"
+_PROPS = "Directory.Packages.props"
+_MANAGED = re.compile(rb"<ManagePackageVersionsCentrally>\s*(true|false)\s*</", re.IGNORECASE)
+
+
+class Definition(NamedTuple):
+    """One central definition: its file, its table or catalog, and its key there."""
+
+    path: str
+    group: str
+    key: str
+
+
+def definition_of(path: str, item: Dependency) -> Definition | None:
+    """Return which definition *item* of the file at *path* is; None for what defines nothing."""
+    if item.kind is not DependencyKind.CONSTRAINT:
+        return None
+    return Definition(path, item.group, canonical_name(item.language, item.alias or item.name))
+
+
+class CentralDefinitions:
+    """What one state of a repository defines centrally, and which of that was inherited."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._manifests: dict[str, Manifest | None] = {}
+        self.inherited: set[Definition] = set()
+
+    def written_out(self, path: str, items: Iterable[Dependency]) -> tuple[Dependency, ...]:
+        """Return the dependencies *items* of the build file at *path*, with what they inherit in its place."""
+        return tuple(self._written_out(path, item) for item in items)
+
+    def _written_out(self, path: str, item: Dependency) -> Dependency:
+        if item.language == "rust" and item.source is DependencySource.WORKSPACE:
+            return self._of_workspace(path, item)
+        if item.language == "javascript" and item.origin.startswith(_CATALOG):
+            return self._of_catalog(path, item)
+        is_plain = item.kind is DependencyKind.RUNTIME and item.source is DependencySource.REGISTRY
+        if item.language == "csharp" and is_plain and item_type(item) == "PackageReference":
+            return self._of_props(path, item)
+        return item
+
+    def _of_workspace(self, path: str, item: Dependency) -> Dependency:
+        for place in _above(path, "Cargo.toml"):
+            defined = self._definitions(place, {""})
+            if not defined:
+                continue
+            found = defined.get(item.alias or item.name)
+            if found is None:
+                break
+            self._note(place, found)
+            is_path = found.source is DependencySource.PATH
+            return found.but(
+                extras=tuple(sorted({*found.extras, *item.extras})),
+                marker=item.marker,
+                kind=item.kind,
+                origin=_rebased(found.origin, place, path) if is_path else found.origin,
+                details=tuple(sorted((dict(found.details) | dict(item.details)).items())),
+                text=item.text,
+                location=item.location,
+            )
+        return _undefined(item)
+
+    def _of_catalog(self, path: str, item: Dependency) -> Dependency:
+        name = item.origin.removeprefix(_CATALOG).strip() or "default"
+        groups = {f"catalogs.{name}", f"workspaces.catalogs.{name}"}
+        groups |= {"catalog", "workspaces.catalog"} if name == "default" else set()
+        key = item.alias or item.name
+        for place in _above(path, "pnpm-workspace.yaml", "package.json", ".yarnrc.yml"):
+            if place.endswith(".yarnrc.yml") and self._read(place) is not None:
+                return item  # Yarn has its catalogs there, which nothing here reads
+            found = self._definitions(place, groups).get(key)
+            if found is not None:
+                self._note(place, found)
+                said = parse_specifier(key, found.constraint)
+                return item.but(**said._asdict(), normalised=canonical_name("javascript", said.name))
+        return _undefined(item)
+
+    def _of_props(self, path: str, item: Dependency) -> Dependency:
+        override = dict(item.details).get("VersionOverride")
+        places = [place for place in _above(path, _PROPS) if self._read(place) is not None]
+        if not places or not self._is_managed(path, places[0]):
+            return item
+        if override or item.constraint:  # NuGet refuses a version beside the central ones unless it overrides
+            beside = () if override else (("Version", "beside the central ones"),)
+            return item.but(constraint=override or item.constraint, details=(*item.details, *beside))
+        imports = False
+        for place in places:
+            manifest = self._manifest(place)
+            found = [one for one in (manifest.dependencies if manifest else ()) if _gives_version(one, item)]
+            for one in found:
+                self._note(place, one)
+            if found:
+                return item.but(constraint=" | ".join(dict.fromkeys(one.constraint for one in found)))
+            imports = manifest is not None and any(note.topic == "reference" for note in manifest.notes)
+            if not imports:
+                break
+        return item if imports else _undefined(item)
+
+    def _is_managed(self, path: str, props: str) -> bool:
+        """Whether NuGet takes versions from *props*: the nearest file that says so or not decides."""
+        for place in (path, *_above(path, "Directory.Build.props"), props):
+            said = _MANAGED.search(self._read(place) or b"")
+            if said is not None:
+                return said[1].lower() == b"true"
+        return False
+
+    def _definitions(self, place: str, groups: set[str]) -> dict[str, Dependency]:
+        manifest = self._manifest(place)
+        return {
+            item.alias or item.name: item
+            for item in (manifest.dependencies if manifest else ())
+            if item.kind is DependencyKind.CONSTRAINT and item.group in groups
+        }
+
+    def _note(self, place: str, found: Dependency) -> None:
+        definition = definition_of(place, found)
+        if definition is not None:
+            self.inherited.add(definition)
+
+    def _manifest(self, place: str) -> Manifest | None:
+        if place not in self._manifests:
+            data, known = self._read(place), format_of(place)
+            try:
+                self._manifests[place] = known.read(data, place) if known and data is not None else None
+            except ManifestError:
+                self._manifests[place] = None
+        return self._manifests[place]
+
+
+def _gives_version(definition: Dependency, item: Dependency) -> bool:
+    same = canonical_name("csharp", definition.name) == canonical_name("csharp", item.name)
+    return same and item_type(definition) == "PackageVersion" and definition.kind is DependencyKind.CONSTRAINT
+
+
+def _undefined(item: Dependency) -> Dependency:
+    return item.but(details=(*item.details, (UNDEFINED, "")))
+
+
+def _above(path: str, *names: str) -> Iterator[str]:
+    """Yield where files of these names may lie, from the folder of *path* up to the repository's root."""
+    folder = posixpath.dirname(path)
+    while True:
+        yield from (posixpath.join(folder, name) for name in names)
+        if not folder:
+            return
+        folder = posixpath.dirname(folder)
+
+
+def _rebased(origin: str, place: str, path: str) -> str:
+    """Return a path that is relative to the folder of *place* as one relative to the folder of *path*."""
+    target = posixpath.join(posixpath.dirname(place), origin)
+    return posixpath.relpath(target, posixpath.dirname(path) or ".")

@@ -1,0 +1,126 @@
+"""When two declarations are the same: by name and section, and exactly.
+
+A section is part of a declaration: `devDependencies` is not `dependencies`, and an extra is not what a package
+needs. At run time counts what a client installs with the package, without being asked for more:
+
+    Python      project.dependencies, install_requires, Poetry's table without `optional`, requirements files whose
+                names say nothing else
+    JavaScript  dependencies; optionalDependencies may be missing, and peerDependencies are the host's
+    Rust        [dependencies] and [target.*.dependencies] without `optional = true`
+    C#          PackageReference, ProjectReference, FrameworkReference and Reference, unless their assets leave out
+                both compiling and running
+
+Conditions (markers, targets, frameworks) are no sections: they count in exact declarations. Constraints and
+overrides say a version and ask for nothing, so they count there only, too.
+"""
+
+import re
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from groundup.manifests.csharp.msbuild import item_type
+from groundup.manifests.javascript.package_json import MAIN
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource
+from groundup.registries.spelling import canonical_name, python_name
+
+UNDEFINED = "no central definition"
+"""A detail of what inherits its version from a central definition that is not there."""
+_RUST = {
+    DependencyKind.RUNTIME: "[dependencies]",
+    DependencyKind.OPTIONAL: "[dependencies], optional",
+    DependencyKind.DEV: "[dev-dependencies]",
+    DependencyKind.BUILD: "[build-dependencies]",
+    DependencyKind.CONSTRAINT: "[workspace.dependencies]",
+}
+_JAVASCRIPT = {kind: path[0] for path, kind in MAIN.items()}
+_PYTHON = {
+    DependencyKind.RUNTIME: "dependencies",
+    DependencyKind.BUILD: "build requirements",
+    DependencyKind.CONSTRAINT: "constraints",
+    DependencyKind.OVERRIDE: "overrides",
+}
+_ASSETS = re.compile(r"[\s;,]+")
+
+
+class NameKey(NamedTuple):
+    """What is equal for two declarations of one package in one section."""
+
+    section: str
+    name: str
+    defined: bool
+    """False: it inherits from a central definition that is not there, and so declares nothing."""
+
+
+def section_of(dependency: Dependency) -> str:
+    """Return the section of a declaration, as people call it; equal for equal sections."""
+    kind, group = dependency.kind, dependency.group
+    match dependency.language:
+        case "javascript":
+            return group or _JAVASCRIPT.get(kind, kind.value)
+        case "rust":
+            return _RUST.get(kind) or f"[{group}]"
+        case "csharp":
+            return _csharp_section(dependency)
+        case "python":
+            if kind is DependencyKind.OPTIONAL:
+                return f"extra {python_name(group)}" if group else "optional dependencies"
+            group = python_name(group)
+            return f"{_PYTHON[kind]} {group}".strip() if kind in _PYTHON else f"group {group or kind.value}"
+
+
+def _csharp_section(dependency: Dependency) -> str:
+    details = {name.lower(): value for name, value in dependency.details}
+    section = item_type(dependency)
+    if dependency.kind is DependencyKind.DEV:
+        return f"{section}, developmentDependency"
+    if "action" in details:
+        return f"{section} {details['action']}"
+    included = {item.lower() for item in _ASSETS.split(details.get("includeassets") or "all")}
+    excluded = {item.lower() for item in _ASSETS.split(details.get("excludeassets") or "none")}
+    used = {"compile", "runtime"} if "all" in included else included & {"compile", "runtime"}
+    is_used = used - excluded and "all" not in excluded
+    return section if is_used else f"{section}, neither compiled nor run with"
+
+
+def is_request(dependency: Dependency) -> bool:
+    """Whether a declaration asks for a package; others say a version of what is asked for elsewhere."""
+    bundled = dependency.language == "javascript" and dependency.kind is DependencyKind.GROUP
+    return not bundled and dependency.kind not in (DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE)
+
+
+def name_key(dependency: Dependency) -> NameKey:
+    """Return what is compared by name."""
+    if dependency.source is DependencySource.PROJECT:
+        name = dependency.normalised
+    else:
+        name = canonical_name(dependency.language, dependency.name) or dependency.origin
+    return NameKey(section_of(dependency), name, UNDEFINED not in dict(dependency.details))
+
+
+def exact_key(dependency: Dependency) -> Hashable:
+    """Return what is compared exactly: everything that matters to a build, in one spelling."""
+    origin = dependency.origin.replace("\\", "/") if dependency.source is not DependencySource.PROJECT else ""
+    extras = map(python_name, dependency.extras) if dependency.language == "python" else dependency.extras
+    return (
+        name_key(dependency),
+        _constraint_key(dependency),
+        frozenset(extras),
+        " ".join(dependency.marker.replace('"', "'").split()),
+        dependency.kind,
+        dependency.group if dependency.language == "csharp" else "",
+        dependency.source,
+        origin,
+        dependency.alias,
+        dependency.details,
+    )
+
+
+def _constraint_key(dependency: Dependency) -> str:
+    """Return a constraint in one spelling: blanks and order mean nothing; Cargo reads `1` as `^1`."""
+    text = dependency.constraint
+    if dependency.language in ("javascript", "csharp"):
+        return " ".join(text.split())
+    clauses = ["".join(clause.split()) for clause in text.split(",")]
+    if dependency.language == "rust":
+        clauses = [clause.removeprefix("^") for clause in clauses]
+    return ",".join(sorted(clause for clause in clauses if clause))
