@@ -142,6 +142,7 @@ def test_a_runner_up_is_executed_where_the_best_job_fails_here(
     assert told[2] == ".github/workflows/ci.yml: quick"
     if quick.endswith("none"):
         assert (one.standing, one.cause) == ("rejected", "original: program that the machine has not")
+        assert one.why.startswith("not executed: the original wants what this machine has not")
         assert "svn: command not found" in one.why
     else:
         assert (one.standing, one.step) == ("accepted", "audited")

@@ -21,6 +21,7 @@ from groundup.environments.failures import (
     condensed,
     out_of_time,
     repeated,
+    telling_line,
 )
 from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -229,6 +230,31 @@ def test_every_kind_has_one_to_blame(kind: BuildFailureKind) -> None:
         error = as_error(failure, "recipe" if asker == "recipe" else "submission", "the build", Path("/x/y.log"))
         assert type(error) is infrastructure.get(kind, own)
         assert "/x/y.log" in str(error)
+
+
+PANIC = """thread 'main' panicked at src/main.rs:3:5:
+called `Result::unwrap()` on an `Err` value: it cannot be read
+stack backtrace:
+   0: rust_begin_unwind
+             at /rustc/abc/library/std/src/panicking.rs:597:5
+   1: core::panicking::panic_fmt
+note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
+"""
+TRACEBACK = 'Traceback (most recent call last):\n  File "/a.py", line 1, in <module>\nImportError: no module\n\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (PANIC, "called `Result::unwrap()` on an `Err` value: it cannot be read"),
+        (TRACEBACK, "ImportError: no module"),
+        ("one\ntwo\n", "two"),
+        ("", ""),
+    ],
+)
+def test_a_broken_program_is_quoted_with_what_it_said(text: str, line: str) -> None:
+    """Not with the last frame of its backtrace."""
+    assert telling_line(text) == line
 
 
 @given(st.text(max_size=2000))

@@ -7,6 +7,7 @@ Knows nothing of how an instance is made (`instances`).
 import asyncio
 import contextlib
 import itertools
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +16,7 @@ from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.episodes.backends import backends
+from groundup.grading.ci.records import HIDES
 from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import Settings, environment
@@ -26,6 +28,8 @@ from groundup.trees.scratch import scratch_folder
 
 _MOST_JOBS = 3
 """Of a repository, which are executed one after another until one shows something."""
+_VARYING = re.compile(r" \(step .*|\d+")
+"""What differs between two jobs that end by one cause."""
 M = TypeVar("M")
 
 
@@ -35,6 +39,12 @@ class FailedJob(Record):
     title: str
     cause: str
     why: str
+    shared: bool = False
+    """Whether the repository's other jobs would end by the same cause."""
+
+    def ends_as(self, other: "FailedJob") -> bool:
+        """Whether both ended by one cause."""
+        return self.cause == other.cause and _VARYING.sub("", self.why) == _VARYING.sub("", other.why)
 
 
 class JobsFailedError(TaskError):
@@ -66,7 +76,8 @@ class InstanceTrial:
         if found.standing == "valid":
             return None
         cause = _cause(read_validity(self._validity)[self.task.id])
-        return FailedJob(title=job, cause=cause, why=f"{found.standing}: {found.why}")
+        why = f"{found.standing}: {found.why}"
+        return FailedJob(title=job, cause=cause, why=why, shared=HIDES in found.why)
 
 
 @contextlib.asynccontextmanager
@@ -102,13 +113,14 @@ async def first_that_stands(
 ) -> M:
     """Return *made* or, where its job shows nothing here, the first that does with a runner-up.
 
-    *failed* were tried before. *runner_up* raises `TaskError` where there is no job left that is nearly as good.
-    Raises `JobsFailedError`.
+    What all jobs would end by ends after one, and so does what ended an earlier job. *failed* were tried before.
+    *runner_up* raises `TaskError` where there is no job left that is nearly as good. Raises `JobsFailedError`.
     """
     while (end := await execute(made)) is not None:
+        is_over = end.shared or any(end.ends_as(one) for one in failed)
         failed = (*failed, end)
         say(f"{end.title}: {end.why}")
-        if len(failed) >= _MOST_JOBS:
+        if is_over or len(failed) >= _MOST_JOBS:
             raise JobsFailedError(failed)
         try:
             made = await runner_up(failed)

@@ -132,6 +132,9 @@ _TROUBLES = {
     "refused": BuildFailureKind.REFUSED,
     "budget": BuildFailureKind.BUDGET,
 }
+_FRAME = re.compile(r"^(?:\d+: |#\d+ |at |File \"|note: )|RUST_BACKTRACE|stack backtrace:|^(end of )?query stack")
+"""Lines of backtraces, and what is printed around them."""
+_ERROR = re.compile(r"error|exception|panicked|fatal|cannot|could not|failed|not found", re.IGNORECASE)
 _SAID = (
     (BuildFailureKind.HASH, r"hash mismatch|in `--require-hashes` mode"),
     (
@@ -281,11 +284,17 @@ def as_error(
     return TaskError(f"{what}: {failure.kind}: {failure.message}; mend the recipe ({where})")
 
 
+def telling_line(text: str) -> str:
+    """Return the last line that names an error, else the last that is no part of a backtrace; "" for none."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line and not _FRAME.search(line)]
+    return next((line for line in reversed(lines) if _ERROR.search(line)), lines[-1] if lines else "")[:300]
+
+
 def condensed(text: str) -> str:
     """Return uv's own error and causes in one line, else the last words; printable, at most 300 characters."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     starts = [number for number, line in enumerate(lines) if line.startswith("error:")]
-    words = lines[starts[0] :] if starts else lines[-3:]
+    words = lines[starts[0] :] if starts else [line for line in lines if not _FRAME.search(line)][-3:]
     words = [
         line.removeprefix("error:").removeprefix("cause:").strip()
         for line in words

@@ -17,6 +17,7 @@ from pydantic import Field
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
+from groundup.environments.failures import telling_line
 from groundup.languages import TOOLCHAINS, ToolchainName
 from groundup.sandbox.programs import run_program
 from groundup.sandbox.protocol import Mount
@@ -62,9 +63,9 @@ class _Host:
     async def says(self, toolchain: ToolchainName, *argv: str | Path) -> str:
         result = await run_program(argv, cwd=Path("/"), environment=self._environment, timeout_s=_ASK_S)
         if not result.ok:
-            words = result.text().strip().splitlines()[-1:] or ["nothing"]
+            words = telling_line(result.text()) or "nothing"
             raise InfrastructureError(
-                f"{argv[0]} does not work and says {words[0]!r}; {TOOLCHAINS[toolchain].install}"
+                f"{argv[0]} does not work and says {words!r}; {TOOLCHAINS[toolchain].install}"
             )
         return result.stdout.decode(errors="replace").strip()
 

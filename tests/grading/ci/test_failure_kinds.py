@@ -14,6 +14,9 @@ from groundup.grading.ci.records import (
 )
 
 BUILD = [
+    ("thread 'rustc' panicked at compiler/x.rs:1:2:\nstack backtrace:\n   0: begin\n", "TOOLCHAIN"),
+    ("error: could not compile `a`\nCaused by:\n  process: `rustc -v` (signal: 11, SIGSEGV: x)", "TOOLCHAIN"),
+    ("Failed to create CoreCLR, HRESULT: 0x8007000E", "TOOLCHAIN"),
     ("ERROR: Could not find a version that satisfies the requirement nope-x (from versions: none)", "NOT_FOUND"),
     (
         "ERROR: Could not find a version that satisfies the requirement six==99 (from versions: 1.0)",
@@ -258,12 +261,3 @@ def test_a_hidden_package_is_named_with_both_dates() -> None:
     assert with_hidden(other, result, "2023-12-31") == other
     third = JobFailure(kind=FailureKind.NOT_FOUND, evidence="E404 sixer")
     assert with_hidden(third, result, "2023-12-31") == third
-
-
-def test_dates_of_a_registry_that_knows_none_are_doubted() -> None:
-    """What it hides may have been there, which is then the true cause."""
-    result = JobResult(outcome=JobOutcome.FAILED, hidden={"six": "2025-01-01"}, undated=True)
-    failure = with_hidden(JobFailure(kind=FailureKind.NOT_FOUND, evidence="no six@2"), result, "2023-12-31")
-    assert failure.evidence.endswith(
-        "that are hidden; perhaps wrongly: the registry dates versions by when it first fetched them]"
-    )

@@ -337,6 +337,10 @@ WRONG = "failing tests: FAILED tests/test_a.py::test_b - assert 1 == 2 (step 'py
         ("oracle", "timeout", 0.0, ["why", "why"], "not executed", 2),
         ("nop", "timeout", 0.0, ["why", "why"], "not executed", 3),
         ("oracle", "network", 10.0, ["no route"], "not executed", 1),
+        ("oracle", "program that the machine has not", 10.0, ["svn: not found"], "not executed", 1),
+        ("oracle", "missing system package", 10.0, ["no curl.h"], "not executed", 1),
+        ("oracle", "toolchain that does not start", 10.0, ["rustc panicked"], "infrastructure", 1),
+        ("nop", "toolchain that does not start", 10.0, ["no rustc"], "valid", 2),
         ("oracle", "dependency not found in build", 10.0, [YOUNG], "not executed", 1),
     ],
 )

@@ -185,6 +185,7 @@ _MISSING = "missing"
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SAYS_NOTHING = re.compile(
     r"A complete log of this run can be found|^npm (?:error|ERR!)\s*(?:$|code \d+$|errno |path |command )"
+    r"|^query stack during panic:|^end of query stack|^#\d+ \["
     r"|RUST_BACKTRACE|stack backtrace:|^\d+:\s+(?:0x[0-9a-f]+\b|[\w<&{:]+.*::)|^at \S|^File \".*\", line \d+"
     r"|^For more information|^(?:= )?(?:help|note|hint):|^make(?:\[\d+\])?: (?:\*\*\*|Leaving|Entering)"
     r"|ELIFECYCLE|Process completed with exit code|error Command failed with exit code|^Caused by:$|^warning:"
@@ -229,7 +230,6 @@ _OF_VERSIONS = frozenset({
 
 HIDES = "[packages until "
 """Begins what is said of hidden packages."""
-_DOUBTFUL = "perhaps wrongly: the registry dates versions by when it first fetched them"
 
 
 def with_hidden(failure: JobFailure, result: JobResult, cutoff: str | None) -> JobFailure:
@@ -240,8 +240,7 @@ def with_hidden(failure: JobFailure, result: JobResult, cutoff: str | None) -> J
     if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
         return failure
     told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
-    doubt = f"; {_DOUBTFUL}" if result.undated else ""
-    return failure.but(evidence=f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}{doubt}]")
+    return failure.but(evidence=f"{failure.evidence[:200]} {HIDES}{cutoff[:10]}: {told}]")
 
 
 def explained(output: str, *, in_tests: bool) -> JobFailure | None:

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.interpreters import BUNDLED
@@ -287,7 +287,7 @@ async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolch
             continue
         try:
             found.append(await builder.toolchain(kind))
-        except InfrastructureError as error:
+        except MachineError as error:  # one that is there and does not work is the machine's failure
             if kind in tools.kinds:
                 raise UnsupportedJobError((Obstacle(kind="toolchain", what=str(error)),)) from error
     return tuple(found)

@@ -32,7 +32,7 @@ from groundup.registries.npm.pages import (
     NpmRelease,
     Packument,
     PackumentError,
-    dated_by_versions,
+    all_of_old,
     is_name,
     manifest_of,
     parse_packument,
@@ -209,13 +209,13 @@ class NpmClient(RegistryClient[NpmSettings]):
         key = (name, detail, cutoff)
         found = await self._packuments.get(key, partial(self._packument, name, detail, cutoff))
         if cutoff is not None and await self._dates_by_fetching(name):
-            found = found._replace(page=await asyncio.to_thread(dated_by_versions, found.page, cutoff))
+            found = found._replace(page=all_of_old(found.page))
         return found
 
     async def _dates_by_fetching(self, name: str) -> bool:
         """Whether the registry of *name* dates versions by when it first fetched them, as some mirrors do.
 
-        Then a cut-off would hide what was there at the time, so that hardly anything could be installed.
+        Then a cut-off would hide what was there at the time, such as the very versions that a project names.
         """
         if self.settings.registry_of(name) != self.settings.registry_of(_OLD_PACKAGE):
             return False

@@ -179,21 +179,9 @@ def _manifest(manifest: Mapping[str, Any], name: str, filename: str, *, whole: b
 # --- cut-off
 
 
-def dated_by_versions(packument: Packument, cutoff: datetime) -> Packument:
-    """Return *packument* of a registry that dates versions by when it first fetched them, fit for *cutoff*.
-
-    Such a date says that a version was there by then, and so were the lower ones. Where all dates are later than
-    *cutoff*, they say nothing of that day, and everything counts as old.
-    """
-    dates: dict[str, datetime | None] = {}
-    earliest: datetime | None = None
-    for name, release in sorted(packument.releases.items(), key=lambda one: _order(one[1].version), reverse=True):
-        if release.published is not None:
-            earliest = min(earliest or release.published, release.published)
-        dates[name] = earliest
-    if earliest is None or earliest > cutoff:
-        dates = dict.fromkeys(packument.releases, _LONG_AGO)
-    releases = {name: release.but(published=dates[name]) for name, release in packument.releases.items()}
+def all_of_old(packument: Packument) -> Packument:
+    """Return *packument* as if each version had always been there: its registry's dates say nothing."""
+    releases = {name: release.but(published=_LONG_AGO) for name, release in packument.releases.items()}
     return packument.but(releases=releases)
 
 

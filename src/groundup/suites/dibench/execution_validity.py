@@ -38,6 +38,8 @@ _BUSY = 0.15
 """From which part of the time on a machine that kept it from a job may have decided that the job was late."""
 _HEAVY = 2 / 3
 """The same for a job that failed at something that does not speak of time."""
+_LACKS = frozenset({FailureKind.PROGRAM, FailureKind.SYSTEM_PACKAGE})
+"""Failures of an original for want of something that this machine has not."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[\d.]+")
 """Addresses and durations, which differ from try to try."""
 Reference = Callable[[Task, str, Path, GradingContext], Awaitable[None]]
@@ -239,6 +241,15 @@ def _end_of(last: TryRecord, whose: str, number: int) -> tuple[Standing, str] | 
         return None
     if last.passed:
         return "invalid", f"the masked repository passes (try {number + 1})"
+    return _end_of_original(last, number)
+
+
+def _end_of_original(last: TryRecord, number: int) -> tuple[Standing, str]:
+    """Return how an instance stands whose original failed: want of something here disproves nothing."""
+    if last.failure == FailureKind.TOOLCHAIN:
+        return "infrastructure", f"a toolchain of this machine does not work; mend it and try again: {last.reason}"
+    if last.failure in _LACKS:
+        return "not executed", f"the original wants what this machine has not: {last.reason}"
     if last.failure == FailureKind.NETWORK:
         return "not executed", f"the original wants the network, which no job has here: {last.reason}"
     if HIDES in last.reason:
