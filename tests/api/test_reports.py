@@ -39,7 +39,7 @@ def test_a_report_gives_a_flat_row_per_attempt(
     half, hole, full, _ = rows
     assert (half["run"], half["task"], half["attempt"], half["standing"]) == ("base", "task-0000", 0, "graded")
     assert (half["score"], half["numerator"], half["denominator"]) == (0.5, 1, 2)
-    assert (half["stage"], half["why"]) == ("test", "test: one failed")
+    assert (half["stage"], half["why"]) == ("test", "test: one failed; test: 1 test lost, first second: failed")
     assert (hole["standing"], hole["score"], hole["counted"]) == ("not_attempted", None, 0.0)
     assert (full["agent"], full["score"]) == ("oracle", 1.0)
 

@@ -9,9 +9,7 @@ import pytest
 from groundup.api.matrix import read_matrix
 from groundup.api.requests import running
 from groundup.api.subjects import read_assignments
-from groundup.cli.attempts import _print_causes
 from groundup.domain.errors import UsageError
-from groundup.domain.verdicts import Reason, Stage
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
@@ -19,7 +17,7 @@ from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
-from tests.cli.conftest import Groundup, Predict
+from tests.cli.conftest import Groundup
 from tests.runs.toy import BEHAVIOUR
 
 WRITTEN = "tests.runs.toy:create_written"
@@ -303,53 +301,6 @@ def test_a_file_that_changed_refuses_its_runs(groundup: Groundup, tmp_path: Path
     ended = groundup("run", "--config", write_matrix(tmp_path, text.replace("half", "pass")))
     assert ended.code == 2
     assert "submissions" in ended.err
-
-
-def test_why_tells_which_tests_were_lost(groundup: Groundup) -> None:
-    """Each with what is known of it, for people and for programs; an unknown attempt is refused."""
-    groundup("run", WRITTEN, "-a", "nop", "--run-id", "one")
-    ended = groundup("why", "one", "task-0000")
-    assert ended.code == 0
-    assert "tests without a result: 2\nfirst\nsecond\n" in ended.out
-    assert "2 of 2 expected tests did not pass" in ended.err
-    assert "1 of 2 expected tests whose names hold 'sec'" in groundup("why", "one", "task-0000", "-t", "sec").err
-    document = json.loads(groundup("why", "one", "task-0000", "--json").out)
-    assert [one["id"] for one in document["lost"]] == ["first", "second"]
-    assert document["reasons"] == [{"stage": "test", "message": "nothing passed"}]
-    assert groundup("why", "one", "task-0000/5").code == 2
-    groundup("run", WRITTEN, "-a", "oracle", "--run-id", "whole")
-    assert "all 2 expected tests passed" in groundup("why", "whole", "task-0000").err
-
-
-def test_why_takes_the_one_attempt_that_lost_points(groundup: Groundup, predict: Predict) -> None:
-    """Who names no task is not sent to look for it; of several, those that lost are named."""
-    groundup("evaluate", WRITTEN, "-p", predict({"task-0000": "pass", "task-0001": "half"}), "--run-id", "one")
-    assert "1 of 2 expected tests did not pass" in groundup("why", "one").err
-    groundup("run", WRITTEN, "-a", "nop", "--run-id", "none")
-    ended = groundup("why", "none")
-    assert (ended.code, "these lost points: task-0000/0, task-0001/0\n" in ended.err) == (2, True)
-    groundup("run", WRITTEN, "-a", "oracle", "--run-id", "whole")
-    assert "no attempt lost points" in groundup("why", "whole").err
-
-
-def test_why_gathers_tests_that_were_not_tried_below_their_reason(groundup: Groundup) -> None:
-    """Twenty tests that were left out for one reason do not repeat it."""
-    groundup("run", WRITTEN, "-a", "nop", "--run-id", "one")
-    listed = Path("runs/one/attempts/task-0000/0/tests.jsonl")
-    lines = [json.loads(line) for line in listed.read_text().splitlines()]
-    said = [dict(line, outcome="missing", message="not tried: 5 tests had ended the process") for line in lines]
-    listed.write_text("".join(f"{json.dumps(line)}\n" for line in said))
-    shown = groundup("why", "one", "task-0000").out
-
-    assert "tests without a result: 2, not tried: 5 tests had ended the process\nfirst\nsecond\n" in shown
-
-
-def test_why_prints_the_reasons_that_no_lost_test_tells(capsys: pytest.CaptureFixture[str]) -> None:
-    """A count of lost tests with the first of them is told by these; missing endpoints are not."""
-    sentences = ("1 of 2 tests did not pass, first test_a: it failed", "1 of 4 endpoints is missing, first GET /")
-    _print_causes([Reason(stage=Stage.TEST, message=one) for one in sentences], ["test_a"])
-    assert sentences[0] not in (shown := capsys.readouterr().out)
-    assert sentences[1] in shown
 
 
 def test_the_end_of_a_run_says_how_to_see_what_was_lost(groundup: Groundup) -> None:

@@ -1,9 +1,8 @@
-"""`groundup show`, `why` and `shell`: one attempt, what its agent did, why tests failed, and its sandbox."""
+"""`groundup show` and `shell`: one attempt, what its agent did, and its sandbox."""
 
-import itertools
 import json as json_module
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,6 @@ from groundup.cli.options import Examples, Json, Output, Run, Trust
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
-    from groundup.domain.verdicts import Reason, TestResult
     from groundup.runs.shells import AttemptSandbox
     from groundup.store.attempts import AttemptFolder
     from groundup.store.folder import RunFolder
@@ -24,10 +22,6 @@ EXAMPLES: dict[str, Examples] = {
         ("The third attempt, with nothing left out", "groundup show my-run sqlparse/2 --full"),
         ("What did its tests print, in each try?", "groundup show my-run sqlparse --logs"),
     ),
-    "why": (
-        ("Which tests failed, with the values that they compared?", "groundup why my-run sqlparse"),
-        ("One of them", "groundup why my-run sqlparse -t test_split"),
-    ),
     "shell": (
         ("Why does it fail?", "groundup shell my-run sqlparse"),
         ("The third attempt", "groundup shell my-run sqlparse/2"),
@@ -36,8 +30,6 @@ EXAMPLES: dict[str, Examples] = {
 }
 
 _LINES = 12
-_SILENT = 20
-"""Tests of which only the names are known, such as those of a file that is not collected, that are listed."""
 
 
 def show(
@@ -57,7 +49,7 @@ def show(
 
     settings = load({"output": output})
     folder = RunFolder(run_folder(run, settings))
-    key = _planned_key(folder, task)
+    key = planned_key(folder, task)
     attempt = folder.attempt(key)
     if logs:
         _print_logs(attempt, full=full)
@@ -81,77 +73,7 @@ def show(
     return 0
 
 
-def why(
-    run: Run,
-    task: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TASK]", help="A task of the run, or TASK/ATTEMPT (default: the only one that lost)."
-        ),
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", "-t", help="Only tests whose names hold this.", metavar="TEXT")
-    ] = None,
-    json: Json = False,
-    output: Output = None,
-) -> int:
-    """Print what an attempt of RUN lost: hidden tests with traceback and values, or names of dependencies."""
-    from groundup.api.reports import run_folder
-    from groundup.cli.console import print_document, say
-    from groundup.settings import load
-    from groundup.store.folder import RunFolder
-
-    folder = RunFolder(run_folder(run, load({"output": output})))
-    key = _only_lost(folder) if task is None else _planned_key(folder, task)
-    attempt = folder.attempt(key)
-    line = folder.latest().get(key)
-    reasons = () if line is None or line.verdict is None else line.verdict.reasons
-    tests = attempt.tests()
-    if not tests:
-        if json:
-            print_document({"attempt": str(key), "reasons": _plain(reasons), "lost": [], "otherwise": []})
-            return 0
-        _print_causes(reasons, ())
-        say(f"groundup: {key} has no list of tests: `groundup show {folder.path} {key}` says how it ended")
-        return 0
-    lost = [one for one in tests if one.lost and (test or "") in one.id]
-    other = [
-        one for one in tests if one.kind == "dependency" and not one.lost and one.detail and (test or "") in one.id
-    ]
-    if json:
-        shown = {"reasons": _plain(reasons), "lost": _plain(lost), "otherwise": _plain(other)}
-        print_document({"attempt": str(key), **shown})
-        return 0
-    _print_causes(reasons, [one.id for one in tests if one.lost])
-    silent: dict[str, list[str]] = {}
-    for one in lost:
-        said = one.detail or one.message
-        if one.outcome == "missing" or not said:
-            silent.setdefault(said, []).append(one.id)
-        else:
-            flaky = ", passed when it ran again (flaky)" if one.flaky else ""
-            _heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
-            _text(said, full=True)
-    for said, ids in silent.items():
-        _heading(f"tests without a result: {len(ids)}{said and f', {said}'}", {}, "bold")
-        rest = [f"and {len(ids) - _SILENT} more, which --json lists"] if len(ids) > _SILENT else []
-        _text("\n".join([*ids[:_SILENT], *rest]), full=True)
-    named = f" whose names hold {test!r}" if test else ""
-    if any(one.kind == "dependency" for one in tests):
-        for one in other:
-            _heading(one.id, {}, "bold")
-            _text(one.detail, full=True)
-        more = f"; {len(other)} declared otherwise" if other else ""
-        say(f"groundup: {len(lost)} of {len(tests)} dependencies{named} are missing, or one too many{more}")
-    else:
-        expected = sum(one.expected for one in tests)
-        all_passed = f"all {expected} expected tests passed"
-        some = f"{len(lost)} of {expected} expected tests{named} did not pass"
-        say(f"groundup: {some if lost or test else all_passed}")
-    return 0
-
-
-def _planned_key(folder: "RunFolder", task: str) -> "AttemptKey":
+def planned_key(folder: "RunFolder", task: str) -> "AttemptKey":
     """Return the attempt that *task* names. Raises `UsageError` for one that the run does not have."""
     from groundup.domain.errors import UsageError
     from groundup.domain.names import unknown
@@ -161,21 +83,6 @@ def _planned_key(folder: "RunFolder", task: str) -> "AttemptKey":
     if not planned.holds(key):
         raise UsageError(unknown("attempt", str(key), map(str, planned.keys)))
     return key
-
-
-def _only_lost(folder: "RunFolder") -> "AttemptKey":
-    """Return the one attempt that lost points. Raises `UsageError` where there are several, or none of several."""
-    from groundup.domain.errors import UsageError
-
-    keys = folder.config().planned.keys
-    if len(keys) == 1:
-        return next(iter(keys))
-    lines = folder.latest()
-    lost = [key for key in keys if key in lines and (verdict := lines[key].verdict) and verdict.reasons]
-    if len(lost) == 1:
-        return lost[0]
-    named = ", ".join([*map(str, lost[:_SILENT]), *(["..."] if len(lost) > _SILENT else [])])
-    raise UsageError(f"say which attempt; these lost points: {named}" if lost else "no attempt lost points")
 
 
 def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:
@@ -188,10 +95,10 @@ def _print_logs(attempt: "AttemptFolder", *, full: bool) -> None:
         raise UsageError(f"{attempt.path} has no logs")
     for heading, names in tries:
         for name in names:
-            _heading(f"{heading}: {name.path}, {name.bytes} bytes", {}, "bold")
+            print_heading(f"{heading}: {name.path}, {name.bytes} bytes", {}, "bold")
             start = 0
             while (piece := evidence.log_piece(attempt, name.path, start)) and piece.text:
-                _text(piece.text, full=full)
+                print_text(piece.text, full=full)
                 start = piece.end if full else piece.total
 
 
@@ -201,29 +108,29 @@ def _print_step(step: Mapping[str, object], *, full: bool) -> None:
     kind = str(step.get("kind"))
     match kind:
         case "began":
-            _heading(
+            print_heading(
                 f"{step.get('agent')} {step.get('version')}, model {step.get('model') or 'none'}", step, "bold"
             )
         case "message":
-            _heading(f"{step.get('role')}", step, "bold blue")
-            _text(str(step.get("content", "")), full=full)
+            print_heading(f"{step.get('role')}", step, "bold blue")
+            print_text(str(step.get("content", "")), full=full)
         case "reply":
             _print_reply(step, full=full)
         case "result":
-            _heading(
+            print_heading(
                 f"turn {step.get('turn')}: {step.get('name')} did, in {step.get('seconds')} s", step, "bold cyan"
             )
-            _text(str(step.get("content", "")), full=full)
+            print_text(str(step.get("content", "")), full=full)
         case "workspace" if (changes := changes_of(step)) is not None:  # type: ignore[arg-type] # what JSON gave
-            _heading(f"turn {changes.turn}: files", step, "bold cyan")
-            _text("\n".join(f"{one.what} {one.path}" for one in changes.files), full=full)
+            print_heading(f"turn {changes.turn}: files", step, "bold cyan")
+            print_text("\n".join(f"{one.what} {one.path}" for one in changes.files), full=full)
         case "ended":
             detail = f": {step['detail']}" if step.get("detail") else ""
-            _heading(f"ended: {step.get('outcome')}{detail}", step, "bold")
+            print_heading(f"ended: {step.get('outcome')}{detail}", step, "bold")
         case _:
-            _heading(kind, step, "bold yellow")
+            print_heading(kind, step, "bold yellow")
             fields = {name: value for name, value in step.items() if name not in ("kind", "at")}
-            _text(json_module.dumps(fields, ensure_ascii=False, indent=1), full=full)
+            print_text(json_module.dumps(fields, ensure_ascii=False, indent=1), full=full)
 
 
 def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
@@ -236,26 +143,12 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
     cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
     cached = ", from the response cache" if reply.cached else ""
     numbers = f"{usage.input_tokens} + {usage.output_tokens} tokens{cost}, {reply.latency_s:.1f} s{cached}"
-    _heading(f"turn {step.get('turn')}: the model, {numbers}", step, "bold green")
+    print_heading(f"turn {step.get('turn')}: the model, {numbers}", step, "bold green")
     if reply.message.reasoning:
-        _text(reply.message.reasoning, full=full, style="dim italic")
-    _text(reply.message.content, full=full)
+        print_text(reply.message.reasoning, full=full, style="dim italic")
+    print_text(reply.message.content, full=full)
     for call in reply.message.tool_calls:
-        _text(f"{call.name}: {call_text(call.arguments)}", full=full, style="magenta")
-
-
-def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
-    return [one.model_dump(mode="json") for one in records]
-
-
-def _print_causes(reasons: "Sequence[Reason]", lost: Collection[str]) -> None:
-    """Print the reasons, but for those that name the first of the tests *lost*, which follow one by one."""
-    telling = [
-        one for one in reasons if one.stage.value != "test" or not any(test in one.message for test in lost)
-    ]
-    for stage, group in itertools.groupby(telling, lambda reason: reason.stage.value):
-        _heading(stage, {}, "bold")
-        _text("\n".join(reason.message for reason in group), full=True)
+        print_text(f"{call.name}: {call_text(call.arguments)}", full=full, style="magenta")
 
 
 def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
@@ -279,7 +172,8 @@ def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
         say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}{why}")
 
 
-def _heading(text: str, step: Mapping[str, object], style: str) -> None:
+def print_heading(text: str, step: Mapping[str, object], style: str) -> None:
+    """Print a line that begins something, with the time of *step*."""
     from rich.text import Text
 
     from groundup.cli.console import tables
@@ -289,7 +183,7 @@ def _heading(text: str, step: Mapping[str, object], style: str) -> None:
     tables().print(Text(f"\n── {at} {printable(text)}", style=style))
 
 
-def _text(text: str, *, full: bool, style: str = "") -> None:
+def print_text(text: str, *, full: bool, style: str = "") -> None:
     """Print lines of a stranger: without their control characters, and not too many of them."""
     from rich.text import Text
 

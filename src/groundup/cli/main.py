@@ -55,7 +55,7 @@ COMMANDS = {
     "leaderboard build": "report:build",
     "shell": "attempts:shell",
     "show": "attempts:show",
-    "why": "attempts:why",
+    "why": "why:why",
     "export": "submissions:export",
     "import": "run:import_run",
     "harbor export": "harbor:export",

@@ -4,7 +4,7 @@ Tracebacks come from the process of the submission, so a place is a claim: it gr
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class Cause(Record):
 class Losses(Record):
     """What an attempt lost, in short."""
 
-    tests: int = Field(description="that were lost; of dependencies: names that are missing, or one too many")
+    tests: int = Field(description="that were lost")
     causes: tuple[Cause, ...] = Field(description="those with most tests first; at most `CAUSES_KEPT`")
     further: int = Field(default=0, description="causes that are not among these")
     reasons: tuple[Reason, ...] = Field(default=(), description="of the verdict: those that no lost test tells")
@@ -84,33 +84,36 @@ class _Place(NamedTuple):
     code: str = ""
 
 
-def grouped(tests: Sequence[TestResult]) -> tuple[CauseGroup, ...]:
+def grouped(tests: Iterable[TestResult]) -> tuple[CauseGroup, ...]:
     """Group the lost ones of *tests* by cause, those of most tests first."""
-    lost = sorted((one for one in tests if one.lost), key=lambda one: one.id)
+    return _groups([one for one in tests if one.lost])
+
+
+def declared_otherwise(tests: Iterable[TestResult]) -> tuple[CauseGroup, ...]:
+    """Group the dependencies of *tests* that cost no points, but are not declared as in the original."""
+    return _groups([one for one in tests if one.kind == "dependency" and not one.lost and one.detail])
+
+
+def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     hidden = HiddenFiles.of(tests)
     found: dict[tuple[str, str], list[tuple[TestResult, _Place]]] = {}
-    for one in lost:
+    for one in sorted(tests, key=lambda one: one.id):
         place = _Place() if one.kind == "dependency" else _place(one, hidden)
         found.setdefault(_key(one, place), []).append((one, place))
-    groups = [
-        CauseGroup(
-            Cause(
-                said=_said(group[0][0]),
-                place=group[0][1].where,
-                code=group[0][1].code,
-                tests=len(group),
-                first=group[0][0].id,
-            ),
-            tuple(one for one, _ in group),
-        )
-        for group in found.values()
-    ]
+    groups = []
+    for group in found.values():
+        first, place = group[0]
+        cause = Cause(said=_said(first), place=place.where, code=place.code, tests=len(group), first=first.id)
+        groups.append(CauseGroup(cause, tuple(one for one, _ in group)))
     return tuple(sorted(groups, key=lambda group: -group.cause.tests))
 
 
-def losses_of(tests: Sequence[TestResult], reasons: Iterable[Reason]) -> Losses | None:
-    """Return what was lost of *tests*; None where none was lost that is known by name."""
-    groups = grouped(tests)
+def losses_of(tests: Iterable[TestResult], reasons: Iterable[Reason]) -> Losses | None:
+    """Return what was lost of *tests*; None where none was lost that is known by name.
+
+    Of dependencies the *reasons* tell all: by what is wrong, with files and lines.
+    """
+    groups = grouped(one for one in tests if one.kind != "dependency")
     if not groups:
         return None
     names = [one.id for group in groups for one in group.tests]
@@ -136,7 +139,7 @@ def _key(test: TestResult, place: _Place) -> tuple[str, str]:
     if place.where:
         exception = _EXCEPTION.match(test.message)
         return place.where, exception[0] if exception else test.outcome
-    return "", _NUMBER.sub("#", _said(test))
+    return "", _NUMBER.sub("#", _said(test).removeprefix("AssertionError: "))  # pytest often leaves it out
 
 
 def _said(test: TestResult) -> str:

@@ -9,6 +9,7 @@ from groundup.domain.limits import Effort, Selection
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
+from groundup.reports.causes import Losses
 from groundup.reports.statistics import Interval, Power, Rank, Spread
 from groundup.suites.base import Summary
 
@@ -36,6 +37,7 @@ class AttemptRow(Record):
     score: Score | None = Field(description="the suite's main score; None unless graded")
     scores: dict[str, Score] = {}
     reasons: tuple[Reason, ...] = ()
+    losses: Losses | None = Field(default=None, description="by cause; None where no test is known to be lost")
     submission: str | None = Field(default=None, description="digest")
     outcome: Outcome | None = Field(default=None, description="how making the submission ended")
     effort: Effort | None = Field(default=None, description="what making it took; None where no agent made it")

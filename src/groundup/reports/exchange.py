@@ -13,6 +13,7 @@ from groundup.domain.errors import MissingExtraError
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report
+from groundup.reports.why import reasons_of
 
 Row = Mapping[str, str | int | float | bool | None]
 
@@ -166,7 +167,7 @@ def _state(row: AttemptRow) -> str:
 
 
 def _message(row: AttemptRow) -> str:
-    reasons = "; ".join(f"{reason.stage.value}: {reason.message}" for reason in row.reasons)
+    reasons = "; ".join(reasons_of(row))
     words = row.standing.replace("_", " ")
     return printable(f"{words}: {reasons}" if reasons else words)
 

@@ -32,6 +32,7 @@ from groundup.reports.views import (
     share,
     views_of,
 )
+from groundup.reports.why import reasons_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -248,7 +249,7 @@ def _attempt_row(run: RunReport, row: AttemptRow, further: Iterable[str]) -> dic
         "counted": row.counted,
         **{f"scores.{name}": row.scores[name].value if name in row.scores else None for name in further},
         "stage": row.reasons[0].stage.value if row.reasons else None,
-        "why": "; ".join(f"{reason.stage.value}: {reason.message}" for reason in row.reasons),
+        "why": "; ".join(reasons_of(row)),
         "outcome": row.outcome.value if row.outcome else None,
         "turns": effort.turns if effort else None,
         "input_tokens": effort.usage.input_tokens if effort else None,

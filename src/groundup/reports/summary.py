@@ -14,6 +14,7 @@ from groundup.domain.subjects import ROUNDS, SELECT, AttemptKey, Outcome, Subjec
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
+from groundup.reports.causes import Losses
 from groundup.reports.comparison import compare, corrected, task_means
 from groundup.reports.document import (
     ATTEMPTED,
@@ -129,15 +130,20 @@ def report_of(
     summaries: Summaries | None = None,
     made: Sequence[Collection[AttemptKey]] = (),
     chosen: Sequence[Mapping[str, int]] = (),
+    losses: Sequence[Mapping[AttemptKey, Losses]] = (),
 ) -> Report:
     """Report one run, or several with each compared to the first.
 
-    *made* are each run's attempts whose submissions have no score yet, *chosen* what `chosen_by_judges` says.
+    *made* are each run's attempts whose submissions have no score yet, *chosen* what `chosen_by_judges` says,
+    *losses* what attempts lost, by cause.
     """
+    given = itertools.zip_longest(runs, made, chosen, losses)
     return side_by_side(
         [
-            report_run(config, lines, summaries(config, lines) if summaries else (), unscored or (), best or {})
-            for (config, lines), unscored, best in itertools.zip_longest(runs, made, chosen)
+            report_run(
+                config, lines, summaries(config, lines) if summaries else (), one or (), best or {}, lost or {}
+            )
+            for (config, lines), one, best, lost in given
         ]
     )
 
@@ -184,6 +190,7 @@ def report_run(
     summaries: Sequence[Summary] = (),
     made: Collection[AttemptKey] = (),
     chosen: Mapping[str, int] = MappingProxyType({}),
+    losses: Mapping[AttemptKey, Losses] = MappingProxyType({}),
 ) -> RunReport:
     """Report a run from its configuration and the line that counts for each attempt.
 
@@ -191,7 +198,8 @@ def report_run(
     """
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
     counting = [(key, lines.get(key)) for key in keys]
-    rows = tuple(_made(_row(key, line)) if key in made else _row(key, line) for key, line in counting)
+    found = [_row(key, line).but(losses=losses.get(key)) for key, line in counting]
+    rows = tuple(_made(row) if key in made else row for key, row in zip(keys, found, strict=True))
     verdicts = [line.verdict for _, line in counting if line and line.verdict]
     counted = _counted(rows)
     subject = config.configuration.subject

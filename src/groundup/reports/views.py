@@ -19,6 +19,7 @@ from groundup.reports.document import (
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Interval, Power, Rank
 from groundup.reports.terminal import Bar
+from groundup.reports.why import reasons_of
 from groundup.suites.base import Summary
 
 UNATTEMPTED_SHOWN = 8
@@ -310,7 +311,7 @@ def _standing(row: AttemptRow) -> str:
 
 
 def _why(row: AttemptRow) -> str:
-    reasons = [f"{reason.stage.value}: {reason.message}" for reason in row.reasons]
+    reasons = reasons_of(row)
     if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
         detail = row.effort.detail if row.effort else ""
         reasons.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from groundup.domain.errors import GroundupError
 from groundup.domain.limits import Selection
 from groundup.domain.subjects import SELECT, AttemptKey
+from groundup.reports.causes import Losses, losses_of
 from groundup.reports.document import Report
 from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of
 from groundup.settings import Settings
@@ -25,7 +26,18 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     runs = [(folder.config(), folder.latest()) for folder in opened]
     made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
     chosen = [_chosen(config, folder) for folder, (config, _) in zip(folders, runs, strict=True)]
-    return report_of(runs, summaries, made, chosen)
+    losses = [losses_by_attempt(folder, lines) for folder, (_, lines) in zip(opened, runs, strict=True)]
+    return report_of(runs, summaries, made, chosen, losses)
+
+
+def losses_by_attempt(folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]) -> dict[AttemptKey, Losses]:
+    """Return what each attempt of *lines* lost, by cause; nothing for one without lost tests."""
+    found = {
+        key: losses_of(folder.attempt(key).lost_tests(), line.verdict.reasons)
+        for key, line in lines.items()
+        if line.verdict is not None and line.verdict.settles and line.verdict.reasons
+    }
+    return {key: losses for key, losses in found.items() if losses is not None}
 
 
 def _chosen(config: ConfigFile, folder: Path) -> Mapping[str, int]:

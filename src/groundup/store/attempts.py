@@ -63,6 +63,8 @@ class TrajectoryFile(Closeable):
 
 LOG_BYTES = 16 * 1024 * 1024
 """Most of one log that is kept: half head, half tail."""
+_PASSED = b'"outcome":"passed"'
+"""Of a line of test results; no text in it can hold this, because its quotes would have backslashes."""
 _CUT = b"\n... %d bytes left out ...\n"
 
 
@@ -111,6 +113,17 @@ class AttemptFolder:
             raise UsageError(
                 f"{self.tests_file} is damaged; grade the run again with `groundup regrade`"
             ) from error
+
+    def lost_tests(self) -> tuple[TestResult, ...]:
+        """Return those of `tests()` that were lost; those that passed are not parsed, for runs have millions."""
+        found = [line for _, line in complete_lines(self.tests_file) if _PASSED not in line]
+        try:
+            tests = tuple(map(TestResult.model_validate_json, found))
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.tests_file} is damaged; grade the run again with `groundup regrade`"
+            ) from error
+        return tuple(one for one in tests if one.lost)
 
 
 class AttemptWriter(AttemptFolder):

@@ -1,0 +1,251 @@
+"""`groundup why`: what attempts lost, by cause, and each lost test."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from groundup.cli.options import Examples, Json, Output, Run
+
+if TYPE_CHECKING:
+    from groundup.domain.subjects import AttemptKey
+    from groundup.domain.verdicts import Reason, TestResult
+    from groundup.store.folder import RunFolder
+    from groundup.store.records import VerdictLine
+
+EXAMPLES: dict[str, Examples] = {
+    "why": (
+        ("What did this run lose, and where?", "groundup why my-run"),
+        ("Which tests failed, by cause, with the values that they compared?", "groundup why my-run sqlparse"),
+        ("Each of them", "groundup why my-run sqlparse --all"),
+        ("One of them", "groundup why my-run sqlparse -t test_split"),
+    ),
+}
+
+SCREEN = 40
+"""Lines that are printed without --all."""
+_BY_ATTEMPT = 4
+"""Lines of one attempt at least, where several lost; with less room only the first ones are shown."""
+_SILENT = 20
+"""With --all, tests of which only the names are known that are listed."""
+
+
+class Lost(NamedTuple):
+    """What is known of an attempt's losses."""
+
+    key: "AttemptKey"
+    line: "VerdictLine | None"
+    tests: "tuple[TestResult, ...]"
+
+    @property
+    def reasons(self) -> "tuple[Reason, ...]":
+        """The reasons of its verdict."""
+        return () if self.line is None or self.line.verdict is None else self.line.verdict.reasons
+
+    @property
+    def score(self) -> str:
+        """What it got."""
+        from groundup.reports.views import share
+
+        verdict = None if self.line is None else self.line.verdict
+        if verdict is None:
+            return "no verdict yet" if self.line is None else "not attempted"
+        return share(verdict.score) if verdict.score else verdict.status.value
+
+
+def why(
+    run: Run,
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="[TASK]", help="A task of the run, or TASK/ATTEMPT (default: all that lost)."),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", "-t", help="Only tests whose names hold this.", metavar="TEXT")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Each lost test, with its whole traceback.")] = False,
+    json: Json = False,
+    output: Output = None,
+) -> int:
+    """Print what attempts of RUN lost, by cause: lines of the submission, and one test of each with its values."""
+    from groundup.api.reports import run_folder
+    from groundup.cli.console import print_document
+    from groundup.settings import load
+    from groundup.store.folder import RunFolder
+
+    folder = RunFolder(run_folder(run, load({"output": output})))
+    lines = folder.latest()
+    attempts = [Lost(key, lines.get(key), folder.attempt(key).tests()) for key in _asked(folder, lines, task)]
+    if test is not None:
+        attempts = _named(attempts, test)
+    if json:
+        documents = [_document(one) for one in attempts]
+        print_document(documents[0] if len(documents) == 1 else {"attempts": documents})
+    elif every or test is not None:
+        for one in attempts:
+            _print_every(folder, one, test)
+    else:
+        _print_screen(folder, attempts)
+    return 0
+
+
+def _asked(
+    folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", task: str | None
+) -> "Sequence[AttemptKey]":
+    """Return the attempts that *task* names; of several, those that lost points. Raises `UsageError`."""
+    from groundup.cli.attempts import planned_key
+    from groundup.domain.errors import UsageError
+
+    if task is not None and "/" in task:
+        return [planned_key(folder, task)]
+    keys = folder.config().planned.keys
+    if task is not None:
+        named = planned_key(folder, task)
+        keys = tuple(key for key in keys if key.task == named.task)
+    lost = [key for key in keys if key in lines and (verdict := lines[key].verdict) and verdict.reasons]
+    if not lost and len(keys) > 1 and task is None:
+        raise UsageError("no attempt lost points")
+    return lost or keys[:1]
+
+
+def _named(attempts: Sequence[Lost], test: str) -> list[Lost]:
+    """Return *attempts* with the tests alone whose names hold *test*. Raises `UsageError` where there is none."""
+    from groundup.domain.errors import UsageError
+
+    found = [one._replace(tests=tuple(known for known in one.tests if test in known.id)) for one in attempts]
+    if not any(one.tests for one in found):
+        names = [known.id for one in attempts for known in one.tests]
+        such = f"no name of {len(names)} tests holds {test!r}"
+        raise UsageError(f"{such}; they are named such as {names[0]}" if names else "there is no list of tests")
+    return [one for one in found if one.tests]
+
+
+def _document(one: Lost) -> dict[str, object]:
+    from groundup.reports.causes import declared_otherwise, grouped
+
+    return {
+        "attempt": str(one.key),
+        "reasons": _plain(one.reasons),
+        "causes": [
+            {**group.cause.model_dump(mode="json"), "names": [known.id for known in group.tests]}
+            for group in grouped(one.tests)
+        ],
+        "lost": _plain(known for known in one.tests if known.lost),
+        "otherwise": _plain(known for group in declared_otherwise(one.tests) for known in group.tests),
+    }
+
+
+def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
+    return [one.model_dump(mode="json") for one in records]
+
+
+def _print_screen(folder: "RunFolder", attempts: Sequence[Lost]) -> None:
+    """Print the causes of all *attempts*, those that lost most tests first, in at most `SCREEN` lines."""
+    from groundup.cli.console import say, tables
+
+    ordered = sorted(attempts, key=lambda one: -sum(known.lost for known in one.tests))
+    shown = ordered[: SCREEN // _BY_ATTEMPT - 1] if len(ordered) * _BY_ATTEMPT > SCREEN else ordered
+    room = SCREEN - (len(shown) < len(ordered))
+    for number, one in enumerate(shown):
+        if number:
+            tables().print()
+            room -= 1
+        room -= _print_causes(one, room // (len(shown) - number))
+    if rest := [str(one.key) for one in ordered[len(shown) :]]:
+        say(f"groundup: {len(rest)} more attempts lost points: {', '.join(rest[:5])}{', ...' if rest[5:] else ''}")
+    if not any(known.lost for one in attempts for known in one.tests):
+        first = attempts[0]
+        if any(one.tests for one in attempts):
+            say(f"groundup: {_all_passed(first.tests)}")
+        else:
+            say(f"groundup: no list of tests: `groundup show {folder.path} {first.key}` says how it ended")
+
+
+def _print_causes(one: Lost, room: int) -> int:
+    """Print the causes of an attempt in at most *room* lines; return how many it took."""
+    from rich.text import Text
+
+    from groundup.cli.console import tables
+    from groundup.domain.names import printable
+    from groundup.reports.causes import declared_otherwise, grouped, untold
+    from groundup.reports.why import count, why_lines
+
+    groups = grouped(one.tests)
+    console = tables()
+
+    def put(line: str, style: str = "") -> None:
+        console.print(Text(printable(line), style=style), soft_wrap=True)
+
+    unit = "name" if any(known.kind == "dependency" for known in one.tests) else "test"
+    tests = sum(group.cause.tests for group in groups)
+    causes = f" by {count(len(groups), 'cause')}" if len(groups) > 1 else ""
+    lost = f"; {count(tests, unit)} lost{causes}" if tests else ""
+    put(f"{one.key}: {one.score}{lost}", "bold")
+    reasons = untold(one.reasons, [known.id for group in groups for known in group.tests])
+    for reason in reasons:
+        put(f"  {reason.stage.value}: {reason.message}")
+    taken = 1 + len(reasons)
+    is_apart = False
+    for heading, *lines in why_lines([*groups, *declared_otherwise(one.tests)], room - taken, console.width):
+        if is_apart or len(lines) > 1:
+            put("")
+            taken += 1
+        put(heading, "bold")
+        for line in lines:
+            put(line)
+        taken += 1 + len(lines)
+        is_apart = len(lines) > 1
+    return taken
+
+
+def _all_passed(tests: "Sequence[TestResult]") -> str:
+    return f"all {sum(one.expected for one in tests)} expected tests passed"
+
+
+def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
+    """Print each lost test of an attempt, and dependencies that are declared otherwise."""
+    from groundup.cli.attempts import print_heading, print_text
+    from groundup.cli.console import say
+    from groundup.reports.causes import declared_otherwise, untold
+
+    lost = [known for known in one.tests if known.lost]
+    reasons = untold(one.reasons, [known.id for known in lost])
+    for stage, group in itertools.groupby(reasons, lambda reason: reason.stage.value):
+        print_heading(stage, {}, "bold")
+        print_text("\n".join(reason.message for reason in group), full=True)
+    if not one.tests:
+        say(f"groundup: {one.key} has no list of tests: `groundup show {folder.path} {one.key}` says how it ended")
+        return
+    _print_tests(lost)
+    named = f" whose names hold {test!r}" if test else ""
+    if any(known.kind == "dependency" for known in one.tests):
+        other = [known for group in declared_otherwise(one.tests) for known in group.tests]
+        for known in other:
+            print_heading(known.id, {}, "bold")
+            print_text(known.detail, full=True)
+        more = f"; {len(other)} declared otherwise" if other else ""
+        say(f"groundup: {len(lost)} of {len(one.tests)} dependencies{named} are missing, or one too many{more}")
+    elif lost or test:
+        expected = sum(known.expected for known in one.tests)
+        say(f"groundup: {one.key}: {len(lost)} of {expected} expected tests{named} did not pass")
+    else:
+        say(f"groundup: {_all_passed(one.tests)}")
+
+
+def _print_tests(lost: "Sequence[TestResult]") -> None:
+    """Print tests with what they say; those that say nothing of their own below one heading for each reason."""
+    from groundup.cli.attempts import print_heading, print_text
+
+    silent: dict[str, list[str]] = {}
+    for one in lost:
+        said = one.detail or one.message
+        if one.outcome == "missing" or not said:
+            silent.setdefault(said, []).append(one.id)
+        else:
+            flaky = ", passed when it ran again (flaky)" if one.flaky else ""
+            print_heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
+            print_text(said, full=True)
+    for said, ids in silent.items():
+        print_heading(f"tests without a result: {len(ids)}{said and f', {said}'}", {}, "bold")
+        rest = [f"and {len(ids) - _SILENT} more, which --json lists"] if len(ids) > _SILENT else []
+        print_text("\n".join([*ids[:_SILENT], *rest]), full=True)

@@ -1,0 +1,143 @@
+"""Losses in words: a line for each cause in reports, and one screen of them for `groundup why`. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from groundup.domain.verdicts import Stage, TestResult
+from groundup.reports.causes import Cause, CauseGroup, Losses
+from groundup.reports.document import AttemptRow
+
+_IN_A_ROW = 3
+"""Causes that a row of a report names."""
+_SAID = 120
+_WIDTH = 200
+"""Characters of what a stranger's test says in one line."""
+_VALUES = 3
+"""Lines in which a test tells the values that it compared."""
+_COMPACT = 2
+"""Lines of a cause for which there is no more room."""
+
+
+def cause_words(cause: Cause) -> str:
+    """Say in one line where in the submission a cause lies, and what it is."""
+    where = f"{cause.place}: " if cause.place and not _names_its_place(cause) else ""
+    return f"{where}{_shortened(cause.said, _SAID)}"
+
+
+def losses_words(losses: Losses) -> str:
+    """Say in one line what an attempt lost: how many tests, and by which causes."""
+    (first, *others), tests = losses.causes, count(losses.tests, "test")
+    if not others:
+        named = "" if first.said.startswith("no result") else f", first {short_name(first.first)}"
+        return f"{tests} lost{named}: {cause_words(first)}"
+    named = "; ".join(f"{one.tests} {cause_words(one)}" for one in losses.causes[:_IN_A_ROW])
+    causes = len(losses.causes) + losses.further
+    more = f"; {causes - _IN_A_ROW} more" if causes > _IN_A_ROW else ""
+    return f"{tests} lost by {causes} causes: {named}{more}"
+
+
+def reasons_of(row: AttemptRow) -> list[str]:
+    """Return why an attempt lost points, each reason with its stage; lost tests are one of them, by cause."""
+    if row.losses is None:
+        return [f"{one.stage.value}: {one.message}" for one in row.reasons]
+    told = [f"{one.stage.value}: {one.message}" for one in row.losses.reasons]
+    return [*told, f"{Stage.TEST.value}: {losses_words(row.losses)}"]
+
+
+def count(number: int, word: str) -> str:
+    """Return such as `1 test` or `2 tests`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def short_name(test: str) -> str:
+    """Return the name of a test in one line: of a long one the beginning, and the end with its parameters."""
+    return test if len(test) <= _SAID else f"{test[: _SAID // 3]}...{test[-_SAID * 2 // 3 :]}"
+
+
+def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[str]]:
+    """Return the lines of each cause, a heading first, so that all of them fit *room* lines of *width*.
+
+    The first causes show one of their tests with its values, as long as there is room; causes for which there is
+    none are counted in one last line.
+    """
+    shown = groups if len(groups) * _COMPACT <= room else groups[: (room - _COMPACT) // _COMPACT]
+    left = room - _COMPACT * (len(shown) + (len(shown) < len(groups)))
+    blocks = []
+    for group in shown:
+        block = list(_whole(group, width))
+        left -= len(block) + 2 - _COMPACT  # two are for the empty lines around it
+        if left < 0:  # causes after it are smaller; none is shown at more length
+            block = _compact(group, width)
+        blocks.append(block)
+    if rest := groups[len(shown) :]:
+        tests = sum(group.cause.tests for group in rest)
+        blocks.append([f"and {count(len(rest), 'cause')} more, of {_unit(rest[0], tests)}; --all prints them"])
+    return blocks
+
+
+def _unit(group: CauseGroup, number: int) -> str:
+    return count(number, "name" if group.tests[0].kind == "dependency" else "test")
+
+
+def _compact(group: CauseGroup, width: int) -> list[str]:
+    cause = group.cause
+    heading = _shortened(f"{_unit(group, cause.tests)}: {cause_words(cause)}", width)
+    return [heading, _shortened(f"  {', '.join(_names(group.tests))}", width)]
+
+
+def _whole(group: CauseGroup, width: int) -> Iterator[str]:
+    cause, first = group.cause, group.tests[0]
+    flaky = sum(one.flaky for one in group.tests)
+    again = f" ({flaky} passed when run again: flaky)" if flaky else ""
+    yield _shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
+    if cause.place:
+        yield _shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
+    yield f"  {first.id if first.outcome != 'missing' else short_name(first.id)}"
+    yield from (f"    {line}" for line in _values(first))
+    if others := group.tests[1:]:
+        yield from _others(others, first.id, width)
+
+
+def _values(test: TestResult) -> Iterator[str]:
+    """Yield where a test called the submission, and the values that it tells."""
+    lines = [line.rstrip() for line in test.detail.splitlines() if line.strip(" ^~\t")]
+    told = [line for line in lines if line.startswith("E ")]
+    way = [line for line in lines if not line.startswith("E ")]
+    yield from (_shortened(line, _WIDTH) for line in way[:2])
+    if len(way) > 2 and told:
+        yield "..."
+    yield from (_shortened(line, _WIDTH) for line in told[:_VALUES])
+
+
+def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[str]:
+    """Yield the names of *tests*, which follow *before*, in two lines: as many as fit, and how many more."""
+    lines: list[str] = []
+    line = "  also"
+    for number, name in enumerate(_names(tests, before)):
+        more = f" and {len(tests) - number} more"
+        piece = f" {name}" if line.endswith("also") else f", {name}"
+        if len(line) + len(piece) + len(more) > width:
+            if len(lines) == 1:
+                line += more
+                break
+            lines.append(line + ",")
+            line, piece = "      ", name
+        line += _shortened(piece, width - 20)
+    yield from (*lines, line)
+
+
+def _names(tests: Sequence[TestResult], before: str = "") -> Iterator[str]:
+    """Yield the names of *tests*, with the file only where it is another than that of the name before."""
+    before = before.partition("::")[0]
+    for test in tests:
+        file, _, name = test.id.partition("::")
+        yield name if name and file == before else test.id
+        before = file
+
+
+def _names_its_place(cause: Cause) -> bool:
+    file, _, line = cause.place.rpartition(":")
+    return f"({file}, line {line})" in cause.said
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
