@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from groundup.api.data import pull
 from groundup.api.runs import run
-from groundup.curation.set_entries import EntryWalk, SetEntry, parse_wish
+from groundup.curation.library_sets import LibrarySets
+from groundup.curation.set_entries import EntryWalk, MadeTask, SetEntry, SetPlace, parse_wish
 from groundup.curation.sets import SetRequest, at_cost, make_set, out_of_time
 from groundup.curation.spending import EntryCost, SetModel
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.maker.unpublished import MakingRules
 from groundup.suites.nl2repobench.maker.written import SECTIONS
@@ -102,6 +105,40 @@ async def test_what_is_settled_is_not_made_again(tmp_path: Path) -> None:
 
     assert [one.why for one in made.entries] == ["it is so"]
     assert made.kept == 1
+
+
+async def test_what_this_machine_lacks_ends_a_set_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No entry is blamed for a missing extra or program, and the same command goes on once it is there."""
+    wanted = SetRequest([f"file://{tmp_path}/absent/lib"], tmp_path / "set")
+
+    with monkeypatch.context() as here:
+        here.setitem(sys.modules, "libcst", None)
+        with pytest.raises(MissingExtraError, match=r"pip install 'groundup\[dibench\]'"):
+            await make_set(wanted, load(), lambda *_: None)
+    with monkeypatch.context() as here:
+        here.setenv("PATH", str(tmp_path))
+        with pytest.raises(UsageError, match="Git, which is not on PATH"):
+            await make_set(wanted, load(), lambda *_: None)
+
+    assert not (tmp_path / "set").exists()
+
+
+async def test_what_turns_out_to_be_missing_within_is_tried_again(tmp_path: Path) -> None:
+    """An extra that is found missing while an entry is made rejects nothing."""
+
+    class Lacking(LibrarySets):
+        @override
+        async def make(self, walk: EntryWalk, place: SetPlace) -> MadeTask:
+            raise MissingExtraError("install it with pip install 'groundup[other]'")
+
+    wanted = SetRequest(["inflection"], tmp_path / "set")
+
+    made = await make_set(wanted, load(), lambda *_: None, Lacking(wanted.rules))
+
+    assert [(one.standing, one.is_unsettled) for one in made.entries] == [("failed", True)]
+    assert "groundup[other]" in made.entries[0].why
 
 
 @pytest.mark.needs("git")

@@ -5,14 +5,12 @@ import asyncio
 from groundup import catalog
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIClient, pypi_settings
+from groundup.registries.pypi.client import pypi_settings
 from groundup.registries.uv import uv_program, uv_version
-from groundup.runs.gradable import Gradable, Host, gradable, host_of
+from groundup.runs.gradable import Gradable, Host, gradable, host_of, index_trouble
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
-from groundup.trees.scratch import scratch_folder
 
 
 class MachineReport(Record):
@@ -36,8 +34,9 @@ async def examine_machine_async(*, settings: Settings | None = None) -> MachineR
     """Return what this machine can do. Looks, and asks registries for one page each; builds nothing."""
     settings = settings or load()
 
-    host, suites = await gradable(settings)
-    facts = await _facts(settings)
+    index = await index_trouble()
+    host, suites = await gradable(settings, index)
+    facts = await _facts(settings, index)
     for minor, found in host.interpreters.items():
         name = f"Python {minor}"
         if found:
@@ -65,8 +64,8 @@ def _git_host(name: str, host: Host) -> Fact:
     return Fact(name=name, status=FactStatus.LIMITED, value=some if any(answered) else "cannot be reached by Git")
 
 
-async def _facts(settings: Settings) -> list[Fact]:
-    found = [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry()]
+async def _facts(settings: Settings, index: str) -> list[Fact]:
+    found = [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry(index)]
     return [*found, *(fact for name in catalog.names("facts") for fact in catalog.find("facts", name)())]
 
 
@@ -84,19 +83,12 @@ def _uv() -> Fact:
         return Fact(name="uv", status=FactStatus.BAD, value="missing", advice=str(error))
 
 
-async def _registry() -> Fact:
-    """Ask the package index for one page, past every cache."""
+async def _registry(trouble: str) -> Fact:
+    """Return which package index is asked, or the *trouble* with it."""
     name = "package index"
-    try:
-        configuration = await pypi_settings(environment())
-        with scratch_folder("doctor") as folder:
-            registry = PyPIClient(configuration, FetchCache(folder))
-            try:
-                await registry.page("pip")
-            finally:
-                await registry.close()
-    except GroundupError as error:
+    if trouble:
         advice = "what is cached still works; environments that are not built yet cannot be built"
-        return Fact(name=name, status=FactStatus.LIMITED, value=str(error), advice=advice)
+        return Fact(name=name, status=FactStatus.LIMITED, value=trouble, advice=advice)
+    configuration = await pypi_settings(environment())
     addresses = ", ".join(index.url for index in configuration.indexes)
     return Fact(name=name, status=FactStatus.GOOD, value=f"{addresses} (from {configuration.origin})")

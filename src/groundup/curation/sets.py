@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +35,10 @@ from groundup.curation.set_entries import (
     read_entries,
 )
 from groundup.curation.spending import CostMeter, EntryCost, SetModel, SetSpending
-from groundup.domain.errors import GroundupError, InfrastructureError, TaskError, UsageError
+from groundup.domain.errors import GroundupError, InfrastructureError, MissingExtraError, TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.manifests.python.setup_py import require_reader
 from groundup.models.protocol import BudgetSpentError
 from groundup.settings import Settings
 from groundup.store.files import Journal
@@ -152,13 +154,13 @@ async def make_set(
     with a model have written what was extracted.
 
     *kind* replaces how tasks are made; *elsewhere* makes entries that are no folders of this machine. Raises
-    `UsageError` before anything is begun.
+    `UsageError` before anything is begun, also for what this machine lacks.
     """
     named = _kind(request)
     if request.model is not None and named != "library":
         raise UsageError(f"a model writes specifications of libraries only; leave -m out for a {named} set")
     kind = kind or kind_of(named, request)
-    wanted = list({one.text: one for one in map(kind.parse, _asked_for(request))}.values())
+    wanted = _wanted(request, kind)
     with opened_set(request.folder) as folder, contextlib.ExitStack() as stack:
         spending = None
         if request.model is not None:
@@ -218,10 +220,20 @@ async def make_set(
         )
 
 
-def _asked_for(request: SetRequest) -> Sequence[str]:
-    if request.entries or request.model is None:
-        return request.entries
-    return [one.entry for one in read_entries(request.folder)]
+def _wanted(request: SetRequest, kind: SetKind) -> Sequence[SetWish]:
+    """Return what is asked for, each once.
+
+    Raises `UsageError` also for what a set is made with and this machine lacks, so that no entry is blamed for it.
+    """
+    entries = request.entries
+    if not entries and request.model is not None:
+        entries = [one.entry for one in read_entries(request.folder)]
+    wanted = {one.text: one for one in map(kind.parse, entries)}
+    if wanted:
+        require_reader()
+    if any(one.kind == "git" for one in wanted.values()) and shutil.which("git") is None:
+        raise UsageError("repositories are fetched by Git, which is not on PATH; install it, then call this again")
+    return list(wanted.values())
 
 
 @contextlib.asynccontextmanager
@@ -314,7 +326,7 @@ async def _settled(
             return walk.ended("failed", why)
         walk.cause, why = walk.otherwise or ("time", why)
         return walk.ended("rejected", why)
-    except InfrastructureError as error:
+    except (InfrastructureError, MissingExtraError) as error:
         return walk.ended("failed", error)
     except BudgetSpentError as error:
         return walk.ended("pending", error)
@@ -357,7 +369,7 @@ async def _adopted(
                 walk.facts, walk.step = found.facts, found.step
                 _refuse_twin(MadeTask(found.task, found.tests), walk, settled)
                 kind.adopt(found, work / "part", place.folder)  # one after another: they may share a file
-        except InfrastructureError as error:
+        except (InfrastructureError, MissingExtraError) as error:
             return walk.ended("failed", error)
         except GroundupError as error:
             return walk.ended("rejected", error)

@@ -20,14 +20,17 @@ from groundup.environments.git import answers
 from groundup.environments.interpreters import Interpreter, known_present
 from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_builder import has_layer
-from groundup.environments.requests import GitSource
+from groundup.environments.requests import GitSource, SourceRequest
 from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
+from groundup.registries.cache import FetchCache
+from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.settings import Settings, environment
 from groundup.store.folder import RunFolder
 from groundup.store.oracles import oracle_runs
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Needs, Suite, open_suite
+from groundup.trees.scratch import scratch_folder
 
 _ASKED_AT_ONCE = 16
 _ASKED_S = 10.0
@@ -127,10 +130,15 @@ class Host(Record):
     has_mirror: bool
     has_git: bool
     has_java: bool
+    index: str = ""
+    """Why the package index cannot be asked; empty where it answers."""
 
 
-async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
-    """Return what was found on this machine and how each suite stands."""
+async def gradable(settings: Settings, index: str = "") -> tuple[Host, tuple[Gradable, ...]]:
+    """Return what was found on this machine and how each suite stands.
+
+    *index* says why the package index cannot be asked; empty where it answers.
+    """
     suites: dict[str, Suite | str] = {}
     needs: dict[str, Mapping[str, Needs]] = {}
     for name in catalog.names("suite"):
@@ -144,7 +152,7 @@ async def gradable(settings: Settings) -> tuple[Host, tuple[Gradable, ...]]:
     every = [one for tasks in needs.values() for one in tasks.values()]
     host = await _host(settings, every)
     # A mirror may have some repositories and not others; a host of its own has all or is out of reach.
-    host = host.but(repositories=await _answering(every, settings, ask_each=host.has_mirror))
+    host = host.but(index=index, repositories=await _answering(every, settings, ask_each=host.has_mirror))
     store = layer_store(settings)
     return host, tuple(_standing(name, suites[name], needs.get(name, {}), host, store) for name in suites)
 
@@ -157,6 +165,7 @@ async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> di
     needs, store = {task.id: suite.needs(task) for task in tasks}, layer_store(settings)
     host = await _host(settings, needs.values())
     waiting = {name: one for name, one in needs.items() if not _is_built(one, host, store)}
+    host = host.but(index=await index_trouble() if waiting else "")
     host = host.but(repositories=await _answering(waiting.values(), settings, ask_each=True))
     return {
         name: f"{lack.what}: {lack.advice}" for name, one in waiting.items() for lack in _lacks([one], host, store)
@@ -178,6 +187,21 @@ async def _answering(needs: Iterable[Needs], settings: Settings, *, ask_each: bo
     asked = wanted if ask_each else [*speaker.values()]
     answered = dict(zip(asked, await asyncio.gather(*map(answering, asked)), strict=True))
     return {one: answered[one if ask_each else speaker[host_of(one)]] for one in wanted}
+
+
+async def index_trouble() -> str:
+    """Ask the package index for one page, past every cache; return why that cannot be done, empty where it can."""
+    try:
+        configuration = await pypi_settings(environment())
+        with scratch_folder("asking") as folder:
+            registry = PyPIClient(configuration, FetchCache(folder))
+            try:
+                await registry.page("pip")
+            finally:
+                await registry.close()
+    except GroundupError as error:
+        return str(error)
+    return ""
 
 
 def host_of(repository: str) -> str:
@@ -280,13 +304,22 @@ def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] 
         name = host_of(needs.source.repository)
         if not host.has_git:
             return "git", "install it, such as Debian's git"
-        if host.repositories.get(needs.source.repository):
-            return None
-        if host.has_mirror:
+        if host.has_mirror and not host.repositories.get(needs.source.repository):
             lack = f"a repository that neither the mirror nor {name} hands out"
             return lack, "add it to the mirror (GROUNDUP_GIT_MIRROR), or check the network"
-        return f"{name}, which Git cannot reach", git_advice()
+        if not host.repositories.get(needs.source.repository):
+            return f"{name}, which Git cannot reach", git_advice()
+    if host.index and (needs.packages or _fetches_packages(needs, host, store)):
+        return "the package index", host.index
     return None
+
+
+def _fetches_packages(needs: Needs, host: Host, store: LayerStore) -> bool:
+    """Whether grading begins with packages, or an original, that only the index has."""
+    interpreter = host.interpreters.get(needs.python or "")
+    if needs.environment is not None and not (interpreter and has_layer(needs.environment, interpreter, store)):
+        return True
+    return isinstance(needs.source, SourceRequest) and present_source(needs.source, store) is None
 
 
 def python_advice(command: str) -> str:

@@ -209,6 +209,6 @@ def test_names_bound_to_each_other_are_not_followed_for_ever(value: str) -> None
 
 def test_without_libcst_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without the extra says which one reads setup.py, instead of calling the file unreadable."""
-    monkeypatch.setitem(sys.modules, "groundup.manifests.python.setup_values", None)
+    monkeypatch.setitem(sys.modules, "libcst", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'groundup\[dibench\]'"):
         names(b"from setuptools import setup\nsetup(install_requires=['a'])\n")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -295,13 +296,17 @@ class _Findings:
         return entries
 
 
+def require_reader() -> None:
+    """Raise `MissingExtraError` where what reads setup.py is not installed."""
+    if find_spec("libcst") is None:
+        raise MissingExtraError("setup.py is read by libcst; install it with pip install 'groundup[dibench]'")
+
+
 def _parsed(source: Text) -> "SetupModule":
     """Return the module. Raises `ManifestError` for no Python, `MissingExtraError` without libcst."""
-    try:
-        from groundup.manifests.python.setup_values import SetupModule
-    except ModuleNotFoundError as error:
-        hint = "setup.py is read by libcst; install it with pip install 'groundup[dibench]'"
-        raise MissingExtraError(hint) from error
+    require_reader()
+    from groundup.manifests.python.setup_values import SetupModule
+
     return SetupModule(source)
 
 
