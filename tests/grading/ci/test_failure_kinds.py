@@ -15,7 +15,10 @@ from groundup.grading.ci.records import (
 
 BUILD = [
     ("thread 'rustc' panicked at compiler/x.rs:1:2:\nstack backtrace:\n   0: begin\n", "TOOLCHAIN"),
-    ("error: could not compile `a`\nCaused by:\n  process: `rustc -v` (signal: 11, SIGSEGV: x)", "TOOLCHAIN"),
+    (
+        "error: could not compile `a`\n  process didn't exit successfully: `rustc -v` (signal: 11, SIGSEGV: x)",
+        "TOOLCHAIN",
+    ),
     ("Failed to create CoreCLR, HRESULT: 0x8007000E", "TOOLCHAIN"),
     ("ERROR: Could not find a version that satisfies the requirement nope-x (from versions: none)", "NOT_FOUND"),
     (
@@ -52,6 +55,10 @@ BUILD = [
     ("  The system library `lept` required by crate `leptonica-sys` was not found.", "SYSTEM_PACKAGE"),
     ("error NU1101: Unable to find package Nope.", "NOT_FOUND"),
     ("error NU1102: Unable to find package Dapper with version (>= 99.0.0)", "INVALID_VERSION"),
+    ("error NU1008: Projects that use central package version management should not", "INVALID_VERSION"),
+    ("App.csproj : error NU1104: Unable to find project 'a.csproj'.", "NOT_FOUND"),
+    ("error NETSDK1045: The current .NET SDK does not support targeting .NET 11.0.", "PROGRAM"),
+    ("error NU1301: Unable to load the service index for source https://feed.example", "NETWORK"),
     ("App.cs(3,7): error CS0246: The type or namespace name 'Dapper' could not be found", "MISSING_IN_BUILD"),
     ("Temporary failure in name resolution", "NETWORK"),
     ("tox.ini: error: ModuleNotFoundError: No module named 'setuptools_scm'", "MISSING_IN_BUILD"),
@@ -63,6 +70,8 @@ TESTS = [
     ("error[E0433]: failed to resolve: use of undeclared crate or module `serde`", "MISSING_IN_TEST"),
     ("ImportError: cannot import name 'x' from 'y'", "MISSING_FEATURE"),
     ("FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.2s ===", "TESTS"),
+    ("App.cs(3,7): error CS0234: The type or namespace name 'Text' does not exist", "MISSING_IN_BUILD"),
+    ("Test run summary: Failed! - bin/T.dll (net10.0|x64)", "TESTS"),
     ("not ok 1 - a\n  error: 'fetch failed'", "NETWORK"),
     ("test result: FAILED. 1 passed; 1 failed;", "TESTS"),
     ("\x1b[31mTests:       1 failed, 2 passed\x1b[0m", "TESTS"),
@@ -129,6 +138,17 @@ def _kind(result: JobResult) -> FailureKind:
             "shared library",
             "SYSTEM_PACKAGE",
             "E   ImportError: Unable to find zbar shared library",
+        ),
+        (
+            "  Failed Tests.Works [< 1 ms]\n  Error Message:\n   Assert.Equal() Failure\n\nFailed!  - Failed: 1",
+            "TESTS",
+            "Failed Tests.Works [< 1 ms]: Assert.Equal() Failure",
+        ),
+        ("failed Tests.Works (1s 012ms)\n  boom", "TESTS", "failed Tests.Works (1s 012ms)"),
+        (
+            "/workspace/x/src/A.cs(3,7): error CS0246: no X [/workspace/x/src/A.csproj::TargetFramework=net8.0]",
+            "MISSING_IN_BUILD",
+            "src/A.cs(3,7): error CS0246: no X [src/A.csproj::TargetFramework=net8.0]",
         ),
         ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
         (

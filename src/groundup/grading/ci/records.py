@@ -203,6 +203,12 @@ _NAMES_ERROR = re.compile(
 )
 _ONLY_COUNTS = re.compile(r"FAILED \((?:failures|errors)=")
 """The end of what unittest prints; the errors themselves stand above it."""
+_MESSAGE_BELOW = "Error Message:"
+"""Stands between the name of a test in .NET and what was wrong."""
+_CHECKOUT = re.compile(rf"{re.escape(WORKSPACE)}/[^/\s]+/")
+"""The repository's folder in the steps' sandbox, which nobody knows."""
+_OF_MSBUILD = re.compile(r"\berror (?:CS|FS|BC|NU|MSB|NETSDK)\d")
+"""Its lines name the file, and at their end the project, by whole paths."""
 _LONGEST = 300
 _LINE = 2000
 
@@ -253,6 +259,10 @@ def explained(output: str, *, in_tests: bool) -> JobFailure | None:
                 said = line.strip()
                 if _ONLY_COUNTS.match(said):
                     said = _telling_line("\n".join(lines[:position])) or said
+                elif [one.strip() for one in lines[position + 1 : position + 2]] == [_MESSAGE_BELOW]:
+                    said = ": ".join((said, *(one.strip() for one in lines[position + 2 : position + 3])))
+                elif _OF_MSBUILD.search(said):
+                    said = _CHECKOUT.sub("", said)
                 return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=said[:_LONGEST])
     return None
 
