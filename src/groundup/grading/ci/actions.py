@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.records import Record
+from groundup.grading.ci.dotnet_projects import dotnet_obstacles
 from groundup.grading.ci.records import Obstacle
 from groundup.workflows.commands import program_of, simple_commands
 from groundup.workflows.expressions import Contexts
@@ -303,6 +304,7 @@ def needs_of(workflow: Workflow, job: Job, leg: Leg, tree: RepositoryTree) -> Jo
     for needed in workflow.needed(job.id):
         # A needed job runs in all its legs, so nothing is known of its matrix.
         looking.job(needed, leg if needed.id == job.id else None, wanted=needed.id == job.id)
+    looking.obstacles += dotnet_obstacles(looking.steps, tree)
     return JobNeeds(
         obstacles=tuple(dict.fromkeys(looking.obstacles)),
         actions=tuple(dict.fromkeys(looking.actions)),
@@ -398,6 +400,8 @@ class _Looking:
 _LACKING: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("docker", "docker-compose", "podman"), ("container", "there is no Docker")),
     **dict.fromkeys(("conda", "mamba", "micromamba", "pixi"), ("conda", _NO_CONDA)),
+    **dict.fromkeys(("mono", "nuget", "msbuild", "xbuild", "vstest.console"), ("mono", "there is no Mono")),
+    **dict.fromkeys(("pwsh", "powershell"), ("shell", "there is no PowerShell")),
 }
 """Programs that no job has here, whatever it installs: the kind of obstacle, and why."""
 _MAY_FAIL = re.compile(r"\|\|\s*(?:true|:|echo|exit 0)|command -v|which |\bif\b|set \+e")
@@ -407,7 +411,8 @@ def _lacking_called(script: str) -> Sequence[str] | None:
     """Return the first command of a program in `_LACKING` that a script cannot do without."""
     if _MAY_FAIL.search(script):
         return None
-    return next((words for words in simple_commands(script) if program_of(words[0]) in _LACKING), None)
+    called = (["pwsh", *words] if words[0].endswith(".ps1") else words for words in simple_commands(script))
+    return next((words for words in called if program_of(words[0]) in _LACKING), None)
 
 
 _UNPACKED = re.compile(
