@@ -11,8 +11,9 @@ from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import Reason, Stage
 from groundup.reports.document import Report
 from groundup.reports.formats import markdown, show
+from groundup.reports.numbers import percent
 from groundup.reports.summary import report_of
-from groundup.reports.views import percent, views_of
+from groundup.reports.views import views_of
 from tests.reports.made import Word, run_of
 
 WORDS: dict[str, list[Word]] = {

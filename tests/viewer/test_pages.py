@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from groundup.api.reports import compare, report
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import GraderIdentity
-from groundup.reports.views import between, percent, share
+from groundup.reports.numbers import between, percent, share
 from groundup.runs import evidence
 from groundup.settings import load
 from groundup.store.folder import RunFolder, RunWriter

@@ -16,8 +16,9 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows, html
+from groundup.reports.numbers import share
 from groundup.reports.summary import report_run
-from groundup.reports.views import View, share
+from groundup.reports.views import View
 from groundup.runs.gradable import OracleResult, newest_oracles
 from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.runs.predictions import without_ending

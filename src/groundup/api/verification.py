@@ -20,7 +20,8 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Status
 from groundup.domain.version import __version__
-from groundup.reports.views import grader_words, percent
+from groundup.reports.numbers import percent
+from groundup.reports.views import grader_words
 from groundup.runs.bundles import SUFFIX, Bundle, Claims, board_sets, check_claims, unpack
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder

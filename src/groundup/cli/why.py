@@ -46,7 +46,7 @@ class Lost(NamedTuple):
     @property
     def score(self) -> str:
         """What it got."""
-        from groundup.reports.views import share
+        from groundup.reports.numbers import share
 
         verdict = None if self.line is None else self.line.verdict
         if verdict is None:

@@ -14,8 +14,8 @@ from groundup.reports.document import (
     TaskPair,
     Unpaired,
 )
+from groundup.reports.numbers import percent
 from groundup.reports.statistics import Power, holm, mean_interval, power, sign_flips, standard_error
-from groundup.reports.views import percent
 
 Value = Callable[[AttemptRow], float | None]
 Means = Mapping[str, float]

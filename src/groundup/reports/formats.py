@@ -19,19 +19,10 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import printable, unknown
 from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report, RunReport
+from groundup.reports.numbers import between, percent, share
 from groundup.reports.plots import Plot, plots_of
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
-from groundup.reports.views import (
-    View,
-    between,
-    comparison_views,
-    coverage,
-    origin,
-    paper_views,
-    percent,
-    share,
-    views_of,
-)
+from groundup.reports.views import View, comparison_views, coverage, origin, paper_views, views_of
 from groundup.reports.why import reasons_of
 
 if TYPE_CHECKING:

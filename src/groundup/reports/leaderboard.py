@@ -19,8 +19,9 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.document import RunReport
 from groundup.reports.formats import STYLE
+from groundup.reports.numbers import between, percent
 from groundup.reports.statistics import FEW, RANKS, SURE_FROM, Rank, mean_interval, ranks
-from groundup.reports.views import between, grader_words, percent
+from groundup.reports.views import grader_words
 
 
 class Verified(Record):

@@ -12,7 +12,7 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
 from groundup.reports.document import AttemptRow, Report, RunReport
-from groundup.reports.views import between, percent
+from groundup.reports.numbers import between, percent
 from groundup.suites.base import Summary
 
 WIDTH = 760

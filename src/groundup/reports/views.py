@@ -11,13 +11,13 @@ from groundup.reports.document import (
     ATTEMPTED,
     AttemptRow,
     Figure,
-    PairedFigure,
     Report,
     RunComparison,
     RunReport,
 )
+from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, words
 from groundup.reports.review import CLEAN
-from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Interval, Power, Rank
+from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Power, Rank
 from groundup.reports.terminal import Bar
 from groundup.reports.why import reasons_of
 from groundup.suites.base import Summary
@@ -202,27 +202,6 @@ def _harmless(view: View) -> View:
     )
 
 
-def share(score: Score | None) -> str:
-    """Return a score as people read it: percent with its parts."""
-    if score is None or score.value is None:
-        return "-"
-    return f"{percent(score.value)} ({amount(score.numerator)}/{amount(score.denominator)})"
-
-
-def percent(value: float) -> str:
-    """Return a share in percent with one digit; all and nothing only when they are exact."""
-    if 0 < value < 0.0005:
-        return "<0.1 %"
-    if 0.9995 <= value < 1:
-        return ">99.9 %"
-    return f"{value * 100:.1f} %"
-
-
-def amount(number: float) -> str:
-    """Return a count without a point, and a sum of shares with three significant digits after it."""
-    return f"{number:.0f}" if number == int(number) else f"{number:.3f}"
-
-
 def _attempts(run: RunReport) -> View:
     shown = [row for row in run.attempts if row.standing != "not_attempted"]
     missing = [_label(row, run.several) for row in run.attempts if row.standing == "not_attempted"]
@@ -284,19 +263,6 @@ def origin(run: RunReport) -> tuple[str, ...]:
 def grader_words(grader: GraderIdentity) -> str:
     """Name a grader with its version, its data and the kind of environment it used."""
     return f"{grader.name} {grader.version}, data {grader.data_version}, environment {grader.environment}"
-
-
-_WORDS = {
-    "of_declared": "share of the declared tests",
-    "port_in_time": "port open in time",
-    "api_coverage": "API coverage",
-    "f1": "F1",
-}
-
-
-def words(name: str) -> str:
-    """Return the name of a score as people say it."""
-    return _WORDS.get(name, name.replace("_", " "))
 
 
 def _label(row: AttemptRow, several: bool) -> str:
@@ -393,11 +359,6 @@ def _spread(run: RunReport) -> str:
     return words if found.agreement is None else f"{words}; agreement {found.agreement:.2f}"
 
 
-def points(difference: float) -> str:
-    """Return a difference of shares in points, hundredths, without a sign."""
-    return f"{difference * 100:.1f} points"
-
-
 _TOOK = ("turns", "input tokens", "output tokens", "cost")
 
 
@@ -409,11 +370,6 @@ def _took(effort: Effort | None, name: str) -> str:
     values = (f"{effort.turns:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}", cost)
     value = dict(zip(_TOOK, values, strict=True))[name]
     return f"{value} (in part estimated)" if value and effort.estimated and name != "turns" else value
-
-
-def between(interval: Interval | None) -> str:
-    """Return an interval in percent, in brackets, behind what it belongs to."""
-    return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
 
 
 def _count(run: RunReport, word: str) -> str:
@@ -451,7 +407,7 @@ def _comparisons(comparisons: tuple[RunComparison, ...]) -> View:
     rows = []
     notes = []
     for one in comparisons:
-        difference = "-" if one.difference is None else _points(one.difference, one.interval)
+        difference = "-" if one.difference is None else signed(one.difference, one.interval)
         parts = (
             str(one.tasks),
             difference,
@@ -478,8 +434,8 @@ def _compared(one: RunComparison) -> View:
             str(figure.pairs),
             percent(figure.base),
             percent(figure.other),
-            _points(figure.difference, figure.interval),
-            _chance(figure),
+            signed(figure.difference, figure.interval),
+            chance(figure),
             str(figure.better),
             str(figure.worse),
             str(figure.equal),
@@ -506,21 +462,6 @@ def _compared(one: RunComparison) -> View:
         rows=rows,
         below=tuple(below),
     )
-
-
-def _chance(figure: PairedFigure) -> str:
-    """Return p, and in brackets p corrected for several comparisons."""
-    shown = [
-        "< 0.001" if value < 0.001 else f"{value:.3f}"
-        for value in (figure.p_value, figure.p_corrected)
-        if value is not None
-    ]
-    return shown[0] + "".join(f" ({value})" for value in shown[1:]) if shown else "-"
-
-
-def _points(difference: float, interval: Interval | None) -> str:
-    between = f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
-    return f"{difference * 100:+.1f} points{between}"
 
 
 def _ranks(found: tuple[Rank, ...]) -> View:
@@ -566,7 +507,7 @@ def _pairs(one: RunComparison) -> Iterator[View]:
         title=f"{one.other} against {one.base}, task by task",
         columns=("task", "base", "other", "difference") if differing else (),
         rows=tuple(
-            (pair.task, percent(pair.base), percent(pair.other), _points(pair.difference, None))
+            (pair.task, percent(pair.base), percent(pair.other), signed(pair.difference, None))
             for pair in differing
         ),
         below=(f"equal: {', '.join(equal)}",) if equal else (),

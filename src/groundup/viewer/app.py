@@ -23,18 +23,10 @@ from groundup.domain.names import printable
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
 from groundup.reports.formats import STYLE
+from groundup.reports.numbers import between, percent, share, words
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
-from groundup.reports.views import (
-    between,
-    evidence_views,
-    figures_view,
-    paper_views,
-    percent,
-    share,
-    views_of,
-    words,
-)
+from groundup.reports.views import evidence_views, figures_view, paper_views, views_of
 from groundup.runs import evidence
 from groundup.runs.reporting import read_report
 from groundup.settings import Settings

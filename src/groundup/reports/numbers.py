@@ -1,0 +1,65 @@
+"""Numbers and names of scores as people read them."""
+
+from groundup.domain.verdicts import Score
+from groundup.reports.document import PairedFigure
+from groundup.reports.statistics import Interval
+
+
+def share(score: Score | None) -> str:
+    """Return a score as people read it: percent with its parts."""
+    if score is None or score.value is None:
+        return "-"
+    return f"{percent(score.value)} ({amount(score.numerator)}/{amount(score.denominator)})"
+
+
+def percent(value: float) -> str:
+    """Return a share in percent with one digit; all and nothing only when they are exact."""
+    if 0 < value < 0.0005:
+        return "<0.1 %"
+    if 0.9995 <= value < 1:
+        return ">99.9 %"
+    return f"{value * 100:.1f} %"
+
+
+def amount(number: float) -> str:
+    """Return a count without a point, and a sum of shares with three significant digits after it."""
+    return f"{number:.0f}" if number == int(number) else f"{number:.3f}"
+
+
+def points(difference: float) -> str:
+    """Return a difference of shares in points, hundredths, without a sign."""
+    return f"{difference * 100:.1f} points"
+
+
+def signed(difference: float, interval: Interval | None) -> str:
+    """Return a difference of shares in points, with its sign and its interval."""
+    around = f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
+    return f"{difference * 100:+.1f} points{around}"
+
+
+def between(interval: Interval | None) -> str:
+    """Return an interval in percent, in brackets, behind what it belongs to."""
+    return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
+
+
+def chance(figure: PairedFigure) -> str:
+    """Return p, and in brackets p corrected for several comparisons."""
+    shown = [
+        "< 0.001" if value < 0.001 else f"{value:.3f}"
+        for value in (figure.p_value, figure.p_corrected)
+        if value is not None
+    ]
+    return shown[0] + "".join(f" ({value})" for value in shown[1:]) if shown else "-"
+
+
+_WORDS = {
+    "of_declared": "share of the declared tests",
+    "port_in_time": "port open in time",
+    "api_coverage": "API coverage",
+    "f1": "F1",
+}
+
+
+def words(name: str) -> str:
+    """Return the name of a score as people say it."""
+    return _WORDS.get(name, name.replace("_", " "))
