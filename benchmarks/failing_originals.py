@@ -4,8 +4,9 @@
 
 Tests that fail at once, after waiting or after computing; that hang, spin, exit, crash or eat memory; that want
 the network, a package, a program or a version. FOLDER gets the data and `validate.json`. Cases called `pip-` take
-pytest from the registry; the others need nothing, so they can be judged beside `--loops` busy loops, which end
-after `--loops-s` seconds at the latest. Prints a table; exits with 1 where a verdict or a cause is wrong.
+pytest from the registry, those called `cs-` packages of NuGet; the others need nothing. `--loops` busy loops run
+beside them and end after `--loops-s` seconds at the latest. Prints a table; exits with 1 where a verdict or a
+cause is wrong.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from tests.suites.dibench.executed import JAVASCRIPT, PYTHON, RUST, Tiny, workfl
 
 from groundup.configuration import environment
 
-INVALID, TOO_LONG = "invalid", "not executed"
+INVALID, TOO_LONG, NOT_HERE = "invalid", "not executed", "not executed"
 SETUP_PYTHON = "      - uses: actions/setup-python@v5\n        with:\n          python-version: '3.11'\n"
 SETUP_UV = "      - uses: astral-sh/setup-uv@v5\n"
 SETUP_NODE = "      - uses: actions/setup-node@v4\n        with:\n          node-version: 20\n"
@@ -78,6 +79,34 @@ def rust(body: str, command: str = "cargo test --offline", head: str = "", tail:
     source = f"{head}pub fn sides() -> u32 {{ shapes::SQUARE }}\n\n#[test]\nfn square() {{ {body} }}\n{tail}"
     masked = {**RUST.masked, "src/lib.rs": source}
     return RUST._replace(masked=masked, workflow=workflow(SETUP_RUST, f"run: {command}"))
+
+
+_TESTING = (
+    ("Microsoft.NET.Test.Sdk", "17.12.0"),
+    ("xunit", "2.9.2"),
+    ("xunit.runner.visualstudio", "2.8.2"),
+)
+
+
+def csharp(
+    body: str,
+    head: str = "",
+    packages: Sequence[tuple[str, str]] = _TESTING,
+    framework: str = "net10.0",
+    more: str = "",
+) -> Tiny:
+    """Return a repository with one test of xunit, whose body is *body*."""
+    items = "".join(f'\n    <PackageReference Include="{name}" Version="{text}" />' for name, text in packages)
+    group = f"\n  <ItemGroup>{items}\n  </ItemGroup>"
+    declares = (
+        f'<Project Sdk="Microsoft.NET.Sdk">\n  <PropertyGroup><TargetFramework>{framework}</TargetFramework>{more}'
+        f"</PropertyGroup>{group}\n</Project>\n"
+    )
+    test = f"using Xunit;\n{head}public class SidesTests\n{{\n    static int Sides() => 4;\n"
+    test += f"    [Fact] public void Square() {{ {body} }}\n}}\n"
+    masked = {"tests/Tests.csproj": declares.replace(group, ""), "tests/SidesTests.cs": test}
+    setup = "      - uses: actions/setup-dotnet@v4\n        with:\n          dotnet-version: 10.0.x\n"
+    return Tiny("csharp", masked, {"tests/Tests.csproj": declares}, workflow(setup, "run: dotnet test tests"))
 
 
 ASSERTS = "self.assertEqual(app.sides('square'), 5)"
@@ -170,7 +199,7 @@ CASES: Mapping[str, Case] = {
             steps=("run: uv venv --python 3.15 && uv pip install . pytest", "run: uv run pytest -q"),
         ),
         "an interpreter that the machine has not",
-        INVALID,
+        NOT_HERE,
         r"program that the machine has not: .*3\.15",
     ),
     "node-asserts": Case(
@@ -251,8 +280,71 @@ CASES: Mapping[str, Case] = {
     "rust-nightly": Case(
         rust("", head="#![feature(never_type)]\n"),
         "a feature of nightly compilers",
-        INVALID,
+        NOT_HERE,
         "program that the machine has not: .*stable release channel",
+    ),
+    "cs-asserts": Case(
+        csharp("Assert.Equal(5, Sides());"),
+        "a false assertion",
+        INVALID,
+        r"failing tests: Failed SidesTests\.Square .*Assert\.Equal\(\) Failure",
+    ),
+    "cs-throws": Case(
+        csharp('throw new System.InvalidOperationException("the gate is closed");'),
+        "an exception",
+        INVALID,
+        "failing tests: .*the gate is closed",
+    ),
+    "cs-compiles-not": Case(
+        csharp("int x = ;"), "does not compile", INVALID, r"tests/SidesTests\.cs\(\d+,\d+\): error CS1525"
+    ),
+    "cs-undeclared": Case(
+        csharp("", head="using Nowhere.Declared;\n"),
+        "a package that nothing declares",
+        INVALID,
+        r"missing dependency in build: tests/SidesTests\.cs\(2,7\): error CS0246: .*\[tests/Tests\.csproj",
+    ),
+    "cs-hangs": Case(
+        csharp("System.Threading.Thread.Sleep(-1);"), "sleeps for ever", TOO_LONG, "timeout.*time was up"
+    ),
+    "cs-network": Case(
+        csharp(f'new System.Net.Http.HttpClient().GetStringAsync("https://{NETWORK}").Wait();'),
+        "wants the network",
+        f"{INVALID}|{TOO_LONG}",
+        "network: ",
+    ),
+    "cs-exits": Case(
+        csharp("System.Environment.Exit(7);"),
+        "Environment.Exit(7)",
+        INVALID,
+        "(?i)test host process crashed|aborted",
+    ),
+    "cs-no-adapter": Case(
+        csharp("", packages=_TESTING[:2]), "no adapter finds the tests", INVALID, "tests not run: "
+    ),
+    "cs-package": Case(
+        csharp("", packages=(*_TESTING, ("Groundup.Made.This.Up", "1.0.0"))),
+        "an absent package",
+        INVALID,
+        r"dependency not found in build: .*NU1101.*Groundup\.Made\.This\.Up",
+    ),
+    "cs-version": Case(
+        csharp("", packages=(*_TESTING, ("Newtonsoft.Json", "99.0.0"))),
+        "an absent version",
+        INVALID,
+        r"invalid version in build: .*NU1102.*Newtonsoft\.Json",
+    ),
+    "cs-sdk": Case(
+        csharp("", framework="net99.0"),
+        "an SDK that the machine has not",
+        NOT_HERE,
+        "program that the machine has not: .*NETSDK1045",
+    ),
+    "cs-feed": Case(
+        csharp("", more="<RestoreSources>https://feed.example.com/v3/index.json</RestoreSources>"),
+        "a feed of its own",
+        NOT_HERE,
+        r"feed\.example\.com",
     ),
 }
 
