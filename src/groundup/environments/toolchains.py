@@ -37,6 +37,9 @@ class Toolchain(Record):
     mounts: tuple[Mount, ...] = ()
     path: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    beside: dict[str, tuple[str, ...]] = Field(
+        default={}, description="what lies there in several versions -> these, the oldest first"
+    )
 
 
 async def find_toolchain(name: ToolchainName, environment: Mapping[str, str], staging: Path) -> Toolchain:
@@ -169,18 +172,26 @@ _DOTNET = {
 async def _dotnet(host: _Host, staging: Path) -> Toolchain:
     program = host.program("dotnet", "dotnet").resolve()
     versions = {"dotnet": await host.version("dotnet", program, "--version")}
-    if _is_seen(program):
-        return Toolchain(
-            name="dotnet", versions=versions, environment=_DOTNET | {"DOTNET_ROOT": str(program.parent)}
-        )
-    inside = f"{INSIDE}/dotnet"
+    beside = {
+        "SDK": _numbered(program.parent / "sdk"),
+        "runtime": _numbered(program.parent / "shared/Microsoft.NETCore.App"),
+    }
+    seen = _is_seen(program)
+    inside = str(program.parent) if seen else f"{INSIDE}/dotnet"
     return Toolchain(
         name="dotnet",
         versions=versions,
-        mounts=(Mount(source=program.parent, target=inside),),
-        path=(inside,),
+        mounts=() if seen else (Mount(source=program.parent, target=inside),),
+        path=() if seen else (inside,),
         environment=_DOTNET | {"DOTNET_ROOT": inside},
+        beside=beside,
     )
+
+
+def _numbered(folder: Path) -> tuple[str, ...]:
+    """Return the versions that a folder has folders for, the oldest first."""
+    names = [path.name for path in folder.glob("*/") if _VERSION.fullmatch(path.name)]
+    return tuple(sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)]))
 
 
 def _is_seen(path: Path) -> bool:

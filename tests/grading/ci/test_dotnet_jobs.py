@@ -1,5 +1,6 @@
 """Jobs in C# run for real: the machine's .NET SDK in a sandbox, packages from NuGet through the gateway."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("dotnet", "NuGet")]
 CHECKOUT = "uses: actions/checkout@v4"
 LIBRARY = {
     "Lib/Lib.csproj": """<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup>
   <ItemGroup><PackageReference Include="Newtonsoft.Json" Version="13.0.3" /></ItemGroup>
 </Project>
 """,
@@ -21,7 +22,11 @@ LIBRARY = {
 }
 TESTS = {
     "Tests/Tests.csproj": """<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <PropertyGroup>
+    <TargetFramework>net8.0</TargetFramework>
+    <AnalysisLevel>latest-recommended</AnalysisLevel>
+    <TreatWarningsAsErrors>true</TreatWarningsAsErrors>
+  </PropertyGroup>
   <ItemGroup>
     <PackageReference Include="Microsoft.NET.Test.Sdk" Version="17.12.0" />
     <PackageReference Include="xunit" Version="2.9.2" />
@@ -33,6 +38,8 @@ TESTS = {
     "Tests/WordsTests.cs": "using Xunit;\nnamespace Tests;\n"
     'public class WordsTests { [Fact] public void Says() => Assert.Equal("1", Lib.Words.Say(1)); }\n',
 }
+NEWER = "using System.Collections.Generic;\nclass Newer { static IList<int> Made() => new List<int>(); }\n"
+"""Breaks CA1859 of SDK 8."""
 
 
 @pytest.fixture(scope="session")
@@ -41,14 +48,27 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "nuget", Path.mkdir)
 
 
-async def test_the_tests_of_a_project_run(tmp_path: Path, cache: Path) -> None:
-    """Two projects are restored, compiled and tested; nothing of .NET is left running when a step has ended."""
+async def test_a_repository_of_last_year_is_tested(tmp_path: Path, cache: Path) -> None:
+    """Its SDK, its runtime and the warnings of its time are those of this machine; the record says so.
+
+    Nothing of .NET is left running when a step has ended.
+    """
     workflow = steps(
         CHECKOUT,
-        "{uses: actions/setup-dotnet@v4, with: {dotnet-version: 10.0.x}}",
-        "{name: test, run: dotnet test Tests}",
+        "{uses: actions/setup-dotnet@v4, with: {dotnet-version: 8.0.x}}",
+        "{name: test, run: dotnet test Tests -warnaserror}",
         "{run: '! grep -lx dotnet /proc/[0-9]*/comm'}",
     )
-    result = await run(tmp_path, workflow, {**LIBRARY, **TESTS}, timeout_s=600.0, cache=cache)
+    pinned = {"global.json": '{"sdk": {"version": "8.0.100", "rollForward": "latestFeature"}}'}
+    result = await run(
+        tmp_path, workflow, {**LIBRARY, **TESTS, **pinned, "Tests/Newer.cs": NEWER}, timeout_s=600.0, cache=cache
+    )
     assert result.outcome is JobOutcome.PASSED, log_of(result)
     assert "Passed:     1" in log_of(result)
+    told = "; ".join(result.substitutes)
+    has_old = any(line.startswith("8.0.") for line in _listed("--list-sdks"))
+    assert ("for 8.0.100 (global.json)" in told) is not has_old
+
+
+def _listed(what: str) -> list[str]:
+    return subprocess.run(["dotnet", what], capture_output=True, check=True, text=True).stdout.splitlines()

@@ -254,6 +254,7 @@ def _result(
         raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *last_lines))[:300]}")
     outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands)
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
+    forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
     spent = sum(command.duration_s for command in relay.commands)
     return JobResult(
         outcome=outcome,
@@ -261,7 +262,9 @@ def _result(
         leg=planned.leg,
         steps=steps,
         substitutes=tuple(
-            dict.fromkeys((*prepared.substitutes, *prepared.changed, *_said(relay.log), *prepared.undated()))
+            dict.fromkeys(
+                (*prepared.substitutes, *prepared.changed, *forward, *_said(relay.log), *prepared.undated())
+            )
         ),
         timings_s={name: round(value, 3) for name, value in {**timings, "steps": spent}.items()},
         failed_output=relay.last_failed,

@@ -21,6 +21,7 @@ from groundup.environments.requests import (
 )
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.ci.actions import write_programs
+from groundup.grading.ci.dotnet_versions import DotNetVersions, dotnet_versions
 from groundup.grading.ci.nuget_configuration import free_of_feeds
 from groundup.grading.ci.plan import MINORS, Tools, asked_pythons, substitute
 from groundup.grading.ci.records import (
@@ -209,6 +210,7 @@ class StepTools:
     artifacts: Path
     """What jobs keep for each other: the same folder in all sandboxes of a run."""
     substitutes: tuple[str, ...]
+    dotnet: DotNetVersions | None
     lent: list[RegistrySet]
     changed: list[str]
     """Files of the repository that are not the same in a job's copy, and how."""
@@ -251,6 +253,12 @@ async def prepare(
     if tools.has_python:
         kinds.insert(0, "pypi")
     wanted = LendingRules(kinds=tuple(kinds), exclude_newer=request.exclude_newer) if kinds else None
+    dotnet = None
+    for chain in toolchains:
+        if chain.name == "dotnet":
+            asked, inside = tools.asked.get("dotnet", ()), f"{SUPPLIES}/bin"
+            dotnet = await asyncio.to_thread(dotnet_versions, chain.beside, asked, request.tree, programs, inside)
+            reported.extend(dotnet.substitutes)
     yield StepTools(
         builder=builder,
         pythons=pythons,
@@ -259,6 +267,7 @@ async def prepare(
         programs=programs,
         artifacts=artifacts,
         substitutes=tuple(dict.fromkeys(one for one in reported if one)),
+        dotnet=dotnet,
         lent=[],
         changed=[],
     )
@@ -271,7 +280,7 @@ async def versions(tools: Tools, tree: RepositoryTree, builder: EnvironmentBuild
         python = await _installed(minors, builder)
         found[f"python {name}".strip()] = f"{python.python_version} {python.layer.digest}"
     for chain in await _toolchains(tools, builder):
-        found |= chain.versions
+        found |= chain.versions | {name: " ".join(each) for name, each in chain.beside.items()}
     return found
 
 
@@ -356,8 +365,8 @@ class StepSandboxes:
         workspace = folder / "workspace"
         tree = workspace / self._request.repository
         shutil.copytree(self._request.tree, tree, symlinks=True)
-        if any(chain.name == "dotnet" for chain in self._prepared.toolchains):
-            self._prepared.changed.extend(free_of_feeds(tree))
+        if self._prepared.dotnet is not None:
+            self._prepared.changed.extend((*free_of_feeds(tree), *self._prepared.dotnet.fit(tree)))
         for part in (TEMPORARY, TOOLS):
             (workspace / Path(part).relative_to("/workspace")).mkdir(parents=True)
         for name in ("home", "tmp"):
@@ -413,6 +422,7 @@ class StepSandboxes:
             found |= chain.environment
             if chain.name == "rust":
                 found["GROUNDUP_CARGO"] = f"{chain.path[0]}/cargo" if chain.path else "/usr/bin/cargo"
+        found |= prepared.dotnet.variables if prepared.dotnet is not None else {}
         for python in prepared.pythons:
             found |= python.environment
         lines = [f"{python.asked}|{python.folder}|{python.version}" for python in prepared.pythons]
