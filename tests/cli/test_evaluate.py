@@ -218,6 +218,7 @@ def test_evaluate_without_predictions_says_what_is_missing(groundup: Groundup, t
     ended = groundup("evaluate", "no-such-task")
     assert (ended.code, "no task is called 'no-such-task'" in ended.err) == (2, True)
     (tmp_path / "jsonlines").mkdir()
+    (tmp_path / "jsonlines" / "setup.py").touch()
     ended = groundup("evaluate", "jsonlines", "--dry-run")
     assert ended.code == 0
     assert "jsonlines is graded as the task jsonlines of nl2repobench" in ended.err
@@ -229,3 +230,21 @@ def test_evaluate_without_predictions_says_what_is_missing(groundup: Groundup, t
     with zipfile.ZipFile(tmp_path / "six.zip", "w") as archive:
         archive.writestr("six.py", "")
     assert "six.zip is graded as the task six of nl2repobench" in groundup("evaluate", "six.zip", "--dry-run").err
+
+
+def test_task_and_tasks_mean_one_thing(groundup: Groundup, predict: Predict) -> None:
+    """The folder says whether it is one repository: either flag names its task, or chooses among predictions."""
+    folder = predict({"task-0000": "pass", "task-0001": "half"})
+
+    def attempts(place: Path, *flags: str) -> list[str]:
+        ended = groundup("evaluate", TWO, "-p", place, "--dry-run", "--json", *flags)
+        assert ended.code == 0, ended.err
+        document = json.loads(ended.out)
+        return sorted({*document["attempts"]} - {*document["missing"]})
+
+    for flag in ("--task", "--tasks"):
+        assert attempts(folder, flag, "task-0001") == ["task-0001/0"]
+        assert attempts(folder, flag, "task-0000", flag, "task-0001") == ["task-0000/0", "task-0001/0"]
+        (folder / "task-0000" / "setup.py").touch()
+        assert attempts(folder / "task-0000", flag, "task-0001") == ["task-0001/0"]
+    assert attempts(folder, "--task", "task-0000", "--tasks", "task-0001") == ["task-0000/0", "task-0001/0"]

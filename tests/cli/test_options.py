@@ -54,11 +54,14 @@ def test_names_of_nothing_are_an_error(groundup: Groundup) -> None:
     assert "--tasks names nothing" in ended.err
 
 
-def test_an_option_given_twice_is_reported(groundup: Groundup) -> None:
-    """Where the last value counts, the one that does not is no secret."""
+def test_an_option_given_twice_is_refused(groundup: Groundup) -> None:
+    """Where only one value would count, no other vanishes."""
     ended = groundup("run", TWENTY, "-a", "nop", "--dry-run", "--grader", "lax", "--grader", "strict")
-    assert ended.code == 0
-    assert "--grader is given 2 times; the last one counts, strict" in ended.err
+    assert ended.code == 2
+    assert "--grader is given 2 times; give it once" in ended.err
+    ended = groundup("evaluate", TWENTY, "-p", "a", "-p", "b")
+    assert ended.code == 2
+    assert "each is a run of its own" in ended.err
 
 
 def test_a_limit_draws_a_sample_that_is_always_the_same(groundup: Groundup) -> None:

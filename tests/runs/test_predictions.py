@@ -213,6 +213,38 @@ def test_a_folder_of_predictions_one_level_down_is_named(tmp_path: Path) -> None
         opened(tmp_path)
 
 
+@pytest.mark.parametrize("inner", ["setup.py", "src/alpha.py", "alpha/__init__.py", "tests/test_it.py", "0/x"])
+def test_a_task_that_is_named_beside_predictions_chooses_among_them(tmp_path: Path, inner: str) -> None:
+    """`-p predictions/ --task alpha` is no repository that lacks everything, but predictions/alpha."""
+    source = opened(fill(tmp_path / "p", f"alpha/{inner}", "beta/x", "notes.txt"), task="alpha")
+    assert keys(source) == ["alpha/0"]
+    take(source, "alpha/0", tmp_path / "out")
+    assert (tmp_path / "out" / inner.removeprefix("0/")).is_file()
+
+
+def test_a_task_that_is_not_among_the_predictions_is_refused(tmp_path: Path) -> None:
+    """Those of other tasks are not graded as one repository for it, and neither is an empty folder."""
+    with pytest.raises(UsageError, match="holds predictions for alpha, beta and none for gamma"):
+        opened(fill(tmp_path / "p", "alpha/setup.py", "beta/x"), task="gamma")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="is empty"):
+        opened(tmp_path / "empty", task="gamma")
+
+
+@pytest.mark.parametrize("files", [("alpha/__init__.py",), ("alpha/a.py", "setup.py"), ("alpha/x", "main.py")])
+def test_a_package_that_is_called_as_its_task_is_no_prediction(tmp_path: Path, files: tuple[str, ...]) -> None:
+    """One repository is taken whole, though its package has the task's name."""
+    source = opened(fill(tmp_path / "p", *files), task="alpha")
+    take(source, "alpha/0", tmp_path / "out")
+    assert (tmp_path / "out" / files[0]).is_file()
+
+
+def test_a_repository_one_folder_too_deep_is_named(tmp_path: Path) -> None:
+    """Grading it as it lies would find nothing in it: the slip costs a sentence, and no points."""
+    source = opened(fill(tmp_path / "p", "alpha/alpha/pyproject.toml", "alpha/alpha/alpha/a.py"))
+    assert "alpha holds only the folder alpha/alpha, which has the pyproject.toml" in unusable(source, "alpha/0")
+
+
 def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None:
     """Somebody who forgot `--task` learns of it."""
     with pytest.raises(UsageError, match="--task"):

@@ -205,7 +205,15 @@ class RegradeFlags(SelectionFlags, GradingFlags, WorkFlags, NamingFlags, total=F
 class ProvenanceFlags(TypedDict, total=False):
     """Whose predictions are evaluated."""
 
-    task: Annotated[str | None, FlagHelp("The predictions are one repository, for this task.", WHICH)]
+    task: Annotated[
+        Names,
+        FlagHelp(
+            "The predictions are one repository, for this task. Of a folder of predictions, as --tasks: only "
+            "these; can be repeated.",
+            WHICH,
+            metavar="TASK",
+        ),
+    ]
     model_name: Annotated[str | None, FlagHelp("Model that made the predictions.", "Options")]
     agent_name: Annotated[str | None, FlagHelp("Agent that made the predictions.", "Options")]
 

@@ -133,13 +133,17 @@ def evaluation(
     suite: str, predictions: AnyPath, *, settings: Settings | None = None, **flags: Unpack[EvaluateFlags]
 ) -> NewRun:
     """Return the run that grades *predictions*. Raises `UsageError`."""
-    from groundup.runs.predictions import ablated_as, model_named_in
+    from groundup.runs.predictions import ablated_as, is_one_submission, model_named_in
 
     given: EvaluateFlags = checked(EvaluateFlags, flags)
     path = Path(predictions)
+    task, chosen = names(given.get("task"), "--task") or (), names(given.get("tasks"), "--tasks") or ()
+    if len(task) > 1 or chosen:  # both say which tasks; the folder says whether it is one repository
+        given["tasks"] = chosen = tuple(dict.fromkeys((*task, *chosen)))
+        task = chosen if len(chosen) == 1 and is_one_submission(path) else ()
     agent, model = given.get("agent_name"), given.get("model_name") or model_named_in(path)
     submissions: Ablated | Predictions = Predictions(
-        path=str(path.absolute()), task=given.get("task"), agent_name=agent, model_name=model
+        path=str(path.absolute()), task=next(iter(task), None), agent_name=agent, model_name=model
     )
     if (ablated := ablated_as(path)) is not None:
         submissions = Ablated(

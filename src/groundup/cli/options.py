@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
-from groundup.cli.console import Format, say
+from groundup.cli.console import Format
 
 TALK = "Output"
 
@@ -103,7 +103,7 @@ def kind_of_value(parameter: Any, ctx: typer.Context) -> str:
 
 
 class StrictCommand(TyperCommand):
-    """A command that takes no empty value, and that warns when the last of several values counts."""
+    """A command that takes no empty value, and no second one where only one would count."""
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # typer's own
         """Return arguments and options, each of which names its kind of value in words."""
@@ -174,7 +174,10 @@ def _check_written(parameter: Any, value: object, times: int) -> None:
     if value == "" or (isinstance(value, list | tuple) and "" in value):
         raise UsageError(f"{name} is empty; give it a value or leave it out")
     if times > 1 and isinstance(value, str) and parameter.param_type_name == "option":
-        say(f"groundup: {name} is given {times} times; the last one counts, {value}")
+        several = "; each is a run of its own, which `groundup compare` puts side by side"
+        raise UsageError(
+            f"{name} is given {times} times; give it once{several if name == '--predictions' else ''}"
+        )
 
 
 def command(function: Callable[..., int], examples: Examples) -> Callable[..., None]:

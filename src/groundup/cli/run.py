@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import EvaluateFlags, ImportFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags
+from groundup.api.flags import EvaluateFlags, ImportFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags, names
 from groundup.cli.console import Format
 from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
@@ -188,7 +188,10 @@ def evaluate(
         if os.sep not in suite and not Path(suite).exists():
             raise UsageError(f"name what to grade, such as `groundup evaluate {suite} -p predictions/`")
         predictions = Path(suite)
-        suite, flags["task"] = task_of(predictions, flags.get("task"))
+        wanted = names(flags.get("task"), "--task") or ()
+        if len(wanted) > 1:
+            raise UsageError(f"{predictions} is one repository, for one task; name only that with --task")
+        suite, flags["task"] = task_of(predictions, next(iter(wanted), None))
         say(f"groundup: {predictions} is graded as the task {flags['task']} of {suite}")
     return new_run(evaluation(suite, predictions, **flags), talk, dry_run=dry_run)
 

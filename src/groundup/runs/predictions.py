@@ -43,6 +43,7 @@ PROJECT_FILES = (
     "pom.xml",
     "build.gradle",
     "go.mod",
+    "start.sh",
 )
 """A folder that holds one of these is a repository rather than a folder of repositories."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
@@ -164,6 +165,7 @@ def open_predictions(
         raise UsageError(unknown("task", spec.task, tasks))
     try:
         if spec.task is not None:
+            _refuse_other_predictions(path, spec.task, tasks)
             found = dict(_of_one_task(path, spec.task, layout))
         elif path.is_dir():
             _refuse_one_repository(path, tasks, layout)
@@ -212,6 +214,11 @@ def model_named_in(path: Path) -> str | None:
     return next((line.model_name_or_path for _, line in _lines(path) if line.model_name_or_path), None)
 
 
+def is_one_submission(path: Path) -> bool:
+    """Whether *path* is a repository or an archive, rather than predictions for several tasks."""
+    return path.name.endswith(ARCHIVES) or project_file(path) is not None
+
+
 def project_file(folder: Path) -> str | None:
     """Return the file that tells that *folder* is one repository; None where it is not."""
     return next((name for name in PROJECT_FILES if (folder / name).is_file()), None)
@@ -229,17 +236,41 @@ def _refuse_one_repository(path: Path, tasks: Sequence[str], layout: PredictionL
     raise UsageError(f"{path} holds {telling}, so it is one repository; say which task it is for{which}")
 
 
+def _refuse_other_predictions(path: Path, task: str, tasks: Sequence[str]) -> None:
+    """Raise `UsageError` for a folder with nothing of *task*: what is not there would be graded as a zero."""
+    entries = {entry.name for entry in path.iterdir()} if path.is_dir() else {task}
+    if not entries:
+        raise UsageError(f"{path} is empty; give the folder that holds the repository")
+    others = sorted(one for one in entries.intersection(tasks) if _holds_predictions(path, one))
+    if others and task not in entries:
+        raise UsageError(
+            f"{path} holds predictions for {', '.join(others)} and none for {task}; name one of these"
+        )
+
+
 def _of_one_task(path: Path, task: str, layout: PredictionLayout) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
-    """Treat *path* as if it were `<predictions>/<task>`, except that it may be an archive and may be a link."""
+    """Treat *path* as `<predictions>/<task>`, which may be an archive or a link, or take that folder out of it."""
     if not path.exists():
         raise UsageError(f"{path}: no such folder or archive; give one with -p")
     place = path.resolve()
-    if place.is_dir():
+    if place.is_dir() and _holds_predictions(place, task):
+        yield from _of_task_entry(place, place / task, task, layout)
+    elif place.is_dir():
         yield from _attempts(place, task, place, path.name, layout)
     elif path.name.endswith(layout.packed) and place.is_file():
         yield AttemptKey(task=task), FoundPrediction(path.name, place)
     else:
         raise UsageError(f"{path} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
+
+
+def _holds_predictions(folder: Path, task: str) -> bool:
+    """Whether *folder* is no repository, and what is called *task* in it is one rather than a package."""
+    inner = folder / task
+    if project_file(folder) is not None or any(folder.glob("*.py")) or not inner.is_dir():
+        return False
+    if project_file(inner) is not None:
+        return True
+    return not any(inner.glob("*.py")) or any((inner / name).exists() for name in (task, f"{task}.py", "tests"))
 
 
 def _of_folder(
@@ -308,6 +339,11 @@ def _packed_or_tree(root: Path, folder: Path, name: str, layout: PredictionLayou
         return FoundPrediction(name, refusal=f"{name} holds {both}; leave one of them")
     if packed:
         return _resolved(root, packed[0], f"{name}/{packed[0].name}")
+    visible = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+    if len(visible) == 1 and visible[0].is_dir() and (telling := project_file(visible[0])):
+        inner = f"{name}/{visible[0].name}"
+        refusal = f"{name} holds only the folder {inner}, which has the {telling}; move what is in it up to {name}"
+        return FoundPrediction(name, refusal=refusal)
     return FoundPrediction(name, folder)
 
 
