@@ -41,6 +41,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "facts": {
         "java": "groundup.environments.java_builder:java_facts",
+        "toolchains": "groundup.environments.toolchains:toolchain_facts",
     },
     "fleet": {
         "dask": "groundup.fleet.opening:open_fleet",

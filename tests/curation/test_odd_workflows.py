@@ -218,3 +218,16 @@ def test_a_job_in_a_version_that_no_machine_has_is_refused_before_it_runs(tmp_pa
     )
     with pytest.raises(TaskError, match=r"Python: 2\.7"):
         choose(tmp_path, workflow)
+
+
+def test_a_missing_sdk_is_told_and_takes_no_other_job(tmp_path: Path) -> None:
+    """Every machine takes the same job, and names the SDK that it lacks, be it called by a script."""
+    workflow = (
+        "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps: [{run: ./build.sh}]\n"
+        f"  lint-with-python:\n{STEPS}"
+    )
+    folder = repository(tmp_path / "r", workflow, {"build.sh": "dotnet test App.sln\n"})
+    best = with_hindrances(locate(FolderTree(folder)), folder, variables={"PATH": str(tmp_path)}).best
+    assert best is not None
+    assert (best.job, best.refused) == ("test", "")
+    assert best.lacks == ("dotnet is not on this machine; install a .NET SDK and put `dotnet` on PATH",)

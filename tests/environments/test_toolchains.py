@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.toolchains import find_toolchain
+from groundup.environments.toolchains import find_toolchain, toolchain_facts
 from groundup.languages import TOOLCHAINS, ToolchainName
 
 
@@ -88,3 +88,13 @@ async def test_what_is_absent_or_broken_is_said(name: ToolchainName, tmp_path: P
         program(tmp_path / broken, "echo broken >&2; exit 1")
     with pytest.raises(InfrastructureError, match="does not work and says 'broken'"):
         await find_toolchain(name, empty, tmp_path / "staging")
+
+
+def test_missing_toolchains_are_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line for each toolchain: where it is, or how it comes here and what it is for."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program(tmp_path / "dotnet", "exit 1")
+    facts = {fact.name: fact for fact in toolchain_facts()}
+    assert (facts[".NET"].value, facts[".NET"].advice) == (str(tmp_path / "dotnet"), "")
+    assert facts["Rust"].value == "missing"
+    assert facts["Rust"].advice.endswith("put `cargo` and `rustc` on PATH, to execute CI jobs in Rust")

@@ -74,6 +74,8 @@ class TaskListing(RecordList["TaskEntry"]):
         self.version = suite.version
         self.blocked = suite.blocked()
         """Why tasks cannot be graded on any machine, by task."""
+        self.beside = suite.beside()
+        """What graders beside the default one lack on this machine: one sentence each."""
 
 
 class SuiteEntry(Record):

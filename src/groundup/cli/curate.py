@@ -144,7 +144,7 @@ def _print(found: "Located") -> None:
         typer.echo(f"  calls {best.through}")
     for command in best.commands:
         typer.echo(f"  runs {command}")
-    for hindrance in (*([f"cannot be run here: {best.refused}"] if best.refused else []), *best.hindrances):
+    for hindrance in (*_refused(best), *best.lacks, *best.hindrances):
         typer.echo(f"  but {hindrance}")
     for reason in best.reasons:
         typer.echo(f"  {reason}")
@@ -159,8 +159,12 @@ def _leg(candidate: "JobCandidate") -> str:
 
 
 def _why(candidate: "JobCandidate") -> str:
-    refused = [f"cannot be run here: {candidate.refused}"] if candidate.refused else []
-    return "; ".join((*refused, *(reason for reason in candidate.reasons if reason.startswith("-")))) or "-"
+    against = (*_refused(candidate), *(reason for reason in candidate.reasons if reason.startswith("-")))
+    return "; ".join(against) or "-"
+
+
+def _refused(candidate: "JobCandidate") -> tuple[str, ...]:
+    return (f"cannot be run here: {candidate.refused}",) if candidate.refused else ()
 
 
 def instance(

@@ -63,6 +63,8 @@ def doctor(json: Json = False) -> int:
         for one in suites:
             for lack in one.lacks:
                 say(f"{one.suite}: {lack}")
+            for sentence in one.beside:
+                say(f"{one.suite}: {sentence}")
     able = ", ".join(f"{one.online} of {one.tasks} tasks of {one.suite}" for one in suites)
     say(f"groundup: can be graded here: {able}" if found.ready else "groundup: not ready; see above")
     lacks = [lack for one in suites for lack in one.lacks if lack.command]

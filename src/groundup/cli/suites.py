@@ -69,6 +69,8 @@ def tasks(
         for task, why in found.blocked.items():
             say(f"{task} {why}")
         _say_how_many(suite, columns, found.view.rows)
+        for sentence in found.beside:
+            say(f"groundup: {sentence}")
     return 0
 
 

@@ -13,8 +13,11 @@ from typing import NamedTuple
 from groundup.curation.locating import JobCandidate, Located, best_leg, locate
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
+from groundup.environments.at_hand import toolchain_lack
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
+from groundup.languages import TOOLCHAINS, ToolchainName
+from groundup.workflows.commands import program_of
 from groundup.workflows.foretelling import with_known_values
 from groundup.workflows.jobs import written_out
 from groundup.workflows.matrix import flat, pinned
@@ -51,6 +54,8 @@ class TestJob(Record):
     leg: dict[str, str] = {}
     runner: str
     """The label of the machine that it runs on."""
+    toolchains: tuple[ToolchainName, ...] = ()
+    """What its steps run, as far as that is seen."""
     hindered: str = ""
     """Why it cannot be run here; empty: it can, as far as is known before it runs."""
     passed_over: tuple[str, ...] = ()
@@ -114,41 +119,62 @@ def chosen_job(
 
 
 def with_hindrances(
-    found: Located, original: Path, foreign: Mapping[str, ForeignWorkflow] | None = None
+    found: Located,
+    original: Path,
+    foreign: Mapping[str, ForeignWorkflow] | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Located:
     """Return *found* with what keeps each job from being run here; those that can be run come first.
 
-    A job is shown in its best leg that can be run, if there is one.
+    A job is shown in its best leg that can be run, if there is one. A toolchain that the user's *variables* do not
+    lead to is named, and changes nothing else: every machine makes the same instance.
     """
     tree = FolderTree(original)
-    told = [_told(tree, original, one, foreign or {}) for one in found.candidates[:_MOST_TRIED]]
+    told = [_told(tree, original, one, foreign or {}, variables or {}) for one in found.candidates[:_MOST_TRIED]]
     told.sort(key=lambda one: bool(one.refused))  # otherwise as they were
     return found.but(candidates=(*told, *found.candidates[_MOST_TRIED:]))
 
 
 def _told(
-    tree: RepositoryTree, original: Path, candidate: JobCandidate, foreign: Mapping[str, ForeignWorkflow]
+    tree: RepositoryTree,
+    original: Path,
+    candidate: JobCandidate,
+    foreign: Mapping[str, ForeignWorkflow],
+    variables: Mapping[str, str],
 ) -> JobCandidate:
     refused = ""
     for leg in candidate.legs:
         job, _ = _planned(tree, original, candidate, leg, foreign)
         if not job.hindered:
             others = tuple(other for other in candidate.legs if other != leg)
-            return candidate.but(leg=leg, other_legs=others)
+            needed = dict.fromkeys((*job.toolchains, *_tested_with(candidate)))
+            lacks = tuple(lack for name in needed if (lack := toolchain_lack(name, variables)))
+            return candidate.but(leg=leg, other_legs=others, lacks=lacks)
         refused = refused or job.hindered
     return candidate.but(refused=refused)
 
 
-def _hindrance(tree: RepositoryTree, original: Path, workflow: str, job: str, leg: Mapping[str, str]) -> str:
-    """Return what keeps a job of the repository from being run here; nothing: it can be."""
+def _tested_with(candidate: JobCandidate) -> Iterator[ToolchainName]:
+    """Yield the toolchain whose program runs the tests, be it by a script of the repository."""
+    program = program_of(candidate.commands[0].rpartition(" → ")[2].split()[0]) if candidate.commands else ""
+    yield from (name for name, record in TOOLCHAINS.items() if re.fullmatch(record.programs, program))
+
+
+class _Outlook(NamedTuple):
+    hindered: str
+    toolchains: tuple[ToolchainName, ...]
+
+
+def _outlook(tree: RepositoryTree, original: Path, workflow: str, job: str, leg: Mapping[str, str]) -> _Outlook:
+    """Return what keeps a job of the repository from being run here, and which toolchains it runs."""
     request = JobRequest(tree=original, workflow=workflow, job=job, matrix=dict(leg))
     try:
-        PlannedJob(request, tree=tree)
+        planned = PlannedJob(request, tree=tree)
     except UnsupportedJobError as error:
-        return "; ".join(f"{one.kind}: {one.what}" for one in error.obstacles[:_MOST_TOLD])
+        return _Outlook("; ".join(f"{one.kind}: {one.what}" for one in error.obstacles[:_MOST_TOLD]), ())
     except WorkflowError as error:
-        return str(error)
-    return ""
+        return _Outlook(str(error), ())
+    return _Outlook("", tuple(kind for kind in planned.tools.kinds if kind != "python"))
 
 
 def _choices(
@@ -197,12 +223,14 @@ def _pinned(
     workflow = read_workflow(tree.read(path) or b"", path)
     job = _foretold(tree, workflow, name)
     values = dict(leg) if job.matrix.dynamic else dict(flat(pinned(job, leg)))
+    outlook = _outlook(tree, original, path, name, values)
     return TestJob(
         workflow=path,
         name=name,
         leg=values,
         runner=runner or ", ".join(job.runs_on),
-        hindered=_hindrance(tree, original, path, name, values),
+        toolchains=outlook.toolchains,
+        hindered=outlook.hindered,
     )
 
 

@@ -49,6 +49,8 @@ class JobCandidate(Record):
     """Whether its matrix is made while the workflow runs."""
     refused: str = ""
     """Why it cannot be run here, as far as is known before it runs; empty: it can, or nobody looked."""
+    lacks: tuple[str, ...] = ()
+    """Toolchains that this machine has not, with how they come here; they are no reason to take another job."""
     hindrances: tuple[str, ...] = ()
     """What running it elsewhere than on GitHub takes besides: services, containers, workflows of others."""
 

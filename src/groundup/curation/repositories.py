@@ -13,7 +13,7 @@ from groundup.curation.choosing import ForeignWorkflow, with_hindrances
 from groundup.curation.locating import Located, located, read_workflows
 from groundup.domain.errors import InfrastructureError, NetworkError, TaskError, UsageError
 from groundup.environments.git import AbsentFileError, GitRepository, address_of, addresses_of
-from groundup.settings import Settings
+from groundup.settings import Settings, environment
 from groundup.trees.scratch import scratch_folder
 from groundup.workflows.tree import FolderTree
 from groundup.workflows.workflow import Workflow
@@ -131,7 +131,7 @@ async def locate_in(
         foreign = await foreign_of(tree, work, settings.git_mirror)
         called = {uses: one.data for uses, one in foreign.items()}
         found = await located(FolderTree(tree), model, base_url, called)
-        return await asyncio.to_thread(with_hindrances, found, tree, foreign)
+        return await asyncio.to_thread(with_hindrances, found, tree, foreign, environment())
 
 
 async def foreign_of(tree: Path, work: Path, mirror: str | None) -> Mapping[str, ForeignWorkflow]:

@@ -1,5 +1,6 @@
-"""Whether an interpreter is on this machine, by names of files alone: for lists, which start nothing."""
+"""Which interpreters and toolchains are here, by names of files alone: for lists, which start nothing."""
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -7,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from groundup.configuration import environment
+from groundup.languages import TOOLCHAINS, ToolchainName
 
 FETCHED = "interpreters"
 """The folder in the cache for interpreters that uv fetches for groundup."""
@@ -28,6 +30,14 @@ def python_at_hand(minor: str, fetched: Path | None = None) -> bool:
     if any(next(folder.glob(f"cpython-{minor}.*"), None) for folder in folders):
         return True
     return any(programs_of_pyenv(root, minor) for root in pyenv_roots(variables))
+
+
+def toolchain_lack(name: ToolchainName, variables: Mapping[str, str]) -> str:
+    """Return that the toolchain *name* is not on this machine, and how it comes here; "" where it is."""
+    record = TOOLCHAINS[name]
+    if shutil.which(record.program, path=variables.get("PATH", os.defpath)):
+        return ""
+    return f"{record.program} is not on this machine; {record.install}"
 
 
 def uv_folder(variables: Mapping[str, str]) -> Path:

@@ -19,8 +19,10 @@ from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
 from groundup.environments.failures import telling_line
 from groundup.languages import TOOLCHAINS, ToolchainName
+from groundup.sandbox.machine import Fact, FactStatus
 from groundup.sandbox.programs import run_program
 from groundup.sandbox.protocol import Mount
+from groundup.settings import environment
 
 INSIDE = "/opt/toolchains"
 _ASK_S = 60.0
@@ -49,6 +51,19 @@ async def find_toolchain(name: ToolchainName, environment: Mapping[str, str], st
     """
     finding = {"node": _node, "rust": _rust, "dotnet": _dotnet}[name]
     return await finding(_Host(environment), staging)
+
+
+def toolchain_facts() -> list[Fact]:
+    """Look for what CI jobs are executed with; tasks of other suites can be graded without it."""
+    found = []
+    for record in TOOLCHAINS.values():
+        place = shutil.which(record.program, path=environment().get("PATH", os.defpath))
+        if place:
+            found.append(Fact(name=record.sdk, status=FactStatus.GOOD, value=place))
+        else:
+            advice = f"{record.install}, to execute CI jobs in {record.name}"
+            found.append(Fact(name=record.sdk, status=FactStatus.LIMITED, value="missing", advice=advice))
+    return found
 
 
 class _Host:

@@ -119,6 +119,8 @@ class Gradable(Record):
     """Tasks for which everything is built already."""
     lacks: tuple[Lack, ...] = ()
     """What the others lack, each task once, what most of them lack first."""
+    beside: tuple[str, ...] = ()
+    """What graders beside the default one lack: one sentence each."""
 
 
 class Host(Record):
@@ -251,6 +253,7 @@ def _standing(
         online=online,
         offline=sum(built),
         lacks=tuple(sorted(lacks, key=lambda lack: lack.tasks, reverse=True)),
+        beside=tuple(suite.beside()),
     )
 
 

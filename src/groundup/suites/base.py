@@ -340,6 +340,10 @@ class Suite(Extension):
         drawn = sorted(full, key=lambda name: hashlib.sha256(name.encode()).digest())[:LITE]
         return {"full": full} if len(full) < 2 * LITE else {"full": full, "lite": sorted(drawn)}
 
+    def beside(self) -> Sequence[str]:
+        """Return a sentence for each thing that graders beside the default one lack on this machine."""
+        return ()
+
     def needs(self, task: Task) -> Needs:
         """Return what the default grader needs for *task*, which is gradable."""
         return Needs()

@@ -110,3 +110,19 @@ def test_the_data_of_one_task_is_read_as_that_task(tmp_path: Path) -> None:
     assert again[task.id].folder().is_relative_to(target)
     assert len(list(target.glob("*/*"))) == 1
     assert not suite.graders()["execution"].write_data(task, target)
+
+
+def test_jobs_without_a_toolchain_are_told_beside_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are compared everywhere; a sentence says which languages' jobs cannot be executed, and why."""
+    suite = DiBench(read_dataset(write_dataset(tmp_path / "data")), NoNames())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert all(row[1] == "yes" for row in suite.task_rows()[1])
+    said = next(one for one in suite.beside() if "C#" in one)
+    assert said.endswith(
+        "in C# cannot be executed: dotnet is not on this machine; install a .NET SDK and put `dotnet` on PATH"
+    )
+    for program in ("dotnet", "node", "rustc"):
+        (tmp_path / program).touch(mode=0o755)
+    assert suite.beside() == []

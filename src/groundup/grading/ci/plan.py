@@ -121,13 +121,17 @@ _DEEPEST_BUILT = 2
 """How many folders above such a file may have: deeper ones are examples and tests."""
 
 
-def tools_of(steps: Iterable[PlacedStep], languages: Iterable[Tool], paths: Iterable[str] = ()) -> Tools:
+def tools_of(
+    steps: Iterable[PlacedStep], languages: Iterable[Tool], paths: Iterable[str] = (), called: Iterable[str] = ()
+) -> Tools:
     """Return what *steps* need; *languages* are needed in any case. *paths* are the repository's files.
 
+    *called* are the command lines to which names of the project's own, such as `make test`, lead in the end.
     Decided by what scripts run; a program that they only name lies ready where this machine has it.
     """
     kinds: dict[Tool, None] = dict.fromkeys(languages)
-    perhaps: dict[Tool, None] = {}
+    programs = {program_of(line.split()[0]) for line in called}
+    perhaps = dict.fromkeys(kind for kind, words in _WORDS.items() if any(map(words.fullmatch, programs)))
     asked: dict[Tool, list[str]] = {}
     python_files: list[str] = []
     for placed in steps:
@@ -270,10 +274,11 @@ class PlannedJob:
         self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, tree)
         if self.needs.obstacles:
             raise UnsupportedJobError(self.needs.obstacles)
-        self.tools = tools_of(self.needs.steps, languages, tree.paths())
+        reader = JobReader(tree)
+        called = [meaning.command for _, meaning in reader.look(self.workflow, self.job, self.leg).meanings]
+        self.tools = tools_of(self.needs.steps, languages, tree.paths(), called)
         for _ in asked_pythons(self.tools, tree):
             pass  # a version that no machine has is refused now, not when the job begins
-        reader = JobReader(tree)
         self.tests = frozenset(step.key for step in reader.test_steps(self.workflow, self.job, self.leg))
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
 

@@ -296,9 +296,12 @@ async def _toolchains(tools: Tools, builder: EnvironmentBuilder) -> tuple[Toolch
             continue
         try:
             found.append(await builder.toolchain(kind))
-        except MachineError as error:  # one that is there and does not work is the machine's failure
-            if kind in tools.kinds:
-                raise UnsupportedJobError((Obstacle(kind="toolchain", what=str(error)),)) from error
+        except InfrastructureError as error:
+            if kind not in tools.kinds:
+                continue
+            if not isinstance(error, MachineError):  # it is there and does not work: the machine's failure
+                raise
+            raise UnsupportedJobError((Obstacle(kind="toolchain", what=str(error)),)) from error
     return tuple(found)
 
 

@@ -1,6 +1,7 @@
 """DI-Bench: what a repository depends on, inferred from its source, judged by its own build files."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
+from groundup.environments.at_hand import toolchain_lack
 from groundup.grading.context import GradingContext
+from groundup.languages import LANGUAGES
 from groundup.registries.names import Names, names_of
 from groundup.settings import Settings, environment
 from groundup.suites.base import (
@@ -172,6 +175,20 @@ class DiBench(Suite):
             )
             for problem in self._dataset.problems
         ]
+
+    @override
+    def beside(self) -> Sequence[str]:
+        """Return which languages' jobs cannot be executed here for want of a toolchain."""
+        counts = Counter(problem.instance.language for problem in self._dataset.problems)
+        found = []
+        for language, count in counts.items():
+            record = LANGUAGES[language]
+            lack = toolchain_lack(record.toolchain, environment()) if record.toolchain else ""
+            if lack:
+                found.append(
+                    f"jobs of {count} task{'s' * (count > 1)} in {record.name} cannot be executed: {lack}"
+                )
+        return found
 
     @override
     def statistics(self) -> Summary:
