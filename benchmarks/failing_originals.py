@@ -93,13 +93,12 @@ def csharp(
     head: str = "",
     packages: Sequence[tuple[str, str]] = _TESTING,
     framework: str = "net10.0",
-    more: str = "",
 ) -> Tiny:
     """Return a repository with one test of xunit, whose body is *body*."""
     items = "".join(f'\n    <PackageReference Include="{name}" Version="{text}" />' for name, text in packages)
     group = f"\n  <ItemGroup>{items}\n  </ItemGroup>"
     declares = (
-        f'<Project Sdk="Microsoft.NET.Sdk">\n  <PropertyGroup><TargetFramework>{framework}</TargetFramework>{more}'
+        f'<Project Sdk="Microsoft.NET.Sdk">\n  <PropertyGroup><TargetFramework>{framework}</TargetFramework>'
         f"</PropertyGroup>{group}\n</Project>\n"
     )
     test = f"using Xunit;\n{head}public class SidesTests\n{{\n    static int Sides() => 4;\n"
@@ -340,12 +339,7 @@ CASES: Mapping[str, Case] = {
         NOT_HERE,
         "program that the machine has not: .*NETSDK1045",
     ),
-    "cs-feed": Case(
-        csharp("", more="<RestoreSources>https://feed.example.com/v3/index.json</RestoreSources>"),
-        "a feed of its own",
-        NOT_HERE,
-        r"feed\.example\.com",
-    ),
+    "cs-framework": Case(csharp("", framework="net48"), "wants .NET Framework", NOT_HERE, r"net48"),
 }
 
 

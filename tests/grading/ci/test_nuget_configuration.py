@@ -51,6 +51,24 @@ def test_a_folder_of_its_own_hides_nothing_else(tmp_path: Path) -> None:
     assert (tmp_path / "NuGet.Config").read_text() == text.replace("<clear/>", "")
 
 
+def test_feeds_of_projects_are_overruled(tmp_path: Path) -> None:
+    """What a project says in a property counts less than a response file, of which the nearest is read."""
+    feeds = "<RestoreSources>$(RestoreSources);https://feed.example/v3/index.json</RestoreSources>"
+    folder = "<RestoreAdditionalProjectSources>../feed</RestoreAdditionalProjectSources>"
+    files = {
+        "A/A.csproj": f"<Project><PropertyGroup>{feeds}{folder}</PropertyGroup></Project>",
+        "A/Directory.Build.rsp": "-p:Own=1",
+        "B/B.csproj": "<Project />",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert free_of_feeds(tmp_path) == ("A/A.csproj without the feeds of RestoreSources",)
+    assert (tmp_path / "Directory.Build.rsp").read_text() == "-p:RestoreSources=\n"
+    assert (tmp_path / "A/Directory.Build.rsp").read_text() == "-p:Own=1\n-p:RestoreSources=\n"
+    assert (tmp_path / "A/A.csproj").read_text() == files["A/A.csproj"]
+
+
 @pytest.mark.parametrize("text", ["<configuration>", "", "<a/><b/>"])
 def test_what_is_no_xml_is_left_to_the_client(tmp_path: Path, text: str) -> None:
     """The client says best what is wrong with a file."""

@@ -1,12 +1,14 @@
-"""A repository's own NuGet.config in a job's copy: its feeds give way to the one that the sandbox has.
+"""Feeds that a repository names, in a job's copy: they give way to the one that the sandbox has.
 
-NuGet reads the files of all folders above a project after the user's, so `<clear />` would remove the gateway, a
-feed that cannot be reached would end each restore, and a mapping would send packages to feeds that are gone.
-Folders of the repository stay sources, for they are there.
+NuGet reads the `NuGet.config` of all folders above a project after the user's, so `<clear />` would remove the
+gateway, a feed that cannot be reached would end each restore, and a mapping would send packages to feeds that are
+gone. Folders of the repository stay sources, for they are there. Feeds that projects name in properties are
+overruled by a response file, which counts more than whatever a project says.
 """
 
 import posixpath
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.manifests.csharp.xml_tree import Element, parse
@@ -19,12 +21,39 @@ _NAMES = frozenset({"nuget.config", "NuGet.config", "NuGet.Config"})
 _GONE = frozenset({"packagesourcemapping", "disabledpackagesources", "packagesourcecredentials", "auditsources"})
 """Sections that say something of feeds."""
 _SHOWN = 3
+_SUFFIXES = frozenset({".csproj", ".fsproj", ".vbproj", ".proj", ".props", ".targets"})
+_PROPERTY = re.compile(rb"<(RestoreSources|RestoreAdditionalProjectSources)\b[^>]*>[^<]*://", re.IGNORECASE)
+_RESPONSE_FILE = "Directory.Build.rsp"
+_LARGEST = 2 * 1024 * 1024
 
 
 def free_of_feeds(tree: Path) -> tuple[str, ...]:
-    """Rewrite the configurations below *tree*; return what was left out of each, for the report."""
-    found = []
-    for path in files_of(tree):
+    """Rewrite what names feeds below *tree*; return what was left out of each file, for the report."""
+    paths = list(files_of(tree))
+    return (*_free_configurations(tree, paths), *_free_projects(tree, paths))
+
+
+def _free_projects(tree: Path, paths: Iterable[str]) -> Iterator[str]:
+    """Write response files where a project names feeds; yield which properties are overruled."""
+    naming: dict[str, str] = {}
+    response_files = {_RESPONSE_FILE}
+    for path in paths:
+        place = PurePosixPath(path)
+        if place.name == _RESPONSE_FILE:
+            response_files.add(path)
+        elif place.suffix.lower() in _SUFFIXES and (tree / path).stat().st_size <= _LARGEST:
+            for name in _PROPERTY.findall((tree / path).read_bytes()):
+                naming.setdefault(name.decode(), path)
+    if naming:
+        lines = "".join(f"-p:{name}=\n" for name in naming)
+        for path in response_files:  # the nearest one counts
+            earlier = (tree / path).read_text("utf-8-sig", "replace") if (tree / path).is_file() else ""
+            (tree / path).write_text(f"{earlier}\n{lines}" if earlier else lines, encoding="utf-8")
+    yield from (f"{path} without the feeds of {name}" for name, path in naming.items())
+
+
+def _free_configurations(tree: Path, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
         if PurePosixPath(path).name not in _NAMES:
             continue
         data = (tree / path).read_bytes()
@@ -34,8 +63,7 @@ def free_of_feeds(tree: Path) -> tuple[str, ...]:
             continue
         if written != data:
             (tree / path).write_bytes(written)
-            found.append(f"{path} without {', '.join(left_out or ('clear',))}")
-    return tuple(found)
+            yield f"{path} without {', '.join(left_out or ('clear',))}"
 
 
 def without_feeds(data: bytes, path: str, tree: Path) -> tuple[bytes, tuple[str, ...]]:
