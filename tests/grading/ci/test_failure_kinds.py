@@ -150,6 +150,11 @@ def _kind(result: JobResult) -> FailureKind:
             "MISSING_IN_BUILD",
             "src/A.cs(3,7): error CS0246: no X [src/A.csproj::TargetFramework=net8.0]",
         ),
+        (
+            "/workspace/x/src/A.cs(5,43): error CS1525: Invalid expression term ';' [/workspace/x/src/A.csproj]",
+            "OTHER",
+            "src/A.cs(5,43): error CS1525: Invalid expression term ';' [src/A.csproj]",
+        ),
         ("bash: pytest: command not found", "MISSING_IN_TEST", "bash: pytest: command not found"),
         (
             "error: Failed to spawn: `pytest`\n  Caused by: No such file or directory (os error 2)",

@@ -261,10 +261,13 @@ def explained(output: str, *, in_tests: bool) -> JobFailure | None:
                     said = _telling_line("\n".join(lines[:position])) or said
                 elif [one.strip() for one in lines[position + 1 : position + 2]] == [_MESSAGE_BELOW]:
                     said = ": ".join((said, *(one.strip() for one in lines[position + 2 : position + 3])))
-                elif _OF_MSBUILD.search(said):
-                    said = _CHECKOUT.sub("", said)
-                return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=said[:_LONGEST])
+                return JobFailure(kind=_of_phase(kind, in_tests=in_tests), evidence=_quoted(said))
     return None
+
+
+def _quoted(line: str) -> str:
+    """Return a line as evidence: of MSBuild's with paths as the repository has them."""
+    return (_CHECKOUT.sub("", line) if _OF_MSBUILD.search(line) else line)[:_LONGEST]
 
 
 @functools.cache
@@ -289,7 +292,7 @@ def _of_phase(kind: str, *, in_tests: bool) -> FailureKind:
 def _telling_line(output: str) -> str:
     """Return the last line that names an error, else the last one that is not noise."""
     lines = [line for line in _lines_backwards(_COLOURS.sub("", output)) if not _SAYS_NOTHING.search(line[:_LINE])]
-    return next((line for line in lines if _NAMES_ERROR.search(line[:_LINE])), next(iter(lines), ""))[:_LONGEST]
+    return _quoted(next((line for line in lines if _NAMES_ERROR.search(line[:_LINE])), next(iter(lines), "")))
 
 
 def _lines_backwards(text: str) -> Iterator[str]:
