@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.grading.ci.records import FailureKind, JobOutcome, UnsupportedJobError, failure_of
 from groundup.sandbox.fake import FakeProvider
 from tests.grading.ci.bench import log_of, needs_sandbox, run, steps
@@ -329,3 +329,25 @@ jobs:
     result = await run(tmp_path, workflow, matrix={"n": "2"})
     assert (result.outcome, result.reason) == (JobOutcome.PASSED, ""), log_of(result)
     assert result.leg == {"n": 2}
+
+
+async def test_a_toolchain_that_breaks_is_no_fault_of_the_job(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is here and panics is the machine's failure, and quoted with what it said; an absent one is
+    what the machine has not."""
+    broken = (
+        "#!/bin/sh\necho \"thread 'main' panicked: no driver\" >&2\necho '   0: core::panicking' >&2\nexit 101\n"
+    )
+    for name in ("rustc", "cargo"):
+        (tmp_path / name).write_text(broken)
+        (tmp_path / name).chmod(0o755)
+    job = steps(CHECKOUT, "{name: test, run: cargo test}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(InfrastructureError, match="panicked: no driver"):
+        await run(tmp_path / "broken", job)
+    for name in ("rustc", "cargo"):
+        (tmp_path / name).unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UnsupportedJobError, match="rustc is not on this machine"):
+        await run(tmp_path / "absent", job)

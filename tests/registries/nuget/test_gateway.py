@@ -1,5 +1,6 @@
-"""The NuGet gateway: what a restore gets inside a sandbox, by the protocol; no dotnet was tried."""
+"""The NuGet gateway: what a restore gets inside a sandbox, by the protocol."""
 
+import asyncio
 import base64
 import hashlib
 import io
@@ -108,6 +109,19 @@ async def test_cut_off_refusal_and_cache(site: Site, registry: NuGetClient) -> N
     await site.close()
     async with guest(NuGetGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
         assert (await client.get("/v3/flat/demo.lib/1.0.0/demo.lib.1.0.0.nupkg")).status_code == 200
+
+
+async def test_many_jobs_download_a_package_once(site: Site, registry: NuGetClient) -> None:
+    """Restores that ask at the same time, in whatever case, share one download; so does a later one."""
+    async with guest(NuGetGateway(registry)) as one, guest(NuGetGateway(registry)) as other:
+        found = await asyncio.gather(
+            *(client.get("/v3/flat/demo.lib/2.0.0/demo.lib.2.0.0.nupkg") for client in (one, other, one)),
+            other.get("/v3/flat/Demo.Lib/2.0.0/Demo.Lib.2.0.0.nupkg"),
+        )
+    assert {reply.content for reply in found} == {package("2.0.0")}
+    assert [path for path in site.paths() if path.endswith(".nupkg")] == [
+        "/flat/demo.lib/2.0.0/demo.lib.2.0.0.nupkg"
+    ]
 
 
 async def test_sources_and_passwords_are_the_users(tmp_path: Path) -> None:
