@@ -25,7 +25,7 @@ def test_two_runs_are_compared_task_by_task(groundup: Groundup) -> None:
     assert "task-0000" in ended.out
     (found,) = json.loads(groundup("compare", "a", "b", "--json").out)["comparisons"]
     assert (found["tasks"], found["worse"], found["difference"]) == (2, 2, -0.75)
-    assert groundup("compare", "a", "b", "--format", "markdown").out.startswith("## Runs")
+    assert groundup("compare", "a", "b", "--format", "markdown").out.startswith("## b against a")
 
 
 @pytest.mark.usefixtures("two_runs")

@@ -36,11 +36,13 @@ def printed(report: Report) -> str:
 
 ONE = """toy · r
 4 of 5 tasks were attempted: 58.3 %; over the 4 with a verdict: 43.8 %
+lost most: alpha 75.0 %, test: some *failed* | \\x1b[31m
+no verdict, in no mean: gamma
 predictions with m; toy 1; sandbox bubblewrap
 graded by strict 3, data d1, environment rebuilt
 
  task    score           verdict          why
- alpha   75.0 % (3/4)    graded           test: some *failed* | \\x1b[31m
+ alpha   75.0 % (3/4)    partial          test: some *failed* | \\x1b[31m
  beta    100.0 % (4/4)   solved
  cheat   -               tampered         test: it wrote its own results
  gamma   -               infrastructure   environment: no network
@@ -52,9 +54,9 @@ verdicts with signs of tampering: 1; `groundup review r` shows them
 Summary
 
  figure           value
- mean score       43.8 % (1.750/4 tasks)
- solved           25.0 % (1/4 tasks)
- declared         12.5 % (0.500/4 tasks)
+ mean score       43.8 % (1.750/4 tasks, of 5)
+ solved           25.0 % (1/4 tasks, of 5)
+ declared         12.5 % (0.500/4 tasks, of 5)
  tampered         1
  infrastructure   1
  not attempted    1
@@ -124,7 +126,7 @@ def test_an_agent_s_end_explains_points_that_no_grader_explains() -> None:
     effort = Effort(detail="the reply gives no file", turns=1)
     lines[key] = lines[key].but(verdict=silent, effort=effort)
     text = printed(report_of([(config, lines)]))
-    assert "graded    the reply gives no file" in text
+    assert "failed    the reply gives no file" in text
     assert "unstated" not in text
 
 
@@ -152,8 +154,8 @@ def test_many_unattempted_tasks_are_one_line() -> None:
 def test_markdown_says_the_same_and_a_stranger_s_words_stay_words() -> None:
     """Messages of submissions are escaped: no markup, no new table cells."""
     text = markdown(views_of(report_of([run_of("r", WORDS)])))
-    assert "| alpha | 75.0 % (3/4) | graded | test: some \\*failed\\* \\| \\\\x1b\\[31m |" in text
-    assert "| mean score | 43.8 % (1.750/4 tasks) |" in text
+    assert "| alpha | 75.0 % (3/4) | partial | test: some \\*failed\\* \\| \\\\x1b\\[31m |" in text
+    assert "| mean score | 43.8 % (1.750/4 tasks, of 5) |" in text
 
 
 def test_every_score_in_the_document_has_value_numerator_and_denominator() -> None:

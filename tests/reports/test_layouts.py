@@ -36,8 +36,8 @@ def test_each_row_says_of_how_many_tasks_it_is() -> None:
     runs = [report_run(*run_of("a", words), [paper(1, 1, 1)]), report_run(*run_of("b", words))]
     (papers, _) = paper_views(side_by_side(runs))
     assert papers.rows[0][3] == "3, 2 unfinished"
-    first = next(iter(comparison_views(side_by_side(runs))))
-    assert first.rows[0] == ("a", "3, 2 unfinished", "50.0 % (0.500/1)")
+    _, listed, *_ = comparison_views(side_by_side(runs))
+    assert listed.rows[0] == ("a", "3, 2 unfinished", "50.0 % (0.500/1)")
 
 
 def test_many_figures_stand_below_each_other() -> None:

@@ -43,6 +43,8 @@ class Subject(Record):
 
 PROGRAM_AGENT, PRESET = "cli", "preset"
 """The agent that runs somebody else's command-line program, and its option that says which."""
+SUBMITTING_AGENT = "loop"
+"""The agent that can hand in while it works and is told the score then, unless its run hides that."""
 ABLATION, ABLATED_RUN, REGRADED = "ablation", "ablated run", "regraded"
 """Names of settings: which mistakes were taken out, of which run's submissions; which run was graded again."""
 ROUNDS, SELECT = "rounds", "select"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import correlation
 
 from groundup.domain.subjects import ROUNDS
+from groundup.reports.conditions import differing
 from groundup.reports.document import (
     EARLIER,
     AttemptRow,
@@ -37,6 +38,7 @@ def compare(base: RunReport, other: RunReport, difference: float | None = None) 
     paired = {pair.task for pair in pairs}
     left_out = tuple(task for task in every if task not in paired)
     main = _figure("score", left, right)
+    found = _power(base, other, abs(main.difference)) if main and main.difference else None
     return RunComparison(
         base=base.run_id,
         other=other.run_id,
@@ -52,6 +54,7 @@ def compare(base: RunReport, other: RunReport, difference: float | None = None) 
         unpaired=tuple(
             Unpaired(task=task, base=_standing(base, task), other=_standing(other, task)) for task in left_out
         ),
+        tasks_needed=found and found.tasks_needed,
         power=_power(base, other, difference),
         warnings=_doubts(base, other),
     )
@@ -170,6 +173,8 @@ def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:
     if base.subject.settings.get(ROUNDS, 1) != other.subject.settings.get(ROUNDS, 1):
         told = [run.subject.settings.get(ROUNDS, 1) for run in (base, other)]
         doubts.append(f"different numbers of feedback rounds: {told[0]} and {told[1]}")
+    if base.conditions and other.conditions:
+        doubts += differing(base.conditions, other.conditions)
     if set(base.graders) != set(other.graders):
         doubts.append("different graders, versions, data or environments; grade one again with `groundup regrade`")
     return tuple(doubts)

@@ -10,6 +10,8 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.causes import Losses
+from groundup.reports.conditions import Conditions
+from groundup.reports.repetition import Noise
 from groundup.reports.statistics import Interval, Power, Rank, Spread
 from groundup.suites.base import Summary
 
@@ -127,6 +129,7 @@ class Figure(Record):
     interval: Interval | None = None
     standard_error: float | None = Field(default=None, description="of the value, over tasks; None for one task")
     meaning: str
+    over: str = Field(default="", description="which tasks, where not all that have a score")
 
 
 class RunReport(Record):
@@ -138,6 +141,9 @@ class RunReport(Record):
     suite_version: str
     subject: Subject
     sandbox: str
+    conditions: Conditions | None = Field(
+        default=None, description="what decides its numbers besides; None where reports do not say it"
+    )
     graders: tuple[GraderIdentity, ...] = Field(
         description="of all verdicts; warnings name them where there are several"
     )
@@ -152,6 +158,7 @@ class RunReport(Record):
     flagged: int = Field(default=0, description="verdicts that are `tampered` or hold signs of it")
     effort: Effort | None = Field(default=None, description="of all attempts that an agent made, together")
     spread: Spread | None = Field(default=None, description="how much attempts differ; None without several")
+    noise: Noise | None = Field(default=None, description="what chance does to its mean; None without several")
     warnings: tuple[str, ...] = ()
     attempts: tuple[AttemptRow, ...]
     choice: Choice | None = Field(default=None, description="which attempts the headline is of; None: all")
@@ -234,6 +241,9 @@ class RunComparison(Record):
     figures: tuple[PairedFigure, ...] = Field(default=(), description="every score that both runs have")
     pairs: tuple[TaskPair, ...] = Field(default=(), description="the main score, task by task")
     unpaired: tuple[Unpaired, ...] = Field(default=(), description="those left out, and why")
+    tasks_needed: int | None = Field(
+        default=None, description="pairs that show the difference found; None where there is none, or one pair"
+    )
     power: Power | None = Field(default=None, description="what it takes to see a difference that was asked for")
     warnings: tuple[str, ...] = Field(default=(), description="why the two may not be comparable")
 

@@ -79,6 +79,8 @@ def _html_row(tag: str, cells: tuple[str, ...]) -> str:
 
 _STYLES = {
     "solved": "green",
+    "partial": "yellow",
+    "failed": "red",
     "tampered": "bold red",
     "infrastructure": "yellow",
     "not attempted": "dim",

@@ -1,7 +1,7 @@
-"""Numbers and names of scores as people read them."""
+"""Numbers, names of scores, and how attempts stand, as people read them."""
 
 from groundup.domain.verdicts import Score
-from groundup.reports.document import PairedFigure
+from groundup.reports.document import AttemptRow, PairedFigure
 from groundup.reports.statistics import Interval
 
 
@@ -63,3 +63,12 @@ _WORDS = {
 def words(name: str) -> str:
     """Return the name of a score as people say it."""
     return _WORDS.get(name, name.replace("_", " "))
+
+
+def standing_words(row: AttemptRow) -> str:
+    """Say how an attempt stands: what it got, or why it has no score."""
+    if row.standing != "graded":
+        return row.standing.replace("_", " ")
+    if row.counted == 1.0:
+        return "solved" if row.solved else "all points, unsolved"
+    return "undefined" if row.counted is None else "partial" if row.counted else "failed"

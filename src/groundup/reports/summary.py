@@ -16,6 +16,7 @@ from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.reports.causes import Losses
 from groundup.reports.comparison import compare, corrected, task_means
+from groundup.reports.conditions import conditions_of
 from groundup.reports.document import (
     ATTEMPTED,
     EARLIER,
@@ -26,6 +27,7 @@ from groundup.reports.document import (
     Report,
     RunReport,
 )
+from groundup.reports.repetition import noise_of
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
     all_of,
@@ -214,6 +216,7 @@ def report_run(
         suite_version=version or "unknown",
         subject=subject,
         sandbox=config.configuration.sandbox,
+        conditions=conditions_of(config.configuration, verdicts),
         graders=graders,
         counts=_counts(rows),
         figures=(
@@ -230,6 +233,7 @@ def report_run(
         flagged=sum(is_flagged(verdict) for verdict in verdicts),
         effort=_effort(rows),
         spread=spread(counted.values()),
+        noise=noise_of(counted, _by_task((row.task, row.solved) for row in rows)),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -260,6 +264,7 @@ def report_results(
         figures=_figures(rows, counted, 1 + max((key.index for key in keys), default=0)),
         lost_at=_lost_at(rows),
         spread=spread(counted.values()),
+        noise=noise_of(counted, _by_task((row.task, row.solved) for row in rows)),
         warnings=_warnings(rows, graders),
         attempts=rows,
         summaries=tuple(summaries),
@@ -346,7 +351,9 @@ def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], att
         figures.append(_points([row.score for row in graded if row.score]))
     for name in sorted({name for row in graded for name in row.scores} - {EARLIER}):
         named = _by_task((row.task, row.counted_as(name)) for row in rows)
-        figures.append(_mean(name, named, "where a task has it; what was not attempted or tampered with counts 0"))
+        said = "where a task has it; what was not attempted or tampered with counts 0"
+        some = "tasks that have it" if len(named) < len(counted) else ""
+        figures.append(_mean(name, named, said).but(over=some))
     return tuple(figures)
 
 
@@ -366,13 +373,14 @@ def _of_several(
         parts = {task: (round(sum(values)), len(values), k) for task, values in enough.items()}
         over = f"over tasks with {k} known attempts"
         one = {task: [one_of(*part)] for task, part in parts.items()}
-        yield _over_tasks(f"pass@{k}", one, f"tasks that one of {k} attempts solves, {over}")
+        known = f"tasks with {k} attempts that have a score" if len(enough) < len(counted) else ""
+        yield _over_tasks(f"pass@{k}", one, f"tasks that one of {k} attempts solves, {over}").but(over=known)
         every = {task: [all_of(*part)] for task, part in parts.items()}
-        yield _over_tasks(f"pass^{k}", every, f"tasks that all of {k} attempts solve, {over}")
+        yield _over_tasks(f"pass^{k}", every, f"tasks that all of {k} attempts solve, {over}").but(over=known)
         if fractional:  # otherwise it is pass@k
             best = {task: [best_of(counted[task], k)] for task in enough}
             said = f"expected best hidden score of {k} attempts: no choice among them does better, {over}"
-            yield _over_tasks(f"best of {k}", best, said)
+            yield _over_tasks(f"best of {k}", best, said).but(over=known)
 
 
 def _headline_of(choice: Choice | None, rows: Sequence[AttemptRow]) -> Iterator[Figure]:
@@ -386,7 +394,7 @@ def _of_chosen(rows: Sequence[AttemptRow], chosen: Mapping[str, int]) -> Iterato
     counted = _by_task((row.task, row.counted) for row in rows if chosen.get(row.task) == row.index)
     if counted:
         said = "the attempt of each task that models scored highest (`groundup judge`); over tasks with a choice"
-        yield _mean("chosen by judges", counted, said)
+        yield _mean("chosen by judges", counted, said).but(over="tasks with a choice")
 
 
 def _over_tasks(name: str, values: Mapping[str, list[float]], meaning: str) -> Figure:

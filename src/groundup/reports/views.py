@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from groundup.domain.limits import Effort
 from groundup.domain.names import printable
 from groundup.domain.records import Record
-from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED, Outcome
+from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED
 from groundup.domain.verdicts import GraderIdentity, Score
+from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
+from groundup.reports.conditions import condition_sentences
 from groundup.reports.document import (
     ATTEMPTED,
     AttemptRow,
@@ -15,15 +17,17 @@ from groundup.reports.document import (
     RunComparison,
     RunReport,
 )
-from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, words
+from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, standing_words, words
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Power, Rank
 from groundup.reports.terminal import Bar
-from groundup.reports.why import reasons_of
+from groundup.reports.why import row_words
 from groundup.suites.base import Summary
 
 UNATTEMPTED_SHOWN = 8
 REASONS_SHOWN = 8
+_TITLED = 3
+"""As many runs, and more, a title counts instead of naming them."""
 _PAPER_WIDTH = 12
 _PAPER_CHARS = 160
 """Figures, and characters of their names, beside each other in a paper's table; more go below each other."""
@@ -170,7 +174,10 @@ def comparison_views(report: Report) -> Iterator[View]:
     """Yield what to show of a comparison: the figures, the tasks that differ, and those without a pair."""
     origins = tuple(f"{run.run_id}: {line}" for run in report.runs for line in origin(run))
     rows = tuple((run.run_id, _extent(run), share(run.headline.score)) for run in report.runs)
-    columns = ("run", "tasks", "mean score")
+    columns = ("run", "tasks", "mean score over its own tasks")
+    first, *others = (run.run_id for run in report.runs)
+    named = " and ".join(others) if len(others) < _TITLED else f"{len(others)} runs"
+    yield _harmless(View(title=f"{named} against {first}", above=comparison_answer(report)))
     yield _harmless(View(title="Runs", above=origins, columns=columns, rows=rows))
     yield from evidence_views(report)
     for one in report.comparisons:
@@ -210,12 +217,17 @@ def _attempts(run: RunReport) -> View:
         title=f"{run.suite} · {run.run_id}",
         above=_above(run),
         columns=("task", "score", "verdict", "why") if shown else (),
-        rows=tuple((_label(row, run.several), share(row.score), _standing(row), _why(row)) for row in shown),
+        rows=tuple((_label(row, run.several), share(row.score), _standing(row), row_words(row)) for row in shown),
         below=(*below, *run.warnings, *_integrity(run)),
     )
 
 
 def _above(run: RunReport) -> tuple[str, ...]:
+    part, (score, *more) = coverage(run), run_answer(run)
+    return (part or score, *more, *origin(run))
+
+
+def _coverage_and_origin(run: RunReport) -> tuple[str, ...]:
     part = coverage(run)
     return origin(run) if part is None else (part, *origin(run))
 
@@ -257,7 +269,9 @@ def origin(run: RunReport) -> tuple[str, ...]:
     options = f" ({settings})" if (settings := run.subject.told_settings) else ""
     subject = run.subject.name + options + (f" with {run.subject.model_name}" if run.subject.model else "")
     graders = "; ".join(grader_words(grader) for grader in run.graders) or "no verdict yet"
-    return (f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}", f"graded by {graders}")
+    conditions = "; ".join(condition_sentences(run.conditions)) if run.conditions else ""
+    made = f"{subject}; {run.suite} {run.suite_version}; sandbox {run.sandbox}"
+    return (made, f"graded by {graders}", *([conditions] if conditions else []))
 
 
 def grader_words(grader: GraderIdentity) -> str:
@@ -270,25 +284,13 @@ def _label(row: AttemptRow, several: bool) -> str:
 
 
 def _standing(row: AttemptRow) -> str:
-    words = "pending" if row.standing == "pending" else row.standing.replace("_", " ")
-    if row.standing == "graded" and row.counted == 1.0:
-        words = "solved" if row.solved else "all points, unsolved"
+    words = standing_words(row)
     return f"{words} (cached)" if row.cached else words
-
-
-def _why(row: AttemptRow) -> str:
-    reasons = reasons_of(row)
-    if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
-        detail = row.effort.detail if row.effort else ""
-        reasons.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
-    elif row.standing == "graded" and row.effort and row.counted != 1.0:
-        reasons.append(row.effort.detail)  # such as a reply that gives no file
-    return "; ".join(filter(None, reasons))
 
 
 _MEANINGS = {
     "infrastructure": "a machine or a network failed; in no mean, and `groundup resume` makes them",
-    "not graded yet": "in no mean; `groundup resume` makes them",
+    "pending": "no verdict yet; in no mean; `groundup resume` makes them",
     "decided by time": "verdicts that a limit of time decided",
     "between attempts": "standard deviation of a task's attempts, and of tasks without it; agreement: the share "
     "of the variance that lies between tasks",
@@ -298,19 +300,20 @@ _MEANINGS = {
 def figures_view(run: RunReport) -> View:
     """Return the figures of one run with their meanings, and how its attempts stand."""
     view = _harmless(_figures((run,)))
-    meanings = _MEANINGS | {words(figure.name): figure.meaning for figure in run.figures}
+    meanings = _MEANINGS | {figure_name(figure): figure.meaning for figure in run.figures}
     rows = tuple((*row, meanings.get(row[0], "")) for row in view.rows)
     return view.but(title="All figures", columns=(*view.columns, "meaning"), rows=rows)
 
 
 def _figures(runs: tuple[RunReport, ...]) -> View:
-    names = list(dict.fromkeys(figure.name for run in runs for figure in run.figures if figure.name != ATTEMPTED))
-    rows = [(words(name), *(_figure(run, name) for run in runs)) for name in names]
+    found = {figure.name: figure for run in runs for figure in run.figures if figure.name != ATTEMPTED}
+    names = list(found)
+    rows = [(figure_name(figure), *(_figure(run, name) for run in runs)) for name, figure in found.items()]
     rows += [
         (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
     ]
     rows += [("made, without a score yet", *(_count(run, "made") for run in runs))]
-    rows += [("not graded yet", *(_count(run, "pending") for run in runs))]
+    rows += [("pending", *(_count(run, "pending") for run in runs))]
     rows += [("decided by time", *(str(run.by_time) for run in runs))]
     rows += [("between attempts", *(_spread(run) for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
@@ -330,6 +333,7 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     notes = tuple(f"95 % interval of {', '.join(methods[one])}: {one}" for one in sorted(methods))
     if any(1 < len({row.task for row in run.attempts}) < LEAST_TASKS for run in runs):
         notes += (TOO_FEW,)
+    notes += tuple(sentence for run in runs for sentence in noise_sentences(run) if len(runs) == 1)
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
     bars = tuple(_bars(runs)) if len(runs) > 1 else ()
     return View(title="Summary", columns=("figure", *headings), rows=tuple(rows), below=notes, bars=bars)
@@ -348,7 +352,14 @@ def _figure(run: RunReport, name: str) -> str:
     found: Figure | None = next((figure for figure in run.figures if figure.name == name), None)
     if found is None or found.score.value is None:
         return ""
-    return f"{share(found.score)[:-1]} {found.unit}){between(found.interval)}"
+    tasks = len({row.task for row in run.attempts})
+    part = f", of {tasks}" if found.unit == "tasks" and round(found.score.denominator) != tasks else ""
+    return f"{share(found.score)[:-1]} {found.unit}{part}){between(found.interval)}"
+
+
+def figure_name(figure: Figure) -> str:
+    """Return a figure's name, with the tasks that it is over where these are not all that have a score."""
+    return f"{words(figure.name)}, {figure.over}" if figure.over else words(figure.name)
 
 
 def _spread(run: RunReport) -> str:
@@ -382,7 +393,10 @@ def _side_by_side(report: Report) -> View:
     rows = [row for row in rows if any(cell not in ("", "not attempted") for cell in row[1:])]
     return View(
         title="Runs side by side",
-        above=tuple(f"{run.run_id}: {line}" for run in report.runs for line in _above(run)),
+        above=(
+            *comparison_answer(report),
+            *(f"{run.run_id}: {line}" for run in report.runs for line in _coverage_and_origin(run)),
+        ),
         columns=("task", *(run.run_id for run in report.runs)),
         rows=tuple(rows),
         below=tuple(_remarks(report)),
@@ -394,7 +408,7 @@ def _remarks(report: Report) -> Iterator[str]:
     for run in report.runs:
         lost = [row for row in run.attempts if row.reasons]
         if len(lost) <= REASONS_SHOWN:
-            yield from (f"{run.run_id}, {_label(row, run.several)}: {_why(row)}" for row in lost)
+            yield from (f"{run.run_id}, {_label(row, run.several)}: {row_words(row)}" for row in lost)
     yield from (f"{run.run_id}: {warning}" for run in report.runs for warning in run.warnings)
 
 
@@ -405,7 +419,6 @@ def _cell(run: RunReport, task: str) -> str:
 
 def _comparisons(comparisons: tuple[RunComparison, ...]) -> View:
     rows = []
-    notes = []
     for one in comparisons:
         difference = "-" if one.difference is None else signed(one.difference, one.interval)
         parts = (
@@ -417,12 +430,10 @@ def _comparisons(comparisons: tuple[RunComparison, ...]) -> View:
             str(len(one.left_out)),
         )
         rows.append((f"{one.other} against {one.base}", *parts))
-        notes += [f"{one.other} against {one.base}: {warning}" for warning in one.warnings]
     return View(
         title="Paired by task",
         columns=("runs", "tasks", "mean difference", "better", "worse", "equal", "left out"),
         rows=tuple(rows),
-        below=tuple(notes),
     )
 
 
@@ -443,7 +454,7 @@ def _compared(one: RunComparison) -> View:
         for figure in one.figures
     )
     methods = {figure.interval.method for figure in one.figures if figure.interval}
-    below = [*one.warnings, *(f"95 % interval of the difference: {method}" for method in sorted(methods))]
+    below = [*(f"95 % interval of the difference: {method}" for method in sorted(methods))]
     if 1 < one.tasks < LEAST_TASKS:
         below.append(TOO_FEW)
     below += [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
 from groundup.reports.causes import Cause, CauseGroup, Losses
 from groundup.reports.document import AttemptRow
@@ -41,6 +42,17 @@ def reasons_of(row: AttemptRow) -> list[str]:
         return [f"{one.stage.value}: {one.message}" for one in row.reasons]
     told = [f"{one.stage.value}: {one.message}" for one in row.losses.reasons]
     return [*told, f"{Stage.TEST.value}: {losses_words(row.losses)}"]
+
+
+def row_words(row: AttemptRow) -> str:
+    """Return why an attempt lost points, or how it ended, in one line."""
+    reasons = reasons_of(row)
+    if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
+        detail = row.effort.detail if row.effort else ""
+        reasons.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
+    elif row.standing == "graded" and row.effort and row.counted != 1.0:
+        reasons.append(row.effort.detail)  # such as a reply that gives no file
+    return "; ".join(filter(None, reasons))
 
 
 def count(number: int, word: str) -> str:

@@ -1,0 +1,194 @@
+"""What a report and a comparison say first: the answer, in sentences. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from groundup.reports.document import AttemptRow, Report, RunComparison, RunReport
+from groundup.reports.numbers import between, percent, points, share, standing_words
+from groundup.reports.statistics import LEAST_TASKS, LEVEL
+from groundup.reports.why import cause_words, count, row_words
+
+_NAMED = 3
+"""Tasks, runs or attempts of one kind that a sentence names."""
+_NO_VERDICT = frozenset({"infrastructure", "made", "pending"})
+
+
+def run_answer(run: RunReport) -> tuple[str, ...]:
+    """Say how good a run is, where it lost most, and what has no verdict yet."""
+    lost = sorted(
+        (row for row in run.attempts if row.standing == "graded" and row.counted not in (None, 1.0)),
+        key=lambda row: (row.counted, row.task, row.index),
+    )
+    sentences = [_score(run)]
+    if len(run.attempts) > 1 and lost:
+        named = [f"{row_name(row, run)} {_what_was_lost(row)}" for row in lost[:_NAMED]]
+        more = f"; {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        sentences.append(f"lost most: {'; '.join(named)}{more}")
+    unknown = [row for row in run.attempts if row.standing in _NO_VERDICT]
+    if unknown:
+        sentences.append(f"no verdict, in no mean: {_some([row_name(row, run) for row in unknown])}")
+    return tuple(sentences)
+
+
+def _score(run: RunReport) -> str:
+    """Say a run's score over which tasks, and how many attempts got all, a part or nothing."""
+    if len(run.attempts) == 1:
+        (row,) = run.attempts
+        return f"{row.task}: {share(row.score) if row.score else standing_words(row)}{_of_row(row)}"
+    figure, tasks = run.headline, len({row.task for row in run.attempts})
+    if figure.score.value is None:
+        return f"no score yet: none of {count(tasks, 'task')} has a verdict"
+    known = round(figure.score.denominator)
+    over = count(tasks, "task") if known == tasks else f"{known} of {count(tasks, 'task')}"
+    stand = Counter(standing_words(row) for row in run.attempts)
+    unit = f"of {len(run.attempts)} attempts " if run.several else ""
+    parts = ", ".join(f"{number} {word}" for word, number in stand.items())
+    name = "" if figure.name == "mean score" else f" ({figure.name})"
+    return f"{percent(figure.score.value)}{between(figure.interval)} over {over}{name}: {unit}{parts}"
+
+
+def _of_row(row: AttemptRow) -> str:
+    if row.losses is None:
+        return f"; {words}" if (words := row_words(row)) else ""
+    return f"; {count(row.losses.tests, 'test')} lost, {_most(row)}"
+
+
+def _what_was_lost(row: AttemptRow) -> str:
+    got = "0 %" if row.counted is None else percent(row.counted)
+    if row.losses is not None:
+        return f"{got}, {count(row.losses.tests, 'test')} lost, {_most(row)}"
+    return got + "".join(f", {one.stage.value}: {one.message[:120]}" for one in row.reasons[:1])
+
+
+def _most(row: AttemptRow) -> str:
+    """Say of which cause most of a row's lost tests are."""
+    assert row.losses is not None
+    first = row.losses.causes[0]
+    number = "" if first.tests == row.losses.tests else f"{first.tests} of them by "
+    return f"{number}{cause_words(first)}"
+
+
+def row_name(row: AttemptRow, run: RunReport) -> str:
+    """Return an attempt's name: its task's where each task has one attempt."""
+    return f"{row.task}/{row.index}" if run.several else row.task
+
+
+def comparison_answer(report: Report) -> tuple[str, ...]:
+    """Say which run is better, by how much, over which tasks, and what chance makes of it."""
+    sentences = [_best(report)] if report.ranks else []
+    for one in report.comparisons:
+        sentences += paired_answer(one, alone=len(report.comparisons) == 1)
+    sentences += [sentence for run in report.runs for sentence in _chance(run)]
+    if len(report.runs) == 2 and _is_one_subject(*report.runs) and (found := report.comparisons[0].difference):
+        title = report.runs[0].subject.title
+        sentences.append(f"both runs name one subject, {title}: two runs of it differ by {points(abs(found))}")
+    if report.comparisons and not any(run.noise for run in report.runs):
+        sentences.append("each task has one attempt: `-k 3` shows by how much two runs of one subject differ")
+    return tuple(sentences)
+
+
+def _best(report: Report) -> str:
+    first = report.ranks[0]
+    equal = [one.run for one in report.ranks if one.rank == first.rank]
+    place = "" if first.high == 1 else f"; its true place may be {first.low} to {first.high}"
+    have = "has" if len(equal) == 1 else "have"
+    return (
+        f"{' and '.join(equal)} {have} the highest mean of {len(report.runs)} runs: {percent(first.score)} "
+        f"over the {first.tasks} tasks that all have a score for{place}"
+    )
+
+
+def paired_answer(one: RunComparison, *, alone: bool) -> Iterator[str]:
+    """Say of two runs which is better; where it does not stand *alone*, also of which two."""
+    yield _verdict(one, alone=alone)
+    figure = next((figure for figure in one.figures if figure.name == "score"), None)
+    if figure is not None and one.difference:
+        differing = [pair for pair in one.pairs if pair.difference]
+        largest = sorted(differing, key=lambda pair: (-round(abs(pair.difference), 9), pair.task))
+        named = ", ".join(f"{pair.task} {pair.difference * 100:+.1f}" for pair in largest[:_NAMED])
+        yield (
+            f"{one.base} {percent(figure.base)}, {one.other} {percent(figure.other)}, over {_tasks(figure.pairs)} "
+            f"with a score in both; {one.other} differs most on {named}"
+        )
+    if one.unpaired:
+        named = _some([f"{left.task} ({_why_left_out(one, left.base, left.other)})" for left in one.unpaired])
+        yield f"left out, for one of the two has no score: {named}"
+    yield from (f"compare with care: {warning}" for warning in one.warnings)
+
+
+def _verdict(one: RunComparison, *, alone: bool) -> str:
+    if one.difference is None:
+        return f"{one.base} and {one.other} have no task with a score in both: nothing can be compared"
+    if one.better + one.worse == 0:
+        return f"{one.base} and {one.other} have the same score on each of {_tasks(one.tasks)}"
+    if not one.difference:
+        return (
+            f"{one.base} and {one.other} are equal over {_tasks(one.tasks)}: each is better on "
+            f"{one.better if one.better == one.worse else f'{one.worse} and {one.better}'}"
+        )
+    is_other = one.difference > 0
+    better, worse = (one.better, one.worse) if is_other else (one.worse, one.better)
+    winner, loser = (one.other, one.base) if is_other else (one.base, one.other)
+    than = "" if alone else f" than {loser}"
+    where = f"on {better} of {_tasks(one.tasks)}" + (f", worse on {worse}" if worse else "")
+    figure = next(figure for figure in one.figures if figure.name == "score")
+    chance = figure.p_value if figure.p_corrected is None else figure.p_corrected
+    head = f"{winner} is better{than} by {points(abs(one.difference))} ({where})"
+    if chance is not None and chance <= 1 - LEVEL + 1e-12:
+        return f"{head}, and these tasks tell the two apart ({_p(chance)})"
+    if chance is None:
+        return f"{head}, but one task cannot tell the two apart"
+    return f"{head}, but these tasks cannot tell the two apart ({_p(chance)}){_enough(one)}"
+
+
+def _enough(one: RunComparison) -> str:
+    if one.tasks_needed is None:
+        return ""
+    return f": about {max(one.tasks_needed, one.tasks + 1, LEAST_TASKS)} would for such a difference"
+
+
+def _p(chance: float) -> str:
+    return "p < 0.001" if chance < 0.001 else f"p {chance:.2g}"
+
+
+def _why_left_out(one: RunComparison, base: str, other: str) -> str:
+    return f"{one.base}: {base}; {one.other}: {other}"
+
+
+def _chance(run: RunReport) -> Iterator[str]:
+    """Say what a run's repeated attempts tell of chance."""
+    noise = run.noise
+    if noise is None:
+        return
+    flips = f"of {_tasks(noise.tasks)} with several attempts {_flips(noise.flipping)}"
+    if not noise.deviation:
+        yield f"{run.run_id}: {flips}; attempts at one task never differ"
+        return
+    yield (
+        f"{run.run_id}: {flips}; two runs of it with one attempt a task differ by {points(noise.difference)} as a "
+        f"rule, and must by more than {points(noise.needed)} to say anything"
+    )
+
+
+def noise_sentences(run: RunReport) -> tuple[str, ...]:
+    """Say which tasks flip in repeated attempts, and by how much two runs of the subject differ by chance."""
+    return tuple(_chance(run))
+
+
+def _flips(tasks: Sequence[str]) -> str:
+    if not tasks:
+        return "none flips between solved and not"
+    return f"{len(tasks)} {'flips' if len(tasks) == 1 else 'flip'} between solved and not ({_some(tasks)})"
+
+
+def _is_one_subject(base: RunReport, other: RunReport) -> bool:
+    return base.subject.model is not None and base.subject == other.subject
+
+
+def _tasks(number: int) -> str:
+    return count(number, "task")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,185 @@
+"""Reports and comparisons begin with the answer. Every number here was computed by hand."""
+
+import pytest
+
+from groundup.domain.limits import Effort
+from groundup.domain.subjects import AttemptKey
+from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
+from groundup.reports.causes import Cause, Losses
+from groundup.reports.document import Report
+from groundup.reports.formats import ShownComparison, ShownReport
+from groundup.reports.summary import report_run, side_by_side
+from tests.reports.made import Run, Word, run_of
+
+A: dict[str, list[Word]] = {
+    "boltons": [(300, 400)],
+    "bleach": [(80, 100)],
+    "six": [(200, 200)],
+    "sqlparse": [(90, 100)],
+    "tinydb": [(150, 200)],
+    "flask": ["infrastructure"],
+}
+B: dict[str, list[Word]] = {
+    "boltons": [(380, 400)],
+    "bleach": [(95, 100)],
+    "six": [(200, 200)],
+    "sqlparse": [(80, 100)],
+    "tinydb": [(180, 200)],
+    "flask": [(10, 20)],
+}
+"""0.2, 0.15, 0, -0.1 and 0.15 more: 0.4 / 5 = 8.0 points; 84.0 and 92.0 %."""
+
+
+def compared(*runs: Run) -> Report:
+    """Compare runs with the first."""
+    return side_by_side([report_run(*run) for run in runs])
+
+
+def test_a_difference_that_these_tasks_cannot_tell_is_said_first() -> None:
+    """Who, by how much, over which tasks, by what chance, how many tasks it takes, and what has no verdict.
+
+    Of 16 patterns of signs 4 are as far off, so p is 0.25. The differences' variance is
+    (0.12^2 + 0.07^2 + 0.08^2 + 0.18^2 + 0.07^2) / 4 = 0.01575, so 7.849 * 0.01575 / 0.08^2 + 1.92 = 21.2 tasks.
+    """
+    answer = comparison_answer(compared(run_of("a", A), run_of("b", B)))
+    assert answer[0] == (
+        "b is better by 8.0 points (on 3 of 5 tasks, worse on 1), but these tasks cannot tell the two apart "
+        "(p 0.25): about 22 would for such a difference"
+    )
+    assert answer[1:3] == (
+        "a 84.0 %, b 92.0 %, over 5 tasks with a score in both; b differs most on boltons +20.0, bleach +15.0, "
+        "tinydb +15.0",
+        "left out, for one of the two has no score: flask (a: infrastructure; b: 50.0 %)",
+    )
+    (mirrored, *_) = comparison_answer(compared(run_of("b", B), run_of("a", A)))
+    assert mirrored == answer[0]
+
+
+def test_a_difference_that_these_tasks_tell_is_said_so() -> None:
+    """Six tasks better out of six: 2 of 64 patterns of signs are so extreme, p 0.031."""
+    names = [f"t{number}" for number in range(6)]
+    worse: Run = run_of("low", {name: [(1, 4)] for name in names})
+    (first, *_) = comparison_answer(compared(worse, run_of("high", {name: [(3, 4)] for name in names})))
+    assert first == "high is better by 50.0 points (on 6 of 6 tasks), and these tasks tell the two apart (p 0.031)"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        ([(1, 2), (3, 4)], [(1, 2), (3, 4)], "a and b have the same score on each of 2 tasks"),
+        ([(1, 2), (3, 4)], [(3, 4), (1, 2)], "a and b are equal over 2 tasks: each is better on 1"),
+        (
+            [(1, 2)],
+            [(1, 1)],
+            "b is better by 50.0 points (on 1 of 1 task), but one task cannot tell the two apart",
+        ),
+        (["pending"], [(1, 1)], "a and b have no task with a score in both: nothing can be compared"),
+    ],
+)
+def test_other_answers(left: list[Word], right: list[Word], said: str) -> None:
+    """Nothing is called better that is not, and one task decides nothing."""
+    named = {"a": left, "b": right}.items()
+    runs = [run_of(name, {f"t{n}": [word] for n, word in enumerate(words)}) for name, words in named]
+    assert comparison_answer(compared(*runs))[0] == said
+
+
+def test_of_several_runs_the_best_is_named_and_each_is_compared() -> None:
+    """With its place, as far as the tasks say."""
+    runs = [
+        run_of(name, {f"t{n}": [(points, 4)] for n in range(10)})
+        for name, points in (("a", 1), ("b", 3), ("c", 2))
+    ]
+    answer = comparison_answer(compared(*runs))
+    assert answer[0] == "b has the highest mean of 3 runs: 75.0 % over the 10 tasks that all have a score for"
+    assert answer[1].startswith("b is better than a by 50.0 points (on 10 of 10 tasks), and these tasks tell")
+    assert answer[3].startswith("c is better than a by 25.0 points")
+
+
+def test_both_forms_begin_with_it() -> None:
+    """In the first five lines, of a terminal and of Markdown, of `compare` and `report`."""
+    report = compared(run_of("a", A), run_of("b", B))
+    for shown in (ShownReport.of(report), ShownComparison.of(report)):
+        lines = [line for line in shown.markdown().splitlines() if line]
+        assert lines[1].startswith("b is better by 8.0 points")
+
+
+REPEATED: dict[str, list[Word]] = {
+    "flips": [(4, 4), (2, 4)],
+    "steady": [(4, 4), (4, 4)],
+    "below": [(1, 4), (2, 4)],
+    "once": [(3, 4), "pending"],
+}
+"""Variances of attempts 0.125, 0 and 0.03125, on average 0.0520833; the deviation over 4 tasks is 0.114109."""
+
+
+def test_repeated_attempts_say_what_chance_does() -> None:
+    """Which tasks flip, by how much two runs of one subject differ, and by how much two single runs must."""
+    run = report_run(*run_of("r", REPEATED))
+    assert run.noise is not None
+    assert (run.noise.tasks, run.noise.flipping) == (3, ("flips",))
+    assert run.noise.deviation == pytest.approx(0.114109, abs=1e-6)
+    assert run.noise.difference == pytest.approx(0.161374, abs=1e-6)
+    assert run.noise.needed == pytest.approx(0.316294, abs=1e-6)
+    said = (
+        "r: of 3 tasks with several attempts 1 flips between solved and not (flips); two runs of it with one "
+        "attempt a task differ by 16.1 points as a rule, and must by more than 31.6 points to say anything"
+    )
+    assert noise_sentences(run) == (said,)
+    other = run_of("other", {task: [words[0]] for task, words in REPEATED.items()})
+    assert said in comparison_answer(compared(run_of("r", REPEATED), other))
+    same = report_run(*run_of("same", {"t": [(1, 2), (1, 2)]}))
+    assert noise_sentences(same) == (
+        "same: of 1 task with several attempts none flips between solved and not; "
+        "attempts at one task never differ",
+    )
+
+
+def test_where_each_task_has_one_attempt_chance_is_not_known() -> None:
+    """Which says how it can be."""
+    assert noise_sentences(report_run(*run_of("a", A))) == ()
+    assert (
+        "each task has one attempt: `-k 3` shows"
+        in comparison_answer(compared(run_of("a", A), run_of("b", B)))[-1]
+    )
+
+
+def test_a_run_says_its_score_what_it_lost_most_and_what_has_none() -> None:
+    """Attempts by what they got; the one that lost most first, with its largest cause."""
+    config, lines = run_of("r", {"a": [(4, 4), (1, 4)], "b": [(2, 4), "pending"], "c": [(0, 4), "tampered"]})
+    cause = Cause(said="KeyError: 'k'", place="pkg/a.py:3", tests=2, first="t::one")
+    other = Cause(said="assert 1 == 2", tests=1, first="t::two")
+    key = AttemptKey(task="a", index=1)
+    run = report_run(config, lines, losses={key: Losses(tests=3, causes=(cause, other))})
+    assert run_answer(run) == (
+        "37.5 % over 3 tasks: of 6 attempts 1 solved, 2 partial, 1 pending, 1 failed, 1 tampered",
+        "lost most: c/0 0.0 %, test: some *failed* | \x1b[31m; a/1 25.0 %, 3 tests lost, 2 of them by "
+        "pkg/a.py:3: KeyError: 'k'; b/0 50.0 %, test: some *failed* | \x1b[31m",
+        "no verdict, in no mean: b/1",
+    )
+
+
+def test_one_repository_has_its_own_sentence() -> None:
+    """Is it good, and why not."""
+    config, lines = run_of("r", {"six": [(3, 4)]})
+    losses = Losses(tests=1, causes=(Cause(said="KeyError: 'k'", place="six.py:9", tests=1, first="t::one"),))
+    run = report_run(config, lines, losses=dict.fromkeys(lines, losses))
+    assert run_answer(run) == ("six: 75.0 % (3/4); 1 test lost, six.py:9: KeyError: 'k'",)
+    assert run_answer(report_run(*run_of("r", {"six": [(4, 4)]}))) == ("six: 100.0 % (4/4)",)
+    assert run_answer(report_run(*run_of("r", {"six": ["pending"]}))) == (
+        "six: pending",
+        "no verdict, in no mean: six",
+    )
+    nothing = report_run(*run_of("r", {"a": ["pending"], "b": ["pending"]}))
+    assert run_answer(nothing)[0] == "no score yet: none of 2 tasks has a verdict"
+
+
+def test_why_no_test_tells_is_said_of_one_repository() -> None:
+    """Such as a reply without a file."""
+    config, lines = run_of("r", {"six": [(0, 4)]})
+    (key,) = lines
+    verdict = lines[key].verdict
+    assert verdict is not None
+    silent = lines[key].but(
+        verdict=verdict.but(reasons=()), effort=Effort(detail="the reply gives no file", turns=1)
+    )
+    assert run_answer(report_run(config, {key: silent})) == ("six: 0.0 % (0/4); the reply gives no file",)

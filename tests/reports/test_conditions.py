@@ -1,0 +1,77 @@
+"""The head of a report says what decides its numbers, and a comparison where two runs differ in it."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from groundup.domain.limits import Feedback
+from groundup.domain.verdicts import GraderIdentity
+from groundup.reports.comparison import compare
+from groundup.reports.conditions import Conditions, HiddenScores, condition_sentences, conditions_of
+from groundup.reports.document import RunReport
+from groundup.reports.summary import report_run
+from groundup.reports.views import origin
+from groundup.store.records import Generated, Predictions, References, RunConfiguration, Served, SubmissionsFrom
+from tests.reports.made import GRADER, Run, run_of
+
+
+@pytest.mark.parametrize(
+    ("submissions", "expected"),
+    [
+        (Generated(agent="loop", model="m"), "shown"),
+        (Generated(agent="loop", model="m", feedback=Feedback.HIDDEN), "not shown"),
+        (Generated(agent="loop", model="m", feedback=Feedback.END), "not shown"),
+        (Generated(agent="cli", model="m"), "not shown"),
+        (Generated(agent="cli", model="m", rounds=3), "shown"),
+        (Generated(agent="oneshot", model="m"), "not shown"),
+        (Generated(agent="mine.agent:create", model="m"), "unknown"),
+        (Predictions(path="/p"), "unknown"),
+        (References(which="oracle"), "unknown"),
+        (Served(), "not shown"),
+        (Served(submits=None), "shown"),
+        (Served(submits=3, shows_scores=False, reward="end"), "not shown"),
+    ],
+)
+def test_who_saw_hidden_scores(submissions: SubmissionsFrom, expected: HiddenScores) -> None:
+    """The loop does by default; a program through the command line, and who hands in once, do not."""
+    found = conditions_of(RunConfiguration(suite="toy", submissions=submissions), ())
+    assert found.hidden_scores == expected
+    said = {"shown": 1, "not shown": 1, "unknown": 0}
+    assert len(list(condition_sentences(found))) == said[expected]
+
+
+def conditioned(
+    name: str, submissions: SubmissionsFrom, facts: Mapping[str, bool | str], grader: GraderIdentity
+) -> RunReport:
+    """Report a run of two tasks, the first verdict with *facts*."""
+    config, lines = run_of(name, {"a": [(1, 2)], "b": [(1, 2)]}, grader)
+    changed: Run = config.but(configuration=config.configuration.but(submissions=submissions)), dict(lines)
+    key = next(iter(lines))
+    verdict = lines[key].verdict
+    assert verdict is not None
+    changed[1][key] = lines[key].but(verdict=verdict.but(facts=dict(facts)))
+    return report_run(*changed)
+
+
+def test_the_head_says_it_and_a_comparison_warns() -> None:
+    """Stand-ins are interpreters and tools; what is as usual is not said."""
+    stand_in = GRADER.but(environment="stand-in")
+    base = conditioned("base", Generated(agent="loop", model="m"), {"graded_twice": True}, stand_in)
+    other = conditioned("other", Generated(agent="cli", model="m"), {"substitutes": "SDK 10 for 9"}, GRADER)
+    assert base.conditions == Conditions(hidden_scores="shown", verdicts=2, stand_ins=2, graded_twice=1)
+    assert origin(base)[2] == (
+        "the agent saw hidden scores while it worked; another interpreter or tool than the task asks for stood in "
+        "for 2 of 2 verdicts; 1 of 2 verdicts graded twice, because the machine was busy; the second counts"
+    )
+    assert origin(other)[2].startswith("the agent saw no hidden score while it worked; another interpreter")
+    assert compare(base, other).warnings == (
+        "hidden scores while it worked: shown and not shown",
+        "graded twice: 1 of 2 verdicts and 0 of 2 verdicts",
+        "different graders, versions, data or environments; grade one again with `groundup regrade`",
+    )
+    plain = conditioned("plain", Predictions(path="/p"), {}, GRADER)
+    assert len(origin(plain)) == 2
+    assert compare(plain, plain).warnings == ()
+    assert compare(plain, other).warnings[1] == (
+        "stand-ins for what tasks ask for: 0 of 2 verdicts and 1 of 2 verdicts"
+    )
