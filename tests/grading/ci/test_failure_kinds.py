@@ -71,6 +71,11 @@ TESTS = [
     ("ImportError: cannot import name 'x' from 'y'", "MISSING_FEATURE"),
     ("FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.2s ===", "TESTS"),
     ("App.cs(3,7): error CS0234: The type or namespace name 'Text' does not exist", "MISSING_IN_BUILD"),
+    (
+        "System.IO.FileNotFoundException : Could not load file or assembly 'Dapper, Version=2.0.0.0'",
+        "MISSING_IN_TEST",
+    ),
+    ("Error:\n  An assembly specified in the application dependencies manifest (T.deps.json)", "MISSING_IN_TEST"),
     ("Test run summary: Failed! - bin/T.dll (net10.0|x64)", "TESTS"),
     ("not ok 1 - a\n  error: 'fetch failed'", "NETWORK"),
     ("test result: FAILED. 1 passed; 1 failed;", "TESTS"),
@@ -284,5 +289,10 @@ def test_a_hidden_package_is_named_with_both_dates() -> None:
     assert failure.evidence == f"{line} {told}"
     other = JobFailure(kind=FailureKind.TESTS, evidence="six failed")
     assert with_hidden(other, result, "2023-12-31") == other
-    third = JobFailure(kind=FailureKind.NOT_FOUND, evidence="E404 sixer")
-    assert with_hidden(third, result, "2023-12-31") == third
+    for text in (
+        "E404 sixer",
+        "NU1102: Unable to find package Six.Core with version (>= 1.0.0)",
+        "NU1101: My.Six",
+    ):
+        third = JobFailure(kind=FailureKind.NOT_FOUND, evidence=text)
+        assert with_hidden(third, result, "2023-12-31") == third

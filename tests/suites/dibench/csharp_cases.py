@@ -125,7 +125,10 @@ ROWS: Mapping[str, Row] = {
         "dependency not found in build: .*NU1101.*Groundup.Made.This.Up", "fake",
     ),
     "no-adapter": Row("plain", {TESTS: of_tests(TEST_SDK, XUNIT)}, "4 0 1", "4 0 1", False, _NOT_RUN),
-    "no-test-sdk": Row("plain", {TESTS: of_tests(XUNIT, ADAPTER)}, "4 0 1", "4 0 1", False, _NOT_RUN),
+    "no-test-sdk": Row(
+        "plain", {TESTS: of_tests(XUNIT, ADAPTER)}, "4 0 1", "4 0 1", False,
+        "missing dependency in test: .*application dependencies manifest",
+    ),
     "wrong-project": Row(
         "plain", {SHOP: project(), TESTS: of_tests(JSON, *_ALL)}, "4 1 1", "4 1 1", False, _NO_JSON
     ),

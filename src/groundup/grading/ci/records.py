@@ -242,7 +242,7 @@ def with_hidden(failure: JobFailure, result: JobResult, cutoff: str | None) -> J
     """Return *failure* with both dates where its line names a package of which the cut-off hides releases."""
     hidden = result.hidden
     line = failure.evidence.lower().replace("_", "-")
-    named = [name for name in hidden if re.search(rf"(?<![\w-]){re.escape(name.lower())}(?![\w-])", line)]
+    named = [name for name in hidden if re.search(rf"(?<![\w.-]){re.escape(name.lower())}(?![\w-]|\.\w)", line)]
     if failure.kind not in _OF_VERSIONS or not named or cutoff is None:
         return failure
     told = "; ".join(f"{name} has releases from {hidden[name]} on that are hidden" for name in named[:2])
