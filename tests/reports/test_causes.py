@@ -84,10 +84,11 @@ def test_tests_without_a_word_are_one_cause() -> None:
     assert (group.cause.said, group.cause.tests) == ("no result", 3)
 
 
-def test_dependencies_are_grouped_by_manifest_and_by_what_is_wrong() -> None:
-    """A name more in one manifest is no name less in it, nor one more in another."""
-    names = {"a/Cargo.toml::x": "missing", "a/Cargo.toml::y": "missing", "a/Cargo.toml::z": "one too many: fake"}
-    names |= {"Cargo.toml::x": "missing", "Cargo.toml::fine": ""}
+def test_dependencies_are_grouped_by_manifest_section_and_what_is_wrong() -> None:
+    """A name more in one section is no name less in it, nor one more in another. Old verdicts have no sections."""
+    section = "a/Cargo.toml::[dependencies]"
+    names = {f"{section}::x": "missing", f"{section}::y": "missing", f"{section}::z": "one too many: fake"}
+    names |= {"a/Cargo.toml::[dev-dependencies]::w": "missing", "Cargo.toml::x": "missing", "Cargo.toml::fine": ""}
     tests = [
         TestResult(
             id=name, outcome="failed" if said else "passed", expected=False, message=said, kind="dependency"
@@ -95,9 +96,10 @@ def test_dependencies_are_grouped_by_manifest_and_by_what_is_wrong() -> None:
         for name, said in names.items()
     ]
     assert [(group.cause.said, group.cause.tests) for group in grouped(tests)] == [
-        ("a/Cargo.toml: missing", 2),
+        ("a/Cargo.toml, [dependencies]: missing", 2),
         ("Cargo.toml: missing", 1),
-        ("a/Cargo.toml: one too many: fake", 1),
+        ("a/Cargo.toml, [dependencies]: one too many: fake", 1),
+        ("a/Cargo.toml, [dev-dependencies]: missing", 1),
     ]
 
 

@@ -223,8 +223,12 @@ def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
         for known in other:
             print_heading(known.id, {}, "bold")
             print_text(known.detail, full=True)
-        more = f"; {len(other)} declared otherwise" if other else ""
-        say(f"groundup: {len(lost)} of {len(one.tests)} dependencies{named} are missing, or one too many{more}")
+        otherwise = sum(known.message.startswith("declared otherwise") for known in other)
+        made_up = sum("no registry has it" in known.message for known in (*lost, *other))
+        more = f"; {otherwise} declared otherwise" if otherwise else ""
+        more += f"; {made_up} that no registry has" if made_up else ""
+        counted = f"{len(lost)} of {len(one.tests)} dependencies{named}"
+        say(f"groundup: {counted} are missing, too many or elsewhere{more}")
     elif lost or test:
         expected = sum(known.expected for known in one.tests)
         say(f"groundup: {one.key}: {len(lost)} of {expected} expected tests{named} did not pass")

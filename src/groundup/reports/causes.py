@@ -135,7 +135,7 @@ def untold(reasons: Iterable[Reason], lost: Collection[str]) -> tuple[Reason, ..
 def _key(test: TestResult, place: _Place) -> tuple[str, str]:
     """Return what tests of one cause have in common."""
     if test.kind == "dependency":
-        return test.id.partition("::")[0], _said(test)
+        return "", _said(test)
     if place.where:
         exception = _EXCEPTION.match(test.message)
         return place.where, exception[0] if exception else test.outcome
@@ -145,8 +145,8 @@ def _key(test: TestResult, place: _Place) -> tuple[str, str]:
 def _said(test: TestResult) -> str:
     """Return one line on why *test* was lost."""
     if test.kind == "dependency":
-        manifest = test.id.partition("::")[0]
-        return f"{manifest}: {test.message or 'missing, or one too many'}"
+        place = test.id.rpartition("::")[0].replace("::", ", ")  # manifest and section; older ones have no section
+        return f"{place}: {test.message or 'missing, or one too many'}"
     if test.message:
         return test.message.replace(_WORKSPACE, "")
     return "no result" if test.outcome == "missing" else test.outcome

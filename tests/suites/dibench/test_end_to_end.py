@@ -181,9 +181,9 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     assert otherwise["detail"].startswith(
         f'declared otherwise: `"requests<1"` in dependencies, line {line}; the original has'
     )
-    shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha")
+    shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--all")
     assert (
-        f"{len(lost)} of {len(lost) + 1} dependencies are missing, or one too many; 1 declared otherwise"
+        f"{len(lost)} of {len(lost) + 1} dependencies are missing, too many or elsewhere; 1 declared otherwise"
         in shown.err
     )
     assert "expected tests" not in shown.err
@@ -192,6 +192,38 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
         page = client.get(f"/run/{run_of(ended.document)['run_id']}/attempt/one_alpha/0").text
     assert f"{len(lost)} dependencies are missing, or one too many" in page
     assert "the original declares" in page
+
+
+def test_why_names_sections_and_what_no_registry_has(groundup: Groundup, tmp_path: Path) -> None:
+    """A name in another section is one loss, with both sections; a right name may be one that no registry has."""
+    source = write_dataset(tmp_path / "more")
+    gone = instance("three_gamma")
+    masked, original = INSTANCES["three_gamma"][1], {"package.json": JAVASCRIPT_ORIGINAL}
+    both = {"package.json": original["package.json"].replace('"left-pad"', '"made-up-name": "1", "left-pad"')}
+    gone["patch"] = diff(masked, both)
+    (source / "dataset-dibench-regular.jsonl").write_text(json.dumps(gone) + "\n")
+    assert groundup("data", "pull", "dibench@more", "--from", source).code == 0
+    moved = {"dependencies": {"made-up-name": "1"}, "devDependencies": {"jest": "^29.0.0", "left-pad": "^1.3.0"}}
+    write_tree(tmp_path / "p/three_gamma", {"package.json": json.dumps(moved)})
+    ended = groundup("evaluate", "dibench@more", "-p", tmp_path / "p", "--tasks", "three_gamma", "--json")
+    found = verdict(tmp_path, ended.document)
+    assert found["scores"]["declared elsewhere"]["numerator"] == 1
+    assert found["facts"]["declared elsewhere"] == 1
+    said = [one["message"] for one in found["reasons"]]
+    assert said == [
+        "1 that no registry has: made-up-name in package.json:1 (dependencies)",
+        "1 declared elsewhere: left-pad in package.json:1 (dependencies)",
+    ]
+    run = run_of(ended.document)["run_id"]
+    (lost,) = groundup("why", run, "three_gamma", "--json").document["lost"]
+    assert lost["id"] == "package.json::dependencies::left-pad"
+    assert "in devDependencies, line 1; the original has" in lost["detail"]
+    assert '"left-pad": "^1.3.0"` in dependencies, line ' in lost["detail"]
+    shown = groundup("why", run, "three_gamma")
+    assert "package.json, dependencies: declared elsewhere" in shown.out
+    assert "package.json, dependencies: no registry has it" in shown.out
+    every = groundup("why", run, "three_gamma", "--all")
+    assert "1 of 2 dependencies are missing, too many or elsewhere; 1 that no registry has" in every.err
 
 
 def test_paths_are_looked_for_in_the_repository(groundup: Groundup, tmp_path: Path) -> None:
