@@ -8,7 +8,7 @@ import pytest
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.grading.ci.records import FailureKind, JobOutcome, UnsupportedJobError, failure_of
 from groundup.sandbox.fake import FakeProvider
-from tests.grading.ci.bench import log_of, needs_sandbox, run, steps
+from tests.grading.ci.bench import PYTHON, log_of, needs_sandbox, run, steps
 
 pytestmark = [pytest.mark.end_to_end, needs_sandbox]
 CHECKOUT = "uses: actions/checkout@v4"
@@ -351,3 +351,21 @@ async def test_a_toolchain_that_breaks_is_no_fault_of_the_job(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UnsupportedJobError, match="rustc is not on this machine"):
         await run(tmp_path / "absent", job)
+
+
+async def test_uv_takes_the_interpreters_that_are_here(tmp_path: pathlib.Path) -> None:
+    """A job that wants uv's own, by option, variable or file, gets this machine's, and the record says so."""
+    files = {
+        "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n[tool.uv]\npackage = false\n'
+        'python-preference = "only-managed"\n',
+    }
+    workflow = steps(
+        CHECKOUT,
+        f"{{uses: actions/setup-python@v6, with: {{python-version: '{PYTHON}'}}}}",
+        f"{{run: uv python install {PYTHON}}}",
+        f"{{run: uv venv --managed-python --python {PYTHON} other, env: {{UV_MANAGED_PYTHON: '1'}}}}",
+        "{name: test, run: uv run --python-preference only-managed -- python -c 'import sys'}",
+    )
+    result = await run(tmp_path, workflow, files)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
+    assert set(result.substitutes) == {"left out --managed-python", "left out --python-preference only-managed"}

@@ -227,12 +227,17 @@ async def versions_for(
     return await versions(planned.tools, planned.tree, context.builder)
 
 
-_SAID = re.compile(rb"^groundup: (.{1,80}): (no lock file is here|" + PASSED_OVER.encode() + rb")$", re.MULTILINE)
+_SAID = re.compile(
+    rb"^groundup: (.{1,80}): (no lock file is here|interpreters are those that are here|"
+    + PASSED_OVER.encode()
+    + rb")$",
+    re.MULTILINE,
+)
 """What the stand-ins of installers say (`stubs/bin`), and checks that failed."""
 
 
 def _said(log: bytes) -> tuple[str, ...]:
-    """Return which commands ran otherwise for want of a lock file, or failed without consequence, each once."""
+    """Return which commands ran otherwise for want of something, or failed without consequence, each once."""
     found: dict[str, None] = {}
     for name, what in _SAID.findall(log):
         text = name.decode(errors="replace")
