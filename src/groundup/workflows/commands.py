@@ -106,7 +106,7 @@ def _gather(script: str, needed: set[str], looked_for: set[str], depth: int = 4)
             if looked := _looked_for(layer):
                 looked_for.update(map(program_of, looked))
             elif not may_fail:
-                needed.add(program_of(layer[0]))
+                needed.add("pwsh" if layer[0].endswith(".ps1") else program_of(layer[0]))
         script_of = _script_of(layers[-1]) if layers else None
         for inner in (*substituted(piece.text), *([script_of] if script_of else ())):
             _gather(inner, needed, looked_for, depth - 1)

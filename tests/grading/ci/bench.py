@@ -52,11 +52,12 @@ async def run(
     matrix: Mapping[str, str] | None = None,
     provider: SandboxProvider | None = None,
     cache: Path | None = None,
+    exclude_newer: str | None = None,
 ) -> JobResult:
     """Run the job `test` of a repository made of these files, in a sandbox of *provider*, which is closed then."""
     tree = repository(folder / "repository", workflow, files)
     request = JobRequest(tree=tree, repository="app", workflow=WORKFLOW, job="test", matrix=dict(matrix or {}))
-    request = request.but(limits=request.limits.but(wall_clock_s=timeout_s))
+    request = request.but(limits=request.limits.but(wall_clock_s=timeout_s), exclude_newer=exclude_newer)
     async with context(folder, cache, provider) as tools:
         return await run_job(request, tools)
 

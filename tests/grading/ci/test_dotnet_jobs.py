@@ -72,3 +72,18 @@ async def test_a_repository_of_last_year_is_tested(tmp_path: Path, cache: Path) 
 
 def _listed(what: str) -> list[str]:
     return subprocess.run(["dotnet", what], capture_output=True, check=True, text=True).stdout.splitlines()
+
+
+async def test_powershell_is_there_as_on_a_runner(tmp_path: Path, cache: Path) -> None:
+    """As the shell of a step and as the program of a script; it comes from NuGet, as new as the SDK."""
+    script = (
+        "#!/usr/bin/env pwsh\nparam([switch]$ci)\nif (-not $ci) { exit 3 }\ndotnet --version\nexit $LASTEXITCODE\n"
+    )
+    workflow = steps(
+        CHECKOUT,
+        "{run: chmod +x build.ps1}",
+        '{shell: pwsh, run: \'"one two".Split(" ")[1] > said.txt\'}',
+        "{name: test, run: './build.ps1 -ci && grep -qx two said.txt'}",
+    )
+    result = await run(tmp_path, workflow, {"build.ps1": script}, cache=cache, exclude_newer="2025-01-15")
+    assert result.outcome is JobOutcome.PASSED, log_of(result)

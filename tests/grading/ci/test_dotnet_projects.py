@@ -48,8 +48,7 @@ TESTS = "test/App.Tests/App.Tests.csproj"
         ("dotnet workload install maui", project(frameworks("net8.0")), "workload"),
         ("dotnet tool restore\ndotnet paket restore", project(frameworks("net8.0")), "paket"),
         ("mono tests.exe", project(frameworks("net8.0")), "mono"),
-        ("./build.ps1 -ci", project(frameworks("net8.0")), "shell"),
-        ("pwsh -File build.ps1", project(frameworks("net8.0")), "shell"),
+        ("powershell -File build.ps1", project(frameworks("net8.0")), "shell"),
         (
             "dotnet nuget add source https://nuget.example/v3 -n ours -p ${{ secrets.T }} -u x\ndotnet test",
             project(frameworks("net8.0"), TEST),
@@ -76,7 +75,8 @@ def test_what_no_job_has_is_named(script: str, text: str, kind: str) -> None:
         ("dotnet test", project(frameworks("$(Elsewhere)"), TEST)),
         ("dotnet build -p:EnableWindowsTargeting=true", project(frameworks("net8.0-windows"))),
         ("dotnet test test/Other", project(frameworks("net48"), TEST)),
-        ("echo dotnet paket, mono and pwsh", project(frameworks("net8.0"))),
+        ("./build.ps1 -ci", project(frameworks("net8.0"))),
+        ("echo dotnet paket, mono and powershell", project(frameworks("net8.0"))),
         ("dotnet nuget add source https://api.nuget.org/v3/index.json", project(frameworks("net8.0"))),
     ],
 )

@@ -51,7 +51,7 @@ def needs(
         ({"steps": [{"uses": "somebody/unheard-of@v1"}]}, "action"),
         ({"steps": [{"uses": "actions/setup-java@v4"}]}, "action"),
         ({"steps": [{"uses": "./absent"}]}, "action"),
-        ({"steps": [{"run": "Get-Item", "shell": "pwsh"}]}, "shell"),
+        ({"steps": [{"run": "Get-Item", "shell": "powershell"}]}, "shell"),
         ({"steps": [{"run": "cd ci\ndocker compose up -d"}]}, "container"),
         ({"steps": [{"run": "$CONDA/bin/conda env update --file environment.yml"}]}, "conda"),
         ({"steps": [{"run": "mamba install -y numpy"}]}, "conda"),

@@ -149,6 +149,7 @@ runs:
         ("sudo timeout 60 npx jest; for d in a b; do dotnet test $d; done", ("node", "dotnet"), ()),
         ("python3.12 -m tox -e py", ("python",), ()),
         ("grep -q cargo README.md", (), ("rust",)),
+        ("./build.ps1 -ci", ("dotnet",), ()),
     ],
 )
 def test_words_are_not_commands(script: str, kinds: tuple[str, ...], perhaps: tuple[str, ...]) -> None:

@@ -276,7 +276,7 @@ def _tools(action: Action, inputs: Mapping[str, str | None]) -> Iterator[str]:
                 yield f"{action.name}: {name} is not available as a crate"
 
 
-_SHELLS = ("bash", "sh", "python", "python3", "node")
+_SHELLS = ("bash", "sh", "python", "python3", "node", "pwsh")
 _LINUX = re.compile(r"ubuntu|linux", re.IGNORECASE)
 _OTHER_SYSTEM = re.compile(r"windows|macos|mac-", re.IGNORECASE)
 _OTHER_MACHINE = re.compile(r"arm64|aarch64|-arm\b|s390x|ppc64le|riscv", re.IGNORECASE)
@@ -401,7 +401,7 @@ _LACKING: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("docker", "docker-compose", "podman"), ("container", "there is no Docker")),
     **dict.fromkeys(("conda", "mamba", "micromamba", "pixi"), ("conda", _NO_CONDA)),
     **dict.fromkeys(("mono", "nuget", "msbuild", "xbuild", "vstest.console"), ("mono", "there is no Mono")),
-    **dict.fromkeys(("pwsh", "powershell"), ("shell", "there is no PowerShell")),
+    "powershell": ("shell", "there is no Windows PowerShell"),
 }
 """Programs that no job has here, whatever it installs: the kind of obstacle, and why."""
 _MAY_FAIL = re.compile(r"\|\|\s*(?:true|:|echo|exit 0)|command -v|which |\bif\b|set \+e")
@@ -411,8 +411,7 @@ def _lacking_called(script: str) -> Sequence[str] | None:
     """Return the first command of a program in `_LACKING` that a script cannot do without."""
     if _MAY_FAIL.search(script):
         return None
-    called = (["pwsh", *words] if words[0].endswith(".ps1") else words for words in simple_commands(script))
-    return next((words for words in called if program_of(words[0]) in _LACKING), None)
+    return next((words for words in simple_commands(script) if program_of(words[0]) in _LACKING), None)
 
 
 _UNPACKED = re.compile(

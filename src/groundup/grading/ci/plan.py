@@ -137,7 +137,9 @@ def tools_of(
     for placed in steps:
         step, contexts = placed.step, placed.contexts
         script = contexts.shown(step.run or "")
-        run = frozenset[str]() if step.continue_on_error else needed_programs(script)
+        run = (
+            frozenset[str]() if step.continue_on_error else needed_programs(script) | {(step.shell or "").strip()}
+        )
         for kind, words in _WORDS.items():
             if any(words.fullmatch(program) for program in run):
                 kinds[kind] = None

@@ -1,6 +1,7 @@
 """Packages that an SDK asks for of its own accord: targeting packs, apphosts, trimmers, reference assemblies.
 
-The SDK fixes their versions, so they are as new as the SDK, however old the project is.
+The SDK fixes their versions, so they are as new as the SDK, however old the project is. So is PowerShell, a tool
+of the machine that a job runs on.
 """
 
 import re
@@ -12,6 +13,7 @@ _IMPLICIT = "Sdks/Microsoft.NET.Sdk/targets"
 _KNOWN = re.compile(r'<(?:Known\w+Pack|ImplicitPackageReferenceVersion)\s+Include="([\w.]+)"')
 _PACKS = re.compile(r'\b\w+(?:PackName|PackNamePatterns?)="([^"]+)"')
 _REFERENCES = re.compile(r'<PackageReference\s+Include="([\w.]+)"[^>]*?\bIsImplicitlyDefined="true"', re.DOTALL)
+_OF_MACHINES = ("powershell",)
 _SYSTEM = "**RID**"
 """Stands in a name for the system that a pack is for, such as `linux-x64`."""
 
@@ -21,7 +23,7 @@ def bundled_names(sdk: Path) -> tuple[str, ...]:
 
     `*` stands for any part of a name. Packages that belong to a name, such as those of single frameworks, count.
     """
-    names = {pattern.replace(_SYSTEM, "*").lower() for pattern in _patterns(sdk)}
+    names = {*_OF_MACHINES, *(pattern.replace(_SYSTEM, "*").lower() for pattern in _patterns(sdk))}
     return tuple(sorted({found for name in names for found in (name, f"{name}.*")}))
 
 
