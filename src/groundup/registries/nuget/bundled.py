@@ -1,7 +1,6 @@
 """Packages that an SDK asks for of its own accord: targeting packs, apphosts, trimmers, reference assemblies.
 
-The SDK fixes their versions, so they are as new as the SDK, however old the project is. So is PowerShell, a tool
-of the machine that a job runs on.
+The SDK fixes their versions, so they are as new as the SDK, however old the project is.
 """
 
 import re
@@ -13,7 +12,8 @@ _IMPLICIT = "Sdks/Microsoft.NET.Sdk/targets"
 _KNOWN = re.compile(r'<(?:Known\w+Pack|ImplicitPackageReferenceVersion)\s+Include="([\w.]+)"')
 _PACKS = re.compile(r'\b\w+(?:PackName|PackNamePatterns?)="([^"]+)"')
 _REFERENCES = re.compile(r'<PackageReference\s+Include="([\w.]+)"[^>]*?\bIsImplicitlyDefined="true"', re.DOTALL)
-_OF_MACHINES = ("powershell",)
+OF_MACHINES = ("powershell",)
+"""Programs of the machine that a job runs on: as new as the SDK, too."""
 _SYSTEM = "**RID**"
 """Stands in a name for the system that a pack is for, such as `linux-x64`."""
 
@@ -23,7 +23,7 @@ def bundled_names(sdk: Path) -> tuple[str, ...]:
 
     `*` stands for any part of a name. Packages that belong to a name, such as those of single frameworks, count.
     """
-    names = {*_OF_MACHINES, *(pattern.replace(_SYSTEM, "*").lower() for pattern in _patterns(sdk))}
+    names = {pattern.replace(_SYSTEM, "*").lower() for pattern in _patterns(sdk)}
     return tuple(sorted({found for name in names for found in (name, f"{name}.*")}))
 
 

@@ -37,7 +37,7 @@ from groundup.registries.client import (
     instant,
 )
 from groundup.registries.ledger import UnknownPackageError
-from groundup.registries.nuget.bundled import bundled_names
+from groundup.registries.nuget.bundled import OF_MACHINES, bundled_names
 from groundup.registries.nuget.folders import packages_in
 from groundup.registries.nuget.versions import normalised, order
 from groundup.registries.settings import (
@@ -88,12 +88,12 @@ async def nuget_settings(environment: Mapping[str, str]) -> NuGetSettings:
 
 
 async def _bundled(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what the SDKs of this machine ask for."""
+    """Return what the SDKs of this machine ask for, and what jobs find on a machine."""
     result = await ask_client(["dotnet", "--list-sdks"], environment)
     listed = result.stdout.decode(errors="replace") if result is not None and result.ok else ""
     sdks = [Path(match["folder"], match["version"]) for match in _SDK.finditer(listed)]
     found = [await asyncio.to_thread(bundled_names, sdk) for sdk in sdks]
-    return tuple(sorted({name for names in found for name in names}))
+    return tuple(sorted({*OF_MACHINES, *(name for names in found for name in names)}))
 
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, Credentials]]:
