@@ -271,11 +271,8 @@ def worked(request: "Request", talk: Talk) -> int:
         say(f"groundup: {missing} no verdict; finish with `groundup resume {ended.folder}`")
         return ended.exit_code
     if not talk.quiet:
-        lost = [row for run in report.runs for row in run.attempts if row.standing == "graded" and row.reasons]
-        first = (
-            f"{lost[0].task}/{lost[0].index}" if lost and lost[0].index else "".join(row.task for row in lost[:1])
-        )
-        see = f"; `groundup why {ended.folder} {first}` shows what was lost" if first else ""
+        lost = any(row.standing == "graded" and row.reasons for run in report.runs for row in run.attempts)
+        see = f"; `groundup why {ended.folder}` shows what was lost, and where" if lost else ""
         say(f"groundup: the run lies in {ended.folder}{see}")
     return _judged(report, talk)
 

@@ -176,17 +176,20 @@ def _print_causes(one: Lost, room: int) -> int:
     def put(line: str, style: str = "") -> None:
         console.print(Text(printable(line), style=style), soft_wrap=True)
 
-    unit = "name" if any(known.kind == "dependency" for known in one.tests) else "test"
     tests = sum(group.cause.tests for group in groups)
     causes = f" by {count(len(groups), 'cause')}" if len(groups) > 1 else ""
-    lost = f"; {count(tests, unit)} lost{causes}" if tests else ""
-    put(f"{one.key}: {one.score}{lost}", "bold")
-    reasons = untold(one.reasons, [known.id for group in groups for known in group.tests])
+    if any(known.kind == "dependency" for known in one.tests):
+        lost = f"{tests} of {count(len(one.tests), 'name')} missing, too many or elsewhere"
+    else:
+        lost = f"{count(tests, 'test')} lost{causes}"
+    put(f"{one.key}: {one.score}{f'; {lost}' if tests else ''}", "bold")
+    shown = [*groups, *declared_otherwise(one.tests)]
+    reasons = untold(one.reasons, [known for group in shown for known in group.tests])
     for reason in reasons:
         put(f"  {reason.stage.value}: {reason.message}")
     taken = 1 + len(reasons)
     is_apart = False
-    for heading, *lines in why_lines([*groups, *declared_otherwise(one.tests)], room - taken, console.width):
+    for heading, *lines in why_lines(shown, room - taken, console.width):
         if is_apart or len(lines) > 1:
             put("")
             taken += 1
@@ -209,7 +212,7 @@ def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
     from groundup.reports.causes import declared_otherwise, untold
 
     lost = [known for known in one.tests if known.lost]
-    reasons = untold(one.reasons, [known.id for known in lost])
+    reasons = untold(one.reasons, lost)
     for stage, group in itertools.groupby(reasons, lambda reason: reason.stage.value):
         print_heading(stage, {}, "bold")
         print_text("\n".join(reason.message for reason in group), full=True)

@@ -4,7 +4,7 @@ Tracebacks come from the process of the submission, so a place is a claim: it gr
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -116,20 +116,31 @@ def losses_of(tests: Iterable[TestResult], reasons: Iterable[Reason]) -> Losses 
     groups = grouped(one for one in tests if one.kind != "dependency")
     if not groups:
         return None
-    names = [one.id for group in groups for one in group.tests]
+    lost = [one for group in groups for one in group.tests]
     return Losses(
-        tests=len(names),
+        tests=len(lost),
         causes=tuple(group.cause for group in groups[:CAUSES_KEPT]),
         further=max(len(groups) - CAUSES_KEPT, 0),
-        reasons=untold(reasons, names),
+        reasons=untold(reasons, lost),
     )
 
 
-def untold(reasons: Iterable[Reason], lost: Collection[str]) -> tuple[Reason, ...]:
-    """Return the reasons that say more than how many of the tests *lost* there are, and which is the first."""
+def untold(reasons: Iterable[Reason], shown: Sequence[TestResult]) -> tuple[Reason, ...]:
+    """Return the reasons that say more than the tests *shown*: how many these are, and which is the first."""
+    tests = [one.id for one in shown if one.kind == "test"]
+    dependencies = [_in_manifest(one) for one in shown if one.kind == "dependency"]
     return tuple(
-        one for one in reasons if one.stage is not Stage.TEST or not any(test in one.message for test in lost)
+        one
+        for one in reasons
+        if not (one.stage is Stage.TEST and any(test in one.message for test in tests))
+        and not any(name in one.message for name in dependencies)
     )
+
+
+def _in_manifest(dependency: TestResult) -> str:
+    """Return what a reason says of a dependency: its name, and the manifest in which it stands or is missing."""
+    where, name = where_and_name(dependency)
+    return f"{name} in {where.partition('::')[0]}"
 
 
 def _key(test: TestResult, place: _Place) -> tuple[str, str]:
@@ -145,11 +156,16 @@ def _key(test: TestResult, place: _Place) -> tuple[str, str]:
 def _said(test: TestResult) -> str:
     """Return one line on why *test* was lost."""
     if test.kind == "dependency":
-        place = test.id.rpartition("::")[0].replace("::", ", ")  # manifest and section; older ones have no section
-        return f"{place}: {test.message or 'missing, or one too many'}"
+        return f"{where_and_name(test)[0].replace('::', ', ')}: {test.message or 'missing, or one too many'}"
     if test.message:
         return test.message.replace(_WORKSPACE, "")
     return "no result" if test.outcome == "missing" else test.outcome
+
+
+def where_and_name(test: TestResult) -> tuple[str, str]:
+    """Return the file of a test and its name there; of a dependency the manifest, and its section where known."""
+    where, _, name = test.id.rpartition("::") if test.kind == "dependency" else test.id.partition("::")
+    return where, name
 
 
 def _place(test: TestResult, hidden: HiddenFiles) -> _Place:

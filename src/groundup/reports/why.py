@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
-from groundup.reports.causes import Cause, CauseGroup, Losses
+from groundup.reports.causes import Cause, CauseGroup, Losses, where_and_name
 from groundup.reports.document import AttemptRow
 
 _IN_A_ROW = 3
@@ -93,7 +93,8 @@ def _unit(group: CauseGroup, number: int) -> str:
 def _compact(group: CauseGroup, width: int) -> list[str]:
     cause = group.cause
     heading = _shortened(f"{_unit(group, cause.tests)}: {cause_words(cause)}", width)
-    return [heading, _shortened(f"  {', '.join(_names(group.tests))}", width)]
+    known = where_and_name(group.tests[0])[0] if group.tests[0].kind == "dependency" else ""  # the heading has it
+    return [heading, _shortened(f"  {', '.join(_names(group.tests, known))}", width)]
 
 
 def _whole(group: CauseGroup, width: int) -> Iterator[str]:
@@ -103,10 +104,13 @@ def _whole(group: CauseGroup, width: int) -> Iterator[str]:
     yield _shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
     if cause.place:
         yield _shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
-    yield f"  {first.id if first.outcome != 'missing' else short_name(first.id)}"
-    yield from (f"    {line}" for line in _values(first))
+    if first.kind == "dependency":
+        yield _shortened(f"  {where_and_name(first)[1]}: {first.detail}", _WIDTH)
+    else:
+        yield f"  {first.id}"
+        yield from (f"    {line}" for line in _values(first))
     if others := group.tests[1:]:
-        yield from _others(others, first.id, width)
+        yield from _others(others, where_and_name(first)[0], width)
 
 
 def _values(test: TestResult) -> Iterator[str]:
@@ -138,12 +142,11 @@ def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[st
 
 
 def _names(tests: Sequence[TestResult], before: str = "") -> Iterator[str]:
-    """Yield the names of *tests*, with the file only where it is another than that of the name before."""
-    before = before.partition("::")[0]
+    """Yield the names of *tests*, with their file where it is another than *before*."""
     for test in tests:
-        file, _, name = test.id.partition("::")
-        yield name if name and file == before else test.id
-        before = file
+        where, name = where_and_name(test)
+        yield name if name and where == before else test.id
+        before = where
 
 
 def _names_its_place(cause: Cause) -> bool:

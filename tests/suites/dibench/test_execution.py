@@ -194,6 +194,8 @@ def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path)
     why = executing("why", ended.document["runs"][0]["run_id"], "tiny-python", "--all")
     assert 'missing: the original declares `"shapes"`' in why.out, "what was missed is told of jobs, too"
     assert "2 of 2 dependencies are missing, too many or elsewhere; 1 that no registry has" in why.err
+    shown = executing("why", ended.document["runs"][0]["run_id"], "tiny-python").out
+    assert "; 2 of 2 names missing, too many or elsewhere\n" in shown
 
 
 def test_ablations_and_inference_are_executed_alike(executing: Groundup, tmp_path: Path) -> None:
