@@ -74,7 +74,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.end_to_end
 @pytest.mark.needs("dotnet", "NuGet")
-@pytest.mark.parametrize("name", ["other-case", "one-missing", "managed-inline"])
+@pytest.mark.parametrize("name", ["other-case", "one-missing", "managed-inline", "no-adapter"])
 async def test_the_real_sdk_says_the_same(
     problems: dict[str, InstanceProblem], names: Snapshot, tmp_path: Path, cache: Path, name: str
 ) -> None:

@@ -40,6 +40,10 @@ class JobRequest(Record):
         default={}, description="wanted values; what they leave open is chosen and reported"
     )
     exclude_newer: str | None = Field(default=None, description="what registries have since does not exist")
+    least_tests: int | None = Field(
+        default=None,
+        description="how many tests pass with the original; None: at least one, where that can be read",
+    )
     limits: Limits = JOB_LIMITS
 
 
@@ -67,6 +71,10 @@ class RunCommand(Record):
     exit_code: int | None
     ending: str
     duration_s: float
+    passed_tests: int | None = None
+    """By its closing lines; None where it does not say, or was not looked at."""
+    cut: bool = False
+    """Whether a part of what it printed was not kept."""
 
 
 class JobOutcome(StrEnum):
@@ -98,6 +106,7 @@ class JobResult(Record):
     leg: dict[str, JsonValue] = {}
     steps: tuple[StepRecord, ...] = ()
     substitutes: tuple[str, ...] = Field(default=(), description="what stood in the place of what was asked for")
+    passed_tests: int | None = Field(default=None, description="None where no runner said it readably")
     timings_s: dict[str, float] = {}
     failed_output: str = Field(default="", description="what the failed step printed, its end", repr=False)
     logs: dict[str, bytes] = Field(default={}, repr=False)
@@ -158,6 +167,7 @@ class FailureKind(StrEnum):
     SYSTEM_PACKAGE = "missing system package"
     PROGRAM = "program that the machine has not"
     TOOLCHAIN = "toolchain that does not start"
+    NEWER_SDK = "newer SDK"
     TESTS = "failing tests"
     LIMIT = "limit of the sandbox"
     TIMEOUT = "timeout"
