@@ -165,6 +165,11 @@ def _kind(result: JobResult) -> FailureKind:
             "src/A.cs(3,7): error CS0246: no X [src/A.csproj::TargetFramework=net8.0]",
         ),
         (
+            "/usr/share/dotnet/sdk/10.0.401/x/A.targets(184,5): error NETSDK1045: too old [/workspace/x/A.csproj]",
+            "PROGRAM",
+            "error NETSDK1045: too old [A.csproj]",
+        ),
+        (
             "/workspace/x/src/A.cs(5,43): error CS1525: Invalid expression term ';' [/workspace/x/src/A.csproj]",
             "OTHER",
             "src/A.cs(5,43): error CS1525: Invalid expression term ';' [src/A.csproj]",

@@ -215,8 +215,8 @@ _ONLY_COUNTS = re.compile(r"FAILED \((?:failures|errors)=")
 """The end of what unittest prints; the errors themselves stand above it."""
 _MESSAGE_BELOW = "Error Message:"
 """Stands between the name of a test in .NET and what was wrong."""
-_CHECKOUT = re.compile(rf"{re.escape(WORKSPACE)}/[^/\s]+/")
-"""The repository's folder in the steps' sandbox, which nobody knows."""
+_NOT_SHOWN = re.compile(rf"{re.escape(WORKSPACE)}/[^/\s]+/|^/\S+/sdk/\S+\(\d+,\d+\): ")
+"""The repository's folder in the steps' sandbox, and files of the SDK itself."""
 _OF_MSBUILD = re.compile(r"\berror (?:CS|FS|BC|NU|MSB|NETSDK)\d")
 """Its lines name the file, and at their end the project, by whole paths."""
 _LONGEST = 300
@@ -277,7 +277,7 @@ def explained(output: str, *, in_tests: bool) -> JobFailure | None:
 
 def _quoted(line: str) -> str:
     """Return a line as evidence: of MSBuild's with paths as the repository has them."""
-    return (_CHECKOUT.sub("", line) if _OF_MSBUILD.search(line) else line)[:_LONGEST]
+    return (_NOT_SHOWN.sub("", line) if _OF_MSBUILD.search(line) else line)[:_LONGEST]
 
 
 @functools.cache
