@@ -181,11 +181,14 @@ def test_two_runs_with_one_id_at_once(groundup: Groundup, tmp_path: Path) -> Non
 
 
 def test_a_damaged_run_folder(groundup: Groundup, tmp_path: Path) -> None:
-    """File and line are named; nothing is guessed."""
+    """File and line are named; nothing is guessed, and what fits is reported."""
     groundup("run", TWO, "-a", "oracle", "--run-id", "r")
     verdicts = tmp_path / "runs" / "r" / "verdicts.jsonl"
     verdicts.write_text("garbage\n" + verdicts.read_text())
-    assert "verdicts.jsonl, line 1 is damaged" in sentence(groundup("report", "r"))
+    ended = groundup("report", "r", "--json")
+    assert ended.code == 4
+    assert "verdicts.jsonl, line 1: it is damaged" in ended.out
+    assert "`groundup runs check r` lists it" in " ".join(ended.err.split())
     (tmp_path / "runs" / "r" / "config.json").write_text("{")
     assert "config.json cannot be read" in sentence(groundup("report", "r"))
 

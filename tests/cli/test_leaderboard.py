@@ -1,7 +1,5 @@
 """Runs handed in to a leaderboard, as people and its CI do it."""
 
-import hashlib
-import io
 import json
 import re
 import shutil
@@ -9,12 +7,13 @@ import tarfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groundup.runs.bundles import unpack
-from groundup.store.records import ConfigFile
 from tests.cli.conftest import TWO, Groundup, Predict
+from tests.runs.forging import Change, changed, forged
 
 
 @pytest.fixture
@@ -26,20 +25,6 @@ def bundle(groundup: Groundup, predict: Predict, tmp_path: Path) -> Path:
     assert ended.code == 0, ended.err
     assert "mine.tar.gz: 2 submissions; `groundup" in ended.err
     return path
-
-
-def changed(bundle: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
-    """Return a copy of *bundle* whose files are what *change* makes of them; None leaves one out."""
-    target = bundle.with_name("changed.tar.gz")
-    with tarfile.open(bundle) as old, tarfile.open(target, "w:gz") as new:
-        for member in old:
-            content = old.extractfile(member)
-            data = b"" if content is None else content.read()
-            made = change(member.name, data)
-            if made is not None:
-                member.size = len(made)
-                new.addfile(member, io.BytesIO(made))
-    return target
 
 
 def test_an_honest_bundle_holds(groundup: Groundup, bundle: Path) -> None:
@@ -61,65 +46,20 @@ def test_a_part_of_the_tasks_says_as_much_as_it_can(groundup: Groundup, bundle: 
 
 def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path) -> None:
     """Verdicts that were changed with their digests are consistent, and found out by grading."""
-    digests: dict[bytes, bytes] = {}
 
-    def better(name: str, data: bytes) -> bytes:
-        if name != "run/verdicts.jsonl":
-            return data
-        made = re.sub(rb'"score":\{"numerator":[0-9.]+,', b'"score":{"numerator":1.5,', data)
-        assert made != data
-        digests[hashlib.sha256(data).hexdigest().encode()] = hashlib.sha256(made).hexdigest().encode()
+    def better(text: str) -> str:
+        made = re.sub(r'"score":\{"numerator":[0-9.]+,', '"score":{"numerator":1.5,', text)
+        assert made != text
         return made
 
-    def told(name: str, data: bytes) -> bytes:
-        if name != "manifest.json":
-            return data
-        for old, new in digests.items():
-            data = data.replace(old, new)
-        return data
-
-    improved = changed(bundle, better)
+    improved = changed(bundle, lambda name, data: better(data.decode()).encode() if "verdicts" in name else data)
     refused = groundup("leaderboard", "verify", improved)
     assert refused.code == 2
     assert "another digest than its manifest says" in " ".join(refused.err.split())
-    lied = changed(improved.rename(improved.with_name("first.tar.gz")), told)
+    lied = forged(bundle, verdicts=better)
     ended = groundup("leaderboard", "verify", lied, "--suite", TWO, "--sample", "2")
     assert ended.code == 4
     assert "the numbers do not hold: 2 of 2 attempts differ in each of 3 gradings" in " ".join(ended.err.split())
-
-
-Change = Callable[[str], str]
-"""What becomes of the text of a file."""
-
-
-def forged(bundle: Path, **changes: Change) -> Path:
-    """Return a copy in which the files `config` and `lock` and the lines of `verdicts` are changed.
-
-    Its manifest names them as they are, and its configuration has the digest of what it holds.
-    """
-    digests: dict[str, str] = {}
-
-    def files(name: str, data: bytes) -> bytes:
-        change = changes.get(name.removeprefix("run/").partition(".")[0])
-        if change is None:
-            return data
-        made = change(data.decode())
-        if name == "run/config.json":
-            config = ConfigFile.model_validate_json(made)
-            digest = ConfigFile.digest_for(config.configuration, config.planned, config.pinned)
-            made = config.but(digest=digest).model_dump_json()
-        assert made != data.decode()
-        digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(made.encode()).hexdigest()
-        return made.encode()
-
-    def named(name: str, data: bytes) -> bytes:
-        text = data.decode("latin-1")
-        for old, new in digests.items():
-            text = text.replace(old, new)
-        return text.encode("latin-1") if name == "manifest.json" else data
-
-    first = changed(bundle, files)
-    return changed(first.rename(first.with_name("first.tar.gz")), named)
 
 
 def points(numerator: float, denominator: float) -> dict[str, float]:
@@ -152,7 +92,7 @@ def planned(*tasks: str) -> Change:
 
 
 OTHER = {"name": "lax", "version": "7", "data_version": "1", "environment": "none"}
-FORGERIES: dict[str, tuple[dict[str, Change], str]] = {
+FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
     "500 percent": (
         {"verdicts": first_task(score=points(10, 2))},
         "is no share of what could be got: task-0000/0",

@@ -321,14 +321,16 @@ def test_regrading_leaves_the_earlier_run_alone(settings: Settings, predict: Pre
 
 
 def test_no_run_of_a_stranger_decides_verdicts_of_others(settings: Settings, predict: Predict) -> None:
-    """Its records name submissions that are not the ones that lie there; verdicts are cached by what does."""
+    """Its records name submissions that are not the ones that lie there, so it is not graded again."""
     half = predict({"task-0000": "half"})
     folder = api.run(evaluation(half), QUICK, settings, run_id="theirs").folder
     (RunFolder(folder).attempt(FIRST).submission / BEHAVIOUR).write_text("pass")
     shutil.rmtree(settings.cache_dir / "verdicts")
     again = api.regrade(folder, QUICK, settings)
-    assert scores(again.folder) == [1.0]
-    assert RunFolder(again.folder).latest()[FIRST].submission != RunFolder(folder).latest()[FIRST].submission
+    assert scores(again.folder) == [None]
+    told = RunFolder(again.folder).latest()[FIRST].verdict
+    assert told is not None
+    assert "was changed after it was handed in" in told.reasons[0].message
     honest = api.run(evaluation(half), QUICK, settings, run_id="honest")
     assert scores(honest.folder) == [0.5]
 
@@ -396,12 +398,18 @@ def test_a_damaged_submission_record_is_made_again(settings: Settings, predict: 
     assert RunFolder(folder).attempt(FIRST).record() is not None
 
 
-def test_a_damaged_run_is_not_resumed(settings: Settings) -> None:
-    """A damaged line in the middle is named, and nothing is added to the run."""
+def test_a_resume_grades_again_what_does_not_fit(settings: Settings) -> None:
+    """A damaged line is named, what was handed in gets another verdict, and from then on the run fits again."""
     folder = api.run(oracle(), QUICK, settings, run_id="one").folder
     verdicts = folder / "verdicts.jsonl"
     lines = verdicts.read_text().splitlines(keepends=True)
     verdicts.write_text("".join(["garbage\n", *lines[1:]]))
-    with pytest.raises(UsageError, match=r"verdicts\.jsonl, line 1 is damaged"):
-        api.resume(folder, QUICK, settings)
-    assert len(RunFolder(folder).lock().starts) == 1
+    assert scores(folder) == []
+    recorder = Recorder()
+    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
+    warned = [event.message for event in recorder.events if isinstance(event, Warned)]
+    assert any("verdicts.jsonl, line 1: it is damaged" in message for message in warned)
+    assert scores(folder) == [1.0]
+    assert RunFolder(folder).records().faults == ()
+    (folder / "verdicts.jsonl").write_text("more " + verdicts.read_text())
+    assert RunFolder(folder).records().faults

@@ -43,7 +43,7 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
     with RunWriter.open(tmp_path / "one") as writer:
         assert writer.began(START) == 1
         writer.ended(1, START.at, {"uv": "1"})
-        writer.record(line(verdict(facts={"again": True})))
+        writer.record(line(verdict(facts={"again": True})).but(try_number=2))
     folder = RunFolder(tmp_path / "one")
     assert folder.config() == config()
     assert folder.lock().starts == (START, START.but(ended_at=START.at, tools={"uv": "1"}))

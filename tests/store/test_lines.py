@@ -4,16 +4,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.store.folder import LINE_BYTES, encode, read_lines
-from groundup.store.records import VerdictLine
+from groundup.store.lines import LINE_BYTES, Chain, encode, written_lines
+from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start, VerdictLine
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+CONFIG = ConfigFile(
+    run_id="one",
+    created_at=NOW,
+    suite_name="toy",
+    grader="strict",
+    configuration=RunConfiguration(suite="toy", submissions=References(which="nop")),
+    planned=Planned(tasks=("a",), attempts=1),
+    pinned={},
+    digest="",
+)
 
 
 def line(verdict: Verdict | None = None, task: str = "a") -> VerdictLine:
@@ -45,7 +54,7 @@ def test_an_ordinary_line_is_read_back_as_it_was(tmp_path: Path) -> None:
     data, shortened = encode(written)
     assert not shortened
     (tmp_path / "verdicts.jsonl").write_bytes(data + b"\n")
-    assert list(read_lines(tmp_path / "verdicts.jsonl")) == [written]
+    assert [one.line for one in written_lines(tmp_path / "verdicts.jsonl")] == [written]
 
 
 @given(
@@ -80,8 +89,55 @@ def test_a_shortened_line_says_so() -> None:
 
 @pytest.mark.parametrize("damage", [b"garbage", b"", b'{"attempt": {"task": "../x"}}', b"\xff\xfe", b"[]"])
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, damage: bytes) -> None:
-    """The error says which file and which line, and what to do."""
+    """By its number, with what is wrong; the lines around it are read."""
     path = tmp_path / "verdicts.jsonl"
     path.write_bytes(encode(line())[0] + b"\n" + damage + b"\n" + encode(line(task="b"))[0] + b"\n")
-    with pytest.raises(UsageError, match=r"verdicts\.jsonl, line 2 is damaged .*resume the run"):
-        list(read_lines(path))
+    found = list(written_lines(path))
+    assert [one.line and one.line.attempt.task for one in found] == ["a", None, "b"]
+    assert found[1].number == 2
+    assert found[1].why.startswith("it is damaged (")
+
+
+@given(
+    tasks=st.lists(st.sampled_from("abcd"), min_size=1, max_size=6),
+    position=st.integers(min_value=0),
+    other=st.binary(min_size=1, max_size=1),
+)
+def test_a_changed_byte_breaks_the_chain(tasks: list[str], position: int, other: bytes) -> None:
+    """Whichever it is of whichever line: that line, or the next, does not fit any more."""
+    chain, written = Chain(CONFIG), list[bytes]()
+    for task in tasks:
+        written.append(chain.seal(encode(line(verdict(), task))[0], 0))
+        chain.add(written[-1])
+    assert _fitting(written) == [True] * len(written)
+    text = b"\n".join(written)
+    position %= len(text)
+    changed = text[:position] + other + text[position + 1 :]
+    assume(changed != text)
+    assert not all(_fitting(changed.split(b"\n")))
+
+
+def _fitting(lines: list[bytes]) -> list[bool]:
+    chain, fitting = Chain(CONFIG), []
+    for data in lines:
+        fitting.append(chain.fits(data, 0))
+        chain.add(data)
+    return fitting
+
+
+def test_a_line_of_another_run_or_start_does_not_fit() -> None:
+    """Each is bound to the run's name and grader, and to the machine and time of the start that wrote it."""
+    start = Start(at=NOW, pid=1, groundup="1")
+    chain = Chain(CONFIG)
+    chain.know([start])
+    sealed = chain.seal(encode(line(verdict()))[0], 0)
+    assert chain.fits(sealed, 0)
+    for config, starts in (
+        (CONFIG.but(run_id="other"), [start]),
+        (CONFIG.but(grader="lax"), [start]),
+        (CONFIG, [start.but(groundup="2")]),
+        (CONFIG, []),
+    ):
+        other = Chain(config)
+        other.know(starts)
+        assert not other.fits(sealed, 0)

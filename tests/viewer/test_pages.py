@@ -372,8 +372,14 @@ def test_the_index_follows_the_files(runs: Path) -> None:
     index.refresh()
     third = index.run("third")
     assert third
+    assert third.report
+    assert "line 1: it is damaged" in third.report.warnings[0]
+    (runs / "third" / "config.json").write_text("damaged\n")
+    index.refresh()
+    third = index.run("third")
+    assert third
     assert third.error
-    assert "line 1 is damaged" in third.error
+    assert "config.json cannot be read" in third.error
     index.close()
 
     (runs / NAME).write_bytes(b"not an index" * 1000)

@@ -1,8 +1,11 @@
 """Bundles of runs that others can check, and a page that ranks those that were verified."""
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,18 +13,9 @@ from pydantic import Field
 
 from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
-from groundup.api.verification import (
-    NOT_STATED,
-    PLAIN,
-    BoardRules,
-    VerificationFile,
-    claims_of,
-    drawn_tasks,
-    gradable,
-    opened_bundle,
-    read_record,
-    record_name,
-)
+from groundup.api.verification import PLAIN, BoardRules, claims_of, drawn_tasks, gradable, opened_bundle
+from groundup.api.verified import NOT_STATED, VerificationFile, read_record, record_name
+from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
@@ -96,13 +90,18 @@ def build(
     if not bundles:
         raise UsageError(f"{folder} holds no bundle (*{SUFFIX}); `groundup leaderboard pack` makes one")
     found, refused = load() if settings is None else settings, dict[str, tuple[str, ...]]()
-    entries: dict[Path, Entry] = {}
+    admitted: dict[Path, _Admitted] = {}
     for path in bundles:
-        entry = _entry(path, Path(verified) / record_name(path), rules, found, Path(site) if pages else None)
-        if isinstance(entry, Entry):
-            entries[path] = entry
+        one = _entry(path, Path(verified) / record_name(path), rules, found, Path(site) if pages else None)
+        if not isinstance(one, _Admitted):
+            refused[path.name] = one
+            continue
+        same = [other.name for other, known in admitted.items() if one.is_run_of(known)]
+        if same:
+            refused[path.name] = (f"it is the same run as {same[0]}",)
         else:
-            refused[path.name] = entry
+            admitted[path] = one
+    entries = {path: one.entry.but(same_as=_same_as(one, admitted.values())) for path, one in admitted.items()}
     built = BuiltBoard(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
     if not entries:  # a page that is there stays
         return built
@@ -114,6 +113,40 @@ def build(
             copy_made(Path(verified) / record_name(path), evidence / record_name(path))
         write_made(Path(site) / "index.html", board(list(entries.values())).encode())
     return built
+
+
+@dataclass(frozen=True)
+class _Admitted:
+    """An entry, and what tells whether others are of the same run or the same submissions."""
+
+    entry: Entry
+    created_at: datetime
+    verdicts: str
+    """Digest of what they say."""
+    submissions: frozenset[tuple[str, str]]
+    """Task and digest of each that holds a file."""
+
+    def is_run_of(self, other: "_Admitted") -> bool:
+        """Whether *other* is the same run, whatever it is called."""
+        return self.created_at == other.created_at or self.verdicts == other.verdicts
+
+
+def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
+    """Say of which other subjects' runs *one* has submissions."""
+    shared = [
+        (len(one.submissions & other.submissions), other.entry.run)
+        for other in every
+        if other is not one
+        and other.entry.run.suite == one.entry.run.suite
+        and other.entry.run.subject.title != one.entry.run.subject.title
+    ]
+    of = len(one.submissions)
+    found = [
+        f"{count} of {of} submissions are those of {run.run_id} ({run.subject.title})"
+        for count, run in shared
+        if count
+    ]
+    return (*one.entry.same_as, *found)
 
 
 def _run_pages(run: RunFolder, name: str, site: Path, settings: Settings) -> str:
@@ -129,22 +162,22 @@ def _run_pages(run: RunFolder, name: str, site: Path, settings: Settings) -> str
 
 def _entry(
     path: Path, record: Path, rules: BoardRules, settings: Settings, site: Path | None
-) -> Entry | tuple[str, ...]:
+) -> _Admitted | tuple[str, ...]:
     """Return the entry that a bundle makes, with pages over its run where *site* is given; or why none."""
     with ExitStack() as stack:
         try:
             opened = stack.enter_context(opened_bundle(path))
-            config, lines = opened.run.config(), opened.run.latest()
-            claims, manifest = claims_of(opened, rules, settings), opened.manifest
+            config, lines = opened.run.config(), opened.lines
+            claims, manifest, handed_in = claims_of(opened, rules, settings), opened.manifest, opened.handed_in()
         except UsageError as error:
-            return (str(error),)
+            return (str(error).removeprefix(f"{path}: "),)
         known, digest = read_record(record), digest_of_file(path)
         faults = [*claims.faults, *_doubts(known, digest, lines, path)]
         if faults or claims.tasks is None or known is None:
             return tuple(faults)
         pages = None if site is None else _run_pages(opened.run, path.name.removesuffix(SUFFIX), site, settings)
     submissions, checked = config.configuration.submissions, known.verification
-    return Entry(
+    entry = Entry(
         run=report_run(config, lines),
         kind=submissions.kind,
         task_set=claims.tasks.name,
@@ -165,7 +198,13 @@ def _entry(
             record=f"evidence/{record.name}",
         ),
         pages=pages,
+        same_as=tuple(
+            f"{count} of {checked.attempts} submissions that were graded again are the suite's own ({whose})"
+            for whose, count in sorted(Counter(checked.references.values()).items())
+        ),
     )
+    said = digest_of([lines[key].but(chain=None) for key in sorted(lines, key=str)])
+    return _Admitted(entry, config.created_at, said, handed_in)
 
 
 def _doubts(

@@ -17,6 +17,7 @@ from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
 from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
+from groundup.runs.checking import RunCheck, check_run
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, write_made
@@ -158,6 +159,15 @@ def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | 
     config, lines = folder.config(), folder.latest()
     tests = {key: folder.attempt(key).tests() for key in lines}
     return review_of(config.run_id, config.configuration.submissions, lines, tests)
+
+
+def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> RunCheck:
+    """Return what in the folder of *run* does not fit, trees and trajectories included. Changes nothing.
+
+    Reports check less of it each time, and give no score to what does not fit. Raises `UsageError`.
+    """
+    found = _settings(output, settings)
+    return check_run(RunFolder(run_folder(run, found)), found)
 
 
 async def review_async(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:

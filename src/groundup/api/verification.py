@@ -1,16 +1,16 @@
 """Whether a bundle's numbers hold: its claims are proven, and a sample of it is graded again."""
 
+import asyncio
 import math
 import random
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from groundup import catalog
 from groundup.api.flags import AnyPath
@@ -19,20 +19,18 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Status
-from groundup.domain.version import __version__
 from groundup.reports.numbers import percent
 from groundup.reports.views import grader_words
-from groundup.runs.bundles import SUFFIX, Bundle, Claims, board_sets, check_claims, unpack
+from groundup.runs.bundles import Bundle, unpack
+from groundup.runs.claims import Claims, board_sets, check_claims
+from groundup.runs.references import own_references
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.ownership import digest_of_file, write_made
-from groundup.store.records import VerdictLine
+from groundup.store.records import ConfigFile, References, VerdictLine
 from groundup.suites.base import open_suite
-from groundup.trees.walking import read_regular
-from groundup.trees.writer import disk_errors
 
-NOT_STATED = "not stated"
-_RECORD_BYTES = 1024**2
+_ADVICE = re.compile(r"; (restore|remove|resume|finish|grade)\b[^;]*$")
+"""What the maker of a run could do, and who has its bundle cannot."""
 
 
 class BoardRules(Record):
@@ -80,6 +78,9 @@ class Verification(Record):
     sandbox: str = Field(description="in which it was graded again: the verifier's")
     notes: tuple[str, ...] = Field(description="what else is not as in the bundle")
     unknown: tuple[str, ...] = Field(description="attempts that could not be graded again here")
+    references: dict[str, str] = Field(
+        default={}, description="drawn attempts whose submission is, byte for byte, the suite's own: of whom"
+    )
 
     @property
     def holds(self) -> bool:
@@ -97,6 +98,9 @@ class Verification(Record):
         if self.unknown or not self.attempts:
             return f"not verified: {len(self.unknown)} attempts could not be graded here, {self.attempts} were"
         words = f"the numbers hold: {self.attempts} attempts at {len(self.tasks)} of {self.of} tasks agree"
+        if self.references:
+            whose = ", ".join(sorted(set(self.references.values())))
+            words += f"; {len(self.references)} of these submissions are the suite's own ({whose})"
         if self.unsteady and self.claimed is not None and self.found is not None:
             means = f"the sample claims {percent(self.claimed)} and was graded {percent(self.found)}"
             words += f", of which {len(self.unsteady)} vary between gradings; {means}"
@@ -104,17 +108,6 @@ class Verification(Record):
             return words
         most_of_all = 1 - math.exp(math.log(0.05) / len(self.tasks))
         return f"{words}; with 95 % confidence fewer than {most_of_all * 100:.0f} % of all tasks differ"
-
-
-class VerificationFile(Record):
-    """That somebody graded a sample of a bundle again: what lets the bundle onto a board."""
-
-    format: Literal[1] = 1
-    bundle: str = Field(description="its SHA-256")
-    by: str = Field(description="who says so")
-    at: datetime
-    groundup: str = Field(description="version")
-    verification: Verification
 
 
 def verify(
@@ -141,7 +134,7 @@ def verify(
     drawn = random.SystemRandom().randrange(2**32) if seed is None else seed
     verifier = settings or load()
     with opened_bundle(bundle) as opened:
-        config, lines = opened.run.config(), opened.run.latest()
+        config, lines = opened.run.config(), opened.lines
         claims = claims_of(opened, rules, verifier)
         graded = gradable(lines)
         if not graded and not claims.faults:
@@ -154,6 +147,7 @@ def verify(
             opened.lay_out(keys)
             opened.give(timeout)
             sandbox = _grade_again(opened, checks, times, verifier)
+        references = _references(config, checks, verifier)
     known = [check for check in checks if check.found]
     return Verification(
         run=config.run_id,
@@ -172,7 +166,21 @@ def verify(
         sandbox=sandbox,
         notes=tuple(_notes(config.configuration.timeout_s, timeout, known)),
         unknown=tuple(str(check.key) for check in checks if not check.found),
+        references=references,
     )
+
+
+def _references(config: ConfigFile, checks: Sequence["_Check"], verifier: Settings) -> dict[str, str]:
+    """Return which of the drawn submissions are references' own, where a run is not said to be a reference's."""
+    if isinstance(config.configuration.submissions, References):
+        return {}
+    suite = open_suite(config.configuration.suite, verifier)
+    known = asyncio.run(own_references(suite, {check.key.task for check in checks}, verifier))
+    return {
+        str(check.key): whose
+        for check in checks
+        if (whose := known.get((check.key.task, check.claimed.submission or "")))
+    }
 
 
 def claims_of(opened: Bundle, rules: BoardRules, settings: Settings) -> Claims:
@@ -180,7 +188,7 @@ def claims_of(opened: Bundle, rules: BoardRules, settings: Settings) -> Claims:
     named = opened.run.config().configuration.suite
     _check_suite(named, rules.suite)
     suite = open_suite(named, settings)
-    return check_claims(opened.run, suite, board_sets(suite, rules.sets))
+    return check_claims(opened, suite, board_sets(suite, rules.sets))
 
 
 def gradable(lines: Mapping[AttemptKey, VerdictLine]) -> list[str]:
@@ -192,23 +200,6 @@ def drawn_tasks(tasks: Sequence[str], sample: int, seed: int) -> tuple[str, ...]
     """Draw a sample of *tasks*, the same for the same *seed*."""
     chosen = random.Random(seed).sample(tasks, min(sample, len(tasks)))  # noqa: S311  # reproducible
     return tuple(sorted(chosen))
-
-
-def record(bundle: AnyPath, found: Verification, verified: AnyPath, by: str = NOT_STATED) -> Path:
-    """Note in the folder *verified*, for `build`, what *found* says of *bundle*, as said *by*; return the file."""
-    noted = VerificationFile(
-        bundle=digest_of_file(Path(bundle)), by=by, at=datetime.now(UTC), groundup=__version__, verification=found
-    )
-    path = Path(verified) / record_name(Path(bundle))
-    with disk_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_made(path, noted.model_dump_json(indent=1).encode() + b"\n")
-    return path
-
-
-def record_name(bundle: Path) -> str:
-    """Return the name of the file that says whether *bundle* was verified."""
-    return f"{bundle.name.removesuffix(SUFFIX)}.json"
 
 
 def _check_suite(named: str, trusted: str | None) -> None:
@@ -319,14 +310,11 @@ def _standing(line: VerdictLine) -> str:
 
 @contextmanager
 def opened_bundle(bundle: AnyPath) -> Iterator[Bundle]:
-    """Unpack *bundle* for a while. Raises `UsageError` for what is none."""
+    """Unpack *bundle* for a while. Raises `UsageError` for what is none, and names the bundle in each."""
     with tempfile.TemporaryDirectory(prefix="groundup-bundle-") as room:
-        yield unpack(Path(bundle), Path(room) / "bundle")
-
-
-def read_record(path: Path) -> VerificationFile | None:
-    """Return what `record` wrote to *path*; None for anything else."""
-    try:
-        return VerificationFile.model_validate_json(read_regular(path, _RECORD_BYTES))
-    except (OSError, ValidationError):
-        return None
+        try:
+            yield unpack(Path(bundle), Path(room) / "bundle")
+        except UsageError as error:
+            if str(error).startswith(str(bundle)):
+                raise
+            raise UsageError(f"{bundle}: {_ADVICE.sub('', str(error).replace(f'{room}/bundle/', ''))}") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groundup.cli.checking import UNFIT
 from groundup.cli.options import Examples, Json, Output, Run, Trust
 
 if TYPE_CHECKING:
@@ -69,7 +70,11 @@ def show(
         say(f"groundup: {key} has no trajectory: no agent worked on it in this run")
     for step in steps:
         _print_step(step, full=full)
-    _print_end(attempt, folder.latest().get(key))
+    records = folder.records()
+    if key in records.bad:
+        say(f"groundup: {key} has no score, for the records of its run do not fit: {records.bad[key]}")
+        return UNFIT
+    _print_end(attempt, records.lines.get(key))
     return 0
 
 

@@ -1,7 +1,7 @@
 """The entry point: puts the commands together and maps every ending to an exit code, here and nowhere else.
 
 0 every attempt has a verdict; 1 a bug of groundup; 2 bad input; 3 infrastructure failures remain; 4 below
---fail-under; 130 interrupted; 141 the reader of our output left.
+--fail-under, or what a run's folder holds does not fit; 130 interrupted; 141 the reader of our output left.
 """
 
 import errno
@@ -147,7 +147,7 @@ ABOUT = """Measure software built from the ground up.
 Does a repository that an agent, a model or an IDE made install, start and pass hidden tests?
 
 Exit codes: 0 every attempt has a verdict, 1 a bug of groundup, 2 bad input, 3 infrastructure failures remain
-(`groundup resume` can finish them), 4 below --fail-under, 130 interrupted (resumable).
+(`groundup resume` can finish them), 4 below --fail-under or records that do not fit, 130 interrupted (resumable).
 """
 
 

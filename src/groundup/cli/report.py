@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import AnyPath
+from groundup.cli.checking import UNFIT
 from groundup.cli.console import Format
 from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat, Run
 
@@ -50,6 +51,7 @@ EXAMPLES: dict[str, Examples] = {
     "runs": (
         ("Which runs are there, and which are not finished?", "groundup runs"),
         ("For programs", "groundup runs --json"),
+        ("Was anything in a run's folder changed, cut or deleted?", "groundup runs check my-run"),
         ("Remove two", "groundup runs rm first-try second-try"),
     ),
     "leaderboard pack": (
@@ -147,7 +149,17 @@ def report(
     if failed := made.below(fail_under):
         say(f"groundup: {failed}")
         return BELOW
-    return 0
+    return _unfit(made)
+
+
+def _unfit(made: "ShownReport") -> int:
+    """Name the runs whose records do not fit, and return the exit code."""
+    from groundup.cli.console import say
+
+    unfit = [run.run_id for run in made.runs if run.faults]
+    for run in unfit:
+        say(f"groundup: what does not fit in {run} is in no score; `groundup runs check {run}` lists it")
+    return UNFIT if unfit else 0
 
 
 _ENDINGS = {
@@ -233,7 +245,7 @@ def aggregate(
         raise UsageError(unknown("format", report_format, _known_formats()))
     made = reports.report(*reports.runs_below(folders), layout="paper")
     _print(made, Format.JSON if json else _form(report_format, save), save)
-    return 0
+    return _unfit(made)
 
 
 def compare(
@@ -264,7 +276,7 @@ def compare(
         raise UsageError("compare takes two runs or more; `groundup report` shows one")
     made = reports.compare(*runs, power=power, output=output)
     print_report(made, Format.JSON if json else report_format)
-    return 0
+    return _unfit(made)
 
 
 def review(run: Run, json: Json = False, output: Output = None) -> int:
@@ -295,13 +307,21 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
 def runs(
     remove: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[rm RUN...]", help="With `rm`: remove these runs, with all submissions in them."),
+        typer.Argument(
+            metavar="[check RUN... | rm RUN...]",
+            help="With `check`: whether the files of these runs fit one another. With `rm`: remove these runs, "
+            "with all submissions in them.",
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")] = False,
     output: Output = None,
     json: Json = False,
 ) -> int:
     """List the runs of the output folder, newest first: suite, subject, score, when it began, what is pending."""
+    if remove and remove[0] == "check":
+        from groundup.cli.checking import check
+
+        return check(remove[1:], output, json=json)
     if remove:
         return _remove(remove, yes=yes, output=output)
     return _list_runs(output, json=json)
@@ -316,7 +336,10 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
     from groundup.settings import load
 
     if words[0] != "rm" or len(words) == 1:
-        raise UsageError("`groundup runs` lists runs; `groundup runs rm RUN...` removes some")
+        raise UsageError(
+            "`groundup runs` lists runs; `groundup runs rm RUN...` removes some, and "
+            "`groundup runs check RUN...` checks some"
+        )
     settings = load({"output": output})
     found = removable(words[1:], settings)
     print_table("", ("run", "size"), [(str(one.path), size(one.bytes)) for one in found])
@@ -437,13 +460,13 @@ def verify(
     json: Json = False,
 ) -> int:
     """Prove BUNDLE's claims and grade a sample again. Exit code 0: they hold; 4: they do not; 3: not checked."""
-    from groundup.api import verification
+    from groundup.api import verification, verified
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
 
     found = verification.verify(bundle, **asdict(again), rules=rules.rules(), settings=load({"jobs": jobs}))
     if record is not None and found.holds:
-        say(f"wrote {verification.record(bundle, found, record, by)}")
+        say(f"wrote {verified.record(bundle, found, record, by)}")
     if json:
         conclusions = {"holds": found.holds, "conclusion": found.conclusion}
         print_document({**found.model_dump(mode="json"), **conclusions})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from groundup.cli.checking import UNFIT
 from groundup.cli.options import Examples, Json, Output, Run
 
 if TYPE_CHECKING:
@@ -74,8 +75,12 @@ def why(
     from groundup.store.folder import RunFolder
 
     folder = RunFolder(run_folder(run, load({"output": output})))
-    lines = folder.latest()
-    attempts = [Lost(key, lines.get(key), folder.attempt(key).tests()) for key in _asked(folder, lines, task)]
+    records = folder.records()
+    asked = _asked(folder, records.lines, task)
+    attempts = [
+        Lost(key, records.lines.get(key), () if key in records.bad else folder.attempt(key).tests())
+        for key in asked
+    ]
     if test is not None:
         attempts = _named(attempts, test)
     if json:
@@ -86,7 +91,7 @@ def why(
             _print_every(folder, one, test)
     else:
         _print_screen(folder, attempts)
-    return 0
+    return UNFIT if any(key in records.bad for key in asked) else 0
 
 
 def _asked(

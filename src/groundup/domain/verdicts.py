@@ -1,5 +1,6 @@
 """The verdict of a grader on a submission."""
 
+import math
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -62,6 +63,22 @@ class Score(Record):
     def value(self) -> float | None:
         """Numerator over denominator; None when the denominator is zero."""
         return self.numerator / self.denominator if self.denominator else None
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share at all: finite numbers, and no more of them than could be got."""
+        if not (math.isfinite(self.numerator) and math.isfinite(self.denominator)):
+            return False
+        if self.denominator == 0:
+            return self.numerator == 0
+        most = self.denominator * (1 + _ROUNDING)
+        return self.denominator > 0 and -_ROUNDING <= self.numerator <= most
+
+    def __str__(self) -> str:
+        return f"{self.numerator:g} of {self.denominator:g}"
+
+
+_ROUNDING = 1e-9
 
 
 class TestResult(Record):

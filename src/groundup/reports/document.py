@@ -160,6 +160,7 @@ class RunReport(Record):
     spread: Spread | None = Field(default=None, description="how much attempts differ; None without several")
     noise: Noise | None = Field(default=None, description="what chance does to its mean; None without several")
     warnings: tuple[str, ...] = ()
+    faults: int = Field(default=0, description="what in the run's folder does not fit; the first is a warning")
     attempts: tuple[AttemptRow, ...]
     choice: Choice | None = Field(default=None, description="which attempts the headline is of; None: all")
     summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")

@@ -53,6 +53,9 @@ class Entry(Record):
     evidence: str = Field(description="address of the bundle, relative to the page")
     digest: str = Field(description="SHA-256 of the bundle")
     pages: str | None = Field(default=None, description="address of the run's own pages, relative to the page")
+    same_as: tuple[str, ...] = Field(
+        default=(), description="whose submissions its own are, byte for byte: of others, or of the suite itself"
+    )
 
 
 _FILTERS = ("suite", "tasks", "language", "kind", "grader")
@@ -91,7 +94,7 @@ def board(entries: Sequence[Entry]) -> str:
         *(line for group in _groups(entries) for line in _section(group)),
         f'<p class="soft">Scores are means over all tasks of the set; what was not attempted counts 0. '
         f"Ranks: {RANKS}; {FEW}. Verified: so many tasks, drawn by the seed, were graded again to the "
-        "same scores. Anybody can: <code>groundup leaderboard verify BUNDLE</code>.</p>",
+        "same scores. Costs are claims. Anybody can: <code>groundup leaderboard verify BUNDLE</code>.</p>",
         f"</main><script>{_SCRIPT}</script></body></html>",
     ]
     return "\n".join(parts) + "\n"
@@ -182,17 +185,17 @@ def _row(entry: Entry, rank: Rank | None) -> str:
         run.subject.name,
         run.subject.model_name or "-",
         percent(mean) + between(mean_interval(list(_scores(entry).values()))),
-        "-" if cost is None else f"${cost:.2f}",
+        "-" if cost is None else f"${cost:.2f} claimed",
     )
     bar = f'<meter min="0" max="1" value="{mean:.4f}" aria-label="score"></meter> '
     named = zip(_COLUMNS, cells, strict=False)
+    marks = "".join(f"<br><strong>{_safe(mark)}</strong>" for mark in entry.same_as)
     shown = "".join(f"<td>{bar if name == 'score' else ''}{_safe(cell)}</td>" for name, cell in named)
     link = f'<a href="{_safe(entry.evidence)}">bundle</a><br><code>{_safe(entry.digest[:12])}</code>'
     if entry.pages is not None:
         link = f'<a href="{_safe(entry.pages)}">tests and files</a><br>{link}'
-    return (
-        f"<tr {data}>{shown}<td>{_verified(entry.verified)}</td><td>{_disclosed(entry)}</td><td>{link}</td></tr>"
-    )
+    further = (_verified(entry.verified) + marks, _disclosed(entry), link)
+    return f"<tr {data}>{shown}{''.join(f'<td>{cell}</td>' for cell in further)}</tr>"
 
 
 def _verified(found: Verified) -> str:
@@ -218,10 +221,13 @@ def _disclosed(entry: Entry) -> str:
         "agent": run.subject.name + (f" ({settings})" if settings else ""),
         "limits": entry.limits,
         "contamination": entry.contamination,
-        "cost": f"${effort.cost_usd:.4f}" if effort is not None and known else "not known",
+        "cost": f"claimed: ${effort.cost_usd:.4f}; a bundle has no trajectory, which could prove it"
+        if effort is not None and known
+        else "not known",
         "attempts": f"{run.counts.graded} graded of {run.counts.planned}; not attempted: "
         f"{run.counts.not_attempted}; tampered: {run.counts.tampered}",
         "grader": "; ".join(map(grader_words, run.graders)) or "none",
+        "byte for byte the same": "; ".join(entry.same_as),
         "notes": entry.notes,
     }
     lines = "".join(f"<dt>{name}</dt><dd>{_safe(text)}</dd>" for name, text in blocks.items() if text)

@@ -35,6 +35,7 @@ from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
 from groundup.runs.settling import RunContext
 from groundup.settings import Settings
+from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import ConfigFile, EarlierRun, Generated, RunConfiguration, Start
 from groundup.store.verdict_cache import VerdictCache
@@ -163,7 +164,7 @@ def open_writer(plan: RunPlan, path: Path, tools: Backends, *, resumed: bool) ->
     if resumed:
         folder = RunFolder(path)
         refuse_changes(folder.config(), plan, pinned)
-        folder.latest()  # a damaged file is refused before anything is done
+        folder.records()  # what cannot be read at all is refused before anything is done
         return _keeping_images(RunWriter.open(path), tools)
     config = ConfigFile(
         run_id=path.name,
@@ -261,13 +262,11 @@ class _PendingAttempts:
         )
         self._stopped = False
         """Whether no submission can be made any more: the money is spent, or the model or agent cannot be used."""
-        settled: set[AttemptKey] = set()
-        self._tries: dict[AttemptKey, int] = {}
-        for line in writer.folder.lines():
+        self._tries = {line.attempt: line.try_number for line in writer.folder.lines()}
+        earlier = writer.earlier
+        for line in earlier.lines.values():
             tally.earlier(line)
-            self._tries[line.attempt] = line.try_number
-            if line.settles:
-                settled.add(line.attempt)
+        settled = {key for key, line in earlier.lines.items() if line.settles} | self._lost(earlier)
         self._keys = [key for key in job.plan.planned.keys if key not in settled]
         if self._generation and job.options.generate_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
@@ -279,6 +278,20 @@ class _PendingAttempts:
             key=lambda key: (holds(key), in_turn and key.index, -self._grader.expected_s(self._tasks[key.task]))
         )
         self._tries_before = dict(self._tries)
+
+    def _lost(self, earlier: RunRecords) -> set[AttemptKey]:
+        """Return the attempts that only money would bring back, and name what in the run's folder does not fit."""
+        if not earlier.faults:
+            return set()
+        lost = {key for key in earlier.bad if self._generation and self._context.made(key) is None}
+        first = earlier.faults[0]
+        more = f" and {len(earlier.faults) - 1} more" if len(earlier.faults) > 1 else ""
+        what = (
+            "is graded again" if not lost else f"is graded again, but for {len(lost)} attempts whose submissions "
+        )
+        what += "are gone: restore their folders, or begin a new run" if lost else ""
+        self._warn(f"the records of this run do not fit: {first}{more}; what lost its score {what}")
+        return lost
 
     async def work_off(self) -> None:
         """Settle them all, or try as often as the options allow."""

@@ -7,9 +7,10 @@ from groundup.domain.errors import GroundupError
 from groundup.domain.limits import Selection
 from groundup.domain.subjects import SELECT, AttemptKey
 from groundup.reports.causes import Losses, losses_of
-from groundup.reports.document import Report
+from groundup.reports.document import Report, RunReport
 from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of
 from groundup.settings import Settings
+from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import read_judgements
 from groundup.store.records import ConfigFile, VerdictLine
@@ -23,11 +24,13 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
         return suite_summaries(config, lines, settings)
 
     opened = [RunFolder(folder) for folder in folders]
-    runs = [(folder.config(), folder.latest()) for folder in opened]
+    records = [folder.records() for folder in opened]
+    runs = [(folder.config(), found.lines) for folder, found in zip(opened, records, strict=True)]
     made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
     chosen = [_chosen(config, folder) for folder, (config, _) in zip(folders, runs, strict=True)]
     losses = [losses_by_attempt(folder, lines) for folder, (_, lines) in zip(opened, runs, strict=True)]
-    return report_of(runs, summaries, made, chosen, losses)
+    report = report_of(runs, summaries, made, chosen, losses)
+    return report.but(runs=tuple(map(with_faults, report.runs, records)))
 
 
 def losses_by_attempt(folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]) -> dict[AttemptKey, Losses]:
@@ -38,6 +41,18 @@ def losses_by_attempt(folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]
         if line.verdict is not None and line.verdict.settles and line.verdict.reasons
     }
     return {key: losses for key, losses in found.items() if losses is not None}
+
+
+def with_faults(report: RunReport, records: RunRecords) -> RunReport:
+    """Return *report* with what in the run's folder does not fit, and whether a change would show."""
+    told = []
+    if records.faults:
+        first, count = records.faults[0], len(records.faults)
+        more = f" and {count - 1} more" if count > 1 else ""
+        told.append(f"the records of this run do not fit: {first}{more}; `groundup runs check` lists all of it")
+    if records.unchained:
+        told.append("an earlier version wrote its verdicts, which have no digests: a change of them may not show")
+    return report.but(faults=len(records.faults), warnings=(*told, *report.warnings)) if told else report
 
 
 def _chosen(config: ConfigFile, folder: Path) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 
 from groundup import catalog
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError, SubmissionError, UsageError
+from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
@@ -113,7 +113,7 @@ class EarlierRunSource:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._planned = folder.config().planned
-        self._lines = folder.latest()
+        self._lines = folder.records(files=False).lines
 
     def attempts(self) -> int:
         """Return as many as the earlier run had."""
@@ -144,8 +144,11 @@ class EarlierRunSource:
             copy_tree(earlier.submission, destination)
             return tree_digest(destination)
 
-        # Its record may be of another tree: a verdict is cached by what lies there now.
         tree = await in_thread(copied)
+        if tree.digest != record.digest:
+            raise MachineError(
+                f"{earlier.submission} was changed after it was handed in: its digest is another one; restore it"
+            )
         return record.but(**tree._asdict())
 
     def _why_absent(self, line: VerdictLine | None) -> Exception:

@@ -4,6 +4,7 @@ Owns the files; what a step means is up to the agent that recorded it and to its
 append at once, so none waits for the disk: a power cut can cost the last steps, a killed process none.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult, Verdict
 from groundup.store.files import Closeable, Journal, complete_lines, write_atomically
-from groundup.trees.walking import remove_tree
+from groundup.trees.walking import LARGE, read_regular, remove_tree
 from groundup.trees.writer import disk_errors
 
 Step = Mapping[str, JsonValue]
@@ -68,14 +69,19 @@ _PASSED = b'"outcome":"passed"'
 _CUT = b"\n... %d bytes left out ...\n"
 
 
+SUBMISSION, SUBMISSION_FILE, TESTS_FILE, VERDICT_FILE = (
+    "submission", "submission.json", "tests.jsonl", "verdict.json",
+)  # fmt: skip
+
+
 class AttemptFolder:
     """Names and contents of one attempt's folder. Changes nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.submission = path / "submission"
-        self.submission_file = path / "submission.json"
-        self.tests_file = path / "tests.jsonl"
+        self.submission = path / SUBMISSION
+        self.submission_file = path / SUBMISSION_FILE
+        self.tests_file = path / TESTS_FILE
         self.logs = path / "logs"
         self.kept = path / "kept"
         self.trajectory_file = path / "trajectory.jsonl"
@@ -89,9 +95,14 @@ class AttemptFolder:
     def record(self) -> Submission | None:
         """Return the record of what was taken in; None before that is complete."""
         try:
-            return Submission.model_validate_json(self.submission_file.read_bytes())
+            return Submission.model_validate_json(read_regular(self.submission_file, LARGE))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise UsageError(
+                f"{self.submission_file} cannot be read: {error.strerror}; remove the folder {self.path} and "
+                "resume the run"
+            ) from error
         except ValidationError as error:
             raise UsageError(
                 f"{self.submission_file} is damaged; remove the folder {self.path} and resume the run"
@@ -107,12 +118,15 @@ class AttemptFolder:
 
     def tests(self) -> tuple[TestResult, ...]:
         """Return what the hidden tests did in the try that settled it."""
-        try:
-            return tuple(TestResult.model_validate_json(line) for _, line in complete_lines(self.tests_file))
-        except ValidationError as error:
-            raise UsageError(
-                f"{self.tests_file} is damaged; grade the run again with `groundup regrade`"
-            ) from error
+        found = []
+        for number, line in complete_lines(self.tests_file):
+            try:
+                found.append(TestResult.model_validate_json(line))
+            except ValidationError as error:
+                raise UsageError(
+                    f"{self.tests_file}, line {number} is damaged; grade the run again with `groundup regrade`"
+                ) from error
+        return tuple(found)
 
     def lost_tests(self) -> tuple[TestResult, ...]:
         """Return those of `tests()` that were lost; those that passed are not parsed, for runs have millions."""
@@ -174,21 +188,28 @@ class AttemptWriter(AttemptFolder):
         content = submission.model_dump_json(indent=1).encode() + b"\n"
         write_atomically(self.submission_file, content, durable=False)
 
-    def write_evidence(self, tests: Iterable[TestResult], logs: Mapping[str, bytes], *, again: int | None) -> None:
-        """Keep a try's test results and logs; *again*: the number of a try that will be repeated, kept apart."""
+    def write_evidence(
+        self, tests: Iterable[TestResult], logs: Mapping[str, bytes], *, again: int | None
+    ) -> str | None:
+        """Keep a try's test results and logs; *again*: the number of a try that will be repeated, kept apart.
+
+        Returns the digest of the test results; None where none are kept.
+        """
+        content = b"".join(test.model_dump_json().encode() + b"\n" for test in tests)
         folder = self.logs if again is None else self.logs / f"try-{again}"
         with disk_errors(folder):
             (folder if logs else self.path).mkdir(parents=True, exist_ok=True)
         if again is None:
-            write_atomically(self.tests_file, b"".join(test.model_dump_json().encode() + b"\n" for test in tests))
-        for name, content in logs.items():
-            write_atomically(folder / _file_name(name), _capped(content), durable=False)
+            write_atomically(self.tests_file, content)
+        for name, log in logs.items():
+            write_atomically(folder / _file_name(name), _capped(log), durable=False)
+        return digest_of_tests(content) if again is None else None
 
     def write_whole_verdict(self, verdict: Verdict) -> None:
         """Keep a verdict that is too long for its line."""
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path / "verdict.json", verdict.model_dump_json(indent=1).encode() + b"\n")
+        write_atomically(self.path / VERDICT_FILE, verdict.model_dump_json(indent=1).encode() + b"\n")
 
     def trajectory(self) -> TrajectoryFile:
         """Open the trajectory to append to it."""
@@ -213,6 +234,11 @@ class AttemptWriter(AttemptFolder):
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             scratch.rename(self.kept)
+
+
+def digest_of_tests(content: bytes) -> str:
+    """Return what a verdict's line has of the file of its test results."""
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def _file_name(name: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from groundup.domain.errors import UsageError
+from groundup.trees.walking import open_regular
 from groundup.trees.writer import disk_errors
 
 
@@ -94,6 +96,13 @@ class Journal(Closeable):
                 raise
             self._length += len(data)
 
+    def is_there(self) -> bool:
+        """Whether the file still has its name: whoever removes or renames it, or its folder, takes it away."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
     def close(self) -> None:
         """Close the file. Can be called twice."""
         if self._descriptor >= 0:
@@ -107,11 +116,16 @@ class Journal(Closeable):
 
 
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (number from 1, line without newline); nothing for an absent file, and nothing of a torn last line."""
+    """Yield (number from 1, line without newline); nothing for an absent file, and nothing of a torn last line.
+
+    Raises `UsageError` for what is no file or cannot be read.
+    """
     try:
-        file = path.open("rb")
+        file = open_regular(path)
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; restore the file") from error
     with file:
         for number, line in enumerate(file, start=1):
             if line.endswith(b"\n"):

@@ -2,10 +2,12 @@
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import re
 import secrets
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -14,30 +16,32 @@ from typing import Self, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.domain.errors import InfrastructureError, MachineError, UsageError
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import TestResult, Verdict
+from groundup.domain.verdicts import TestResult
 from groundup.store.attempts import AttemptFolder, AttemptWriter
-from groundup.store.files import Closeable, Journal, complete_lines, write_atomically
+from groundup.store.checking import CONFIG, LOCK, VERDICTS, RunFiles, RunRecords, read_records
+from groundup.store.files import Closeable, Journal, write_atomically
+from groundup.store.lines import Chain, encode, written_lines
 from groundup.store.ownership import NOTES, is_made
 from groundup.store.records import (
     Begun,
     ConfigFile,
     FleetFile,
     Generated,
+    JournalEnd,
     LockFile,
     Served,
     Start,
     VerdictLine,
-    latest,
 )
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
 _NODES = "nodes.json"
-_RECORDS = ("config.json", "lock.json", "verdicts.jsonl", "report.json", "judgements.jsonl", _NODES)
+_RECORDS = (CONFIG, LOCK, VERDICTS, "report.json", "judgements.jsonl", _NODES)
 _OF_RUNS = frozenset({*_RECORDS, LOCK_NAME, NOTES, "attempts", "scratch"})
 """Names of what runs, judges and reports write into a run's folder."""
 
@@ -93,56 +97,6 @@ def is_held(folder: Path) -> bool:
     return False
 
 
-LINE_BYTES = 2047
-"""Longest line without its newline: one write of it is one page at most, and people can read it."""
-
-
-def encode(line: VerdictLine) -> tuple[bytes, bool]:
-    """Return the JSON of *line* and whether its verdict had to be shortened to fit."""
-    data = line.model_dump_json().encode()
-    if len(data) <= LINE_BYTES:
-        return data, False
-    assert line.verdict is not None  # nothing else in a line can be long
-    for verdict in _shorter_and_shorter(line.verdict):
-        data = line.but(verdict=verdict).model_dump_json().encode()
-        if len(data) <= LINE_BYTES:
-            return data, True
-    raise AssertionError(f"a verdict line without facts is longer than {LINE_BYTES} bytes")
-
-
-def _shorter_and_shorter(verdict: Verdict) -> Iterator[Verdict]:
-    """Give up what says least first: the tails of messages, facts from the longest, timings, further scores."""
-    facts: dict[str, str | int | float | bool | None] = {**verdict.facts, "shortened": True}
-    for characters in (160, 60, 20):
-        verdict = verdict.but(
-            facts=facts,
-            reasons=tuple(reason.but(message=reason.message[:characters]) for reason in verdict.reasons),
-        )
-        yield verdict
-    for name in sorted(verdict.facts, key=lambda name: len(str(verdict.facts[name])) + len(name), reverse=True):
-        facts = {key: value for key, value in facts.items() if key != name or key == "shortened"}
-        yield verdict.but(facts=facts)
-    yield verdict.but(facts=facts, timings_s={})
-    yield verdict.but(facts=facts, timings_s={}, scores={})
-
-
-def read_lines(path: Path) -> Iterator[VerdictLine]:
-    """Yield the lines of the file at *path*; a torn last one is left out.
-
-    Raises `UsageError` naming file and line when one is damaged.
-    """
-    for number, data in complete_lines(path):
-        try:
-            yield VerdictLine.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the line"
-            raise UsageError(
-                f"{path}, line {number} is damaged ({place}: {plainly(first)}); restore the file, or remove "
-                "that line and resume the run"
-            ) from error
-
-
 R = TypeVar("R", bound=Record)
 
 
@@ -156,7 +110,7 @@ class RunFolder:
     @property
     def config_file(self) -> Path:
         """Where the configuration lies."""
-        return self.path / "config.json"
+        return self.path / CONFIG
 
     def config(self) -> ConfigFile:
         """Return the configuration; raises `UsageError` when *path* holds no run."""
@@ -201,19 +155,30 @@ class RunFolder:
 
     def lock(self) -> LockFile:
         """Return which processes worked on the run so far, with what tools."""
-        return self._read(self.path / "lock.json", LockFile) or LockFile()
+        return self._locked() or LockFile()
+
+    def _locked(self) -> LockFile | None:
+        return self._read(self.path / LOCK, LockFile)
 
     def fleet(self) -> FleetFile | None:
         """Return the nodes that grade for the run while a process works on it; None: it uses no fleet."""
         return self._read(self.path / _NODES, FleetFile)
 
     def lines(self) -> Iterator[VerdictLine]:
-        """Yield all verdict lines; raises `UsageError` naming file and line when one is damaged."""
-        return read_lines(self.path / "verdicts.jsonl")
+        """Yield all verdict lines as they are written, without what cannot be read; `records` checks them."""
+        return (one.line for one in written_lines(self.path / VERDICTS) if one.line is not None)
+
+    def records(self, *, files: bool = True) -> RunRecords:
+        """Return the verdicts, checked against the rest of the run; without *files*, not against each attempt's.
+
+        Raises `UsageError` where there is no run, or no verdict can be read at all.
+        """
+        found = RunFiles(self.path, self.config(), self._locked, lambda: is_held(self.path))
+        return read_records(found, attempts=files)
 
     def latest(self) -> dict[AttemptKey, VerdictLine]:
-        """Return the line that counts for each attempt that has one."""
-        return latest(self.lines())
+        """Return the line that counts for each attempt that has one; one that does not fit has no score."""
+        return self.records().lines
 
     def made(self, config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> frozenset[AttemptKey]:
         """Return the attempts whose submissions an agent has made, as far as *lines* have no score of them yet."""
@@ -242,7 +207,7 @@ class RunFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
-            raise UsageError(f"{path} cannot be read: {_first(error)}") from error
+            raise UsageError(f"{path} cannot be read: {_first(error)}; restore it") from error
 
 
 class RunWriter(Closeable):
@@ -252,8 +217,25 @@ class RunWriter(Closeable):
         self.folder = folder
         self.config = config
         self._hold = hold
-        self._journal = Journal(folder.path / "verdicts.jsonl")
+        self._journal = Journal(folder.path / VERDICTS)
+        self._turn = threading.Lock()
+        self._chain = Chain(config)
+        self._lock = folder.lock()
+        self._chain.know(self._lock.starts)
+        self.earlier = folder.records()
+        """What earlier starts recorded, as far as it fits: read before a start changes anything."""
+        self._follow()
         self._sweep()
+
+    def _follow(self) -> None:
+        """Go through the lines that are there, on which new ones follow; faults in them are known from now on."""
+        whole = hashlib.sha256()
+        for written in written_lines(self.folder.path / VERDICTS):
+            self._chain.add(written.data, is_line=written.line is not None)
+            whole.update(written.data)
+        if self.earlier.faults:
+            mended = JournalEnd(lines=self._chain.lines, chain=whole.hexdigest())
+            self._lock = self._lock.but(mended=mended)
 
     @classmethod
     def create(cls, path: Path, config: ConfigFile) -> Self:
@@ -268,9 +250,9 @@ class RunWriter(Closeable):
                 _refuse_existing(path)
         hold = Hold(path)
         try:
-            if (path / "config.json").exists():
+            if (path / CONFIG).exists():
                 _refuse_existing(path)
-            write_atomically(path / "config.json", config.model_dump_json(indent=1).encode() + b"\n")
+            write_atomically(path / CONFIG, config.model_dump_json(indent=1).encode() + b"\n")
             return cls(RunFolder(path), config, hold)
         except BaseException:
             hold.close()
@@ -290,27 +272,37 @@ class RunWriter(Closeable):
 
     def began(self, start: Start) -> int:
         """Record that a process works on the run; return its number, 0 for the first."""
-        lock = self.folder.lock()
-        self._write_lock(lock.but(starts=(*lock.starts, start)))
-        return len(lock.starts)
+        self._write_lock(self._lock.but(starts=(*self._lock.starts, start)))
+        return len(self._lock.starts) - 1
 
     def ended(self, number: int, ended_at: datetime, tools: Mapping[str, str]) -> None:
         """Record that the process stops working, and the tools that it found meanwhile."""
-        lock = self.folder.lock()
-        starts = list(lock.starts)
+        starts = list(self._lock.starts)
         found = starts[number]
         starts[number] = found.but(ended_at=ended_at, tools={**found.tools, **tools})
-        self._write_lock(lock.but(starts=tuple(starts)))
+        self._write_lock(self._lock.but(starts=tuple(starts)))
 
     def pin_image(self, name: str, image: str) -> None:
         """Record which *image* the sandboxes of *name* are made from."""
-        lock = self.folder.lock()
-        self._write_lock(lock.but(images={**lock.images, name: image}))
+        self._write_lock(self._lock.but(images={**self._lock.images, name: image}))
 
     def _write_lock(self, lock: LockFile) -> None:
-        absent = set() if lock.images else {"images"}
+        self._check_there()
+        with self._turn:
+            self._chain.know(lock.starts)
+            lock = lock.but(journal=JournalEnd(lines=self._chain.lines, chain=self._chain.end))
+        self._lock = lock
+        absent = {name for name in ("images", "mended", "packed") if not getattr(lock, name)}
         text = lock.model_dump_json(indent=1, exclude=absent)
-        write_atomically(self.folder.path / "lock.json", text.encode() + b"\n")
+        write_atomically(self.folder.path / LOCK, text.encode() + b"\n")
+
+    def _check_there(self) -> None:
+        """Raise `MachineError` where somebody removed or moved the folder: to write would make it anew."""
+        if not self._journal.is_there():
+            raise MachineError(
+                f"{self.folder.path} was removed or moved while this process worked on it, so nothing can be "
+                "recorded; put it back and resume the run, or begin a new one"
+            )
 
     def fleet(self, found: FleetFile | None) -> None:
         """Show which nodes work for the run now; None: no fleet any more."""
@@ -330,16 +322,22 @@ class RunWriter(Closeable):
 
         Raises `DiskFullError`; then no line was added.
         """
+        self._check_there()
         attempt = self.attempt(line.attempt)
         if line.verdict is not None:
-            attempt.write_evidence(tests, logs or {}, again=None if line.settles else line.try_number)
+            again = None if line.settles else line.try_number
+            line = line.but(tests_digest=attempt.write_evidence(tests, logs or {}, again=again))
         data, shortened = encode(line)
         if shortened and line.verdict is not None:
             attempt.write_whole_verdict(line.verdict)
-        self._journal.append(data)
+        with self._turn:
+            sealed = self._chain.seal(data, line.start)
+            self._journal.append(sealed)
+            self._chain.add(sealed)
 
     def scratch(self, key: AttemptKey) -> Path:
         """Return an empty folder for one attempt's grading, inside the run folder."""
+        self._check_there()
         path = self.folder.scratch / f"{key.task}.{key.index}"
         remove_tree(path)
         with disk_errors(self.folder.path):
@@ -383,7 +381,7 @@ class RunWriter(Closeable):
 
 
 def _refuse_existing(path: Path) -> None:
-    if not (path / "config.json").exists():
+    if not (path / CONFIG).exists():
         raise UsageError(f"{path} holds other files and no run; choose another --run-id or --output")
     Hold(path).close()  # says so when a process works on it right now
     raise UsageError(f"the run {path} exists; finish it with `groundup resume {path}` or choose another --run-id")

@@ -235,11 +235,25 @@ class Start(Record):
     options: dict[str, str | int | float | bool | None] = {}
 
 
+class JournalEnd(Record):
+    """How far `verdicts.jsonl` went when a start began or ended: it only grows."""
+
+    lines: int = Field(ge=0)
+    chain: str = Field(description="of the last of these lines; empty without one")
+
+
 class LockFile(Record):
     """`lock.json`: what made the results, one entry per start."""
 
     format: Literal[1] = 1
     starts: tuple[Start, ...] = ()
+    journal: JournalEnd | None = Field(default=None, description="None: an earlier version's")
+    mended: JournalEnd | None = Field(
+        default=None,
+        description="lines that did not all fit, and their digest: a start since then graded again what "
+        "lost its score for it",
+    )
+    packed: bool = Field(default=False, description="whether it is a bundle's, which has no test results")
     images: dict[str, str] = Field(
         default={}, description="of containers: name -> digest or id that it had when the run began with it"
     )
@@ -277,6 +291,13 @@ class VerdictLine(Record):
     cached: bool = Field(default=False, description="the verdict was found in the verdict cache")
     started_at: datetime
     finished_at: datetime
+    tests_digest: str | None = Field(
+        default=None,
+        description="of tests.jsonl as this line was written; None: there is none, or an earlier version",
+    )
+    chain: str | None = Field(
+        default=None, description="digest of this line and what it follows (`lines`); None: an earlier version's"
+    )
 
     @property
     def settles(self) -> bool:

@@ -23,12 +23,13 @@ from groundup.domain.records import Record
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words
+from groundup.runs.reporting import with_faults
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import VerdictLine
 from groundup.trees.walking import open_regular
 
 NAME = ".groundup-index.sqlite"
-_FORMAT = 1
+_FORMAT = 2
 _QUICKLY = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
 """It can be made again, so no write waits for the disk."""
 _SCHEMA = """
@@ -311,14 +312,14 @@ class RunIndex:
 def run_report(path: Path) -> RunReport:
     """Return the report on the run in the folder *path*. Raises `UsageError` for one that cannot be read."""
     folder = RunFolder(path)
-    config, lines = folder.config(), folder.latest()
-    return report_run(config, lines, (), folder.made(config, lines))
+    config, records = folder.config(), folder.records()
+    return with_faults(report_run(config, records.lines, (), folder.made(config, records.lines)), records)
 
 
 def _stamp(path: Path) -> str:
     """Return what changes whenever a run's files do, for a run at work also whenever an episode begins."""
     found = []
-    for name in ("config.json", "verdicts.jsonl", "attempts"):
+    for name in ("config.json", "lock.json", "verdicts.jsonl", "attempts"):
         try:
             status = (path / name).stat()
             found.append([status.st_mtime_ns, status.st_size])

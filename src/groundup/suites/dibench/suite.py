@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from typing_extensions import override
@@ -43,7 +42,6 @@ from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import (
     DependencyAuditor,
     ExecutionValidator,
-    counts_of_originals,
     valid_ids,
     validity_file,
 )
@@ -115,21 +113,11 @@ class DiBench(Suite):
         return {
             DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
             DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
-            ExecutionGrader.name: self._execution_grader(self._names, self._counts_of_originals),
+            ExecutionGrader.name: self._execution_grader(self._names),
         }
 
-    def _execution_grader(
-        self, names: Names | None = None, originals: Mapping[str, int] | None = None
-    ) -> ExecutionGrader:
-        return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s, names, originals)
-
-    @cached_property
-    def _counts_of_originals(self) -> Mapping[str, int]:
-        """How many tests pass with the original, where its validation counted them."""
-        problems = self._dataset.problems
-        return counts_of_originals(self._dataset.validity, problems) | counts_of_originals(
-            self._validity, problems
-        )
+    def _execution_grader(self, names: Names | None = None) -> ExecutionGrader:
+        return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s, names)
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:

@@ -1,0 +1,121 @@
+"""The lines of `verdicts.jsonl`: short, and chained by digests so that a change shows.
+
+Each line ends with its `chain`: a digest over the line, the run, the start of `lock.json` that wrote it, and the
+chain before it. A changed line no longer has its digest; a removed one is missed by the next. Lines of earlier
+versions have none. Anybody can compute a chain: it shows accidents and careless edits, and is no signature.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from groundup.domain.digests import canonical_json
+from groundup.domain.records import plainly
+from groundup.domain.verdicts import Verdict
+from groundup.store.files import complete_lines
+from groundup.store.records import ConfigFile, Start, VerdictLine
+
+LINE_BYTES = 2047
+"""Longest line without its newline: one write of it is one page at most, and people can read it."""
+_TAIL = re.compile(rb',"chain":"([0-9a-f]{32})"\}$')
+_TAIL_BYTES = len(b',"chain":"') + 32 + len(b'"')
+
+
+def encode(line: VerdictLine) -> tuple[bytes, bool]:
+    """Return the JSON of *line* without its chain, and whether its verdict had to be shortened to fit."""
+    data = _json(line)
+    room = LINE_BYTES - _TAIL_BYTES
+    if len(data) <= room:
+        return data, False
+    assert line.verdict is not None  # nothing else in a line can be long
+    for verdict in _shorter_and_shorter(line.verdict):
+        data = _json(line.but(verdict=verdict))
+        if len(data) <= room:
+            return data, True
+    raise AssertionError(f"a verdict line without facts is longer than {room} bytes")
+
+
+def _json(line: VerdictLine) -> bytes:
+    return line.model_dump_json(exclude={"chain"}).encode()
+
+
+def _shorter_and_shorter(verdict: Verdict) -> Iterator[Verdict]:
+    """Give up what says least first: the tails of messages, facts from the longest, timings, further scores."""
+    facts: dict[str, str | int | float | bool | None] = {**verdict.facts, "shortened": True}
+    for characters in (160, 60, 20):
+        verdict = verdict.but(
+            facts=facts,
+            reasons=tuple(reason.but(message=reason.message[:characters]) for reason in verdict.reasons),
+        )
+        yield verdict
+    for name in sorted(verdict.facts, key=lambda name: len(str(verdict.facts[name])) + len(name), reverse=True):
+        facts = {key: value for key, value in facts.items() if key != name or key == "shortened"}
+        yield verdict.but(facts=facts)
+    yield verdict.but(facts=facts, timings_s={})
+    yield verdict.but(facts=facts, timings_s={}, scores={})
+
+
+class WrittenLine(NamedTuple):
+    """A complete line of the file: what it says, or why that cannot be read."""
+
+    number: int
+    data: bytes
+    line: VerdictLine | None
+    why: str = ""
+
+
+def written_lines(path: Path) -> Iterator[WrittenLine]:
+    """Yield the lines of the file at *path*; a torn last one is left out. Raises `UsageError` for no file."""
+    for number, data in complete_lines(path):
+        try:
+            yield WrittenLine(number, data, VerdictLine.model_validate_json(data))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the line"
+            yield WrittenLine(number, data, None, f"it is damaged ({place}: {plainly(first)})")
+
+
+class Chain:
+    """The chain of one run's lines, up to the last one that was added."""
+
+    def __init__(self, config: ConfigFile) -> None:
+        named = [config.run_id, config.created_at, config.suite_name, config.grader, config.pinned]
+        self._run = _digest(canonical_json(named))
+        self._starts: tuple[bytes, ...] = ()
+        self.lines = 0
+        self.end = ""
+
+    def know(self, starts: Sequence[Start]) -> None:
+        """Take the starts of `lock.json`: what they say of machine and version is part of each line's digest."""
+        said = [[one.at, one.pid, one.groundup, one.machine] for one in starts]
+        self._starts = tuple(_digest(canonical_json(one)).encode() for one in said)
+
+    def seal(self, data: bytes, start: int) -> bytes:
+        """Return the line *data*, as `encode` made it, with its chain; the caller appends it, then calls `add`."""
+        return data[:-1] + b',"chain":"%s"}' % self._link(data, start).encode()
+
+    def add(self, data: bytes, *, is_line: bool = True) -> None:
+        """Go on to the line *data* of the file; one that cannot be read is counted, and nothing follows on it."""
+        found = _TAIL.search(data)
+        if found:
+            self.end = found[1].decode()
+        elif is_line:
+            self.end = _digest(self.end.encode(), data)
+        self.lines += 1
+
+    def fits(self, data: bytes, start: int) -> bool:
+        """Whether the line *data* of the file, which has a chain, is as it was written after the one before."""
+        found = _TAIL.search(data)
+        return found is not None and found[1].decode() == self._link(data[: found.start()] + b"}", start)
+
+    def _link(self, data: bytes, start: int) -> str:
+        by = self._starts[start] if 0 <= start < len(self._starts) else b""
+        return _digest(self._run.encode(), by, self.end.encode(), data)
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:32]
