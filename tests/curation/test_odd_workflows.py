@@ -231,3 +231,29 @@ def test_a_missing_sdk_is_told_and_takes_no_other_job(tmp_path: Path) -> None:
     assert best is not None
     assert (best.job, best.refused) == ("test", "")
     assert best.lacks == ("dotnet is not on this machine; install a .NET SDK and put `dotnet` on PATH",)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "test"),
+    [
+        ("{tfm: [net48, net472, net8.0]}", "dotnet test -f ${{ matrix.tfm }}"),
+        ("{framework: [net481, net8.0], os: [windows-latest, ubuntu-latest]}", 'dotnet test -f "$FRAMEWORK"'),
+        (
+            "{include: [{t: net48, n: Full}, {t: net8.0, n: Core}]}",
+            "dotnet test -p:TargetFramework=${{ matrix.t }}",
+        ),
+    ],
+)
+def test_a_leg_for_net_framework_is_never_taken(matrix: str, test: str, tmp_path: Path) -> None:
+    """Of the frameworks that a test project is tested for, one that is here is taken, whatever comes first."""
+    workflow = (
+        f"on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    strategy: {{matrix: {matrix}}}\n"
+        f"    env: {{FRAMEWORK: '${{{{ matrix.framework }}}}'}}\n    steps: [{{run: '{test}'}}]\n"
+    )
+    project = "<TargetFrameworks>net48;net8.0</TargetFrameworks><IsTestProject>true</IsTestProject>"
+    files = {"T.csproj": f'<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup>{project}</PropertyGroup></Project>'}
+    job = chosen_job(JobWish(), "r", repository(tmp_path, workflow, files))
+    assert "net8.0" in job.leg.values()
+    legs = {"tfm": "net48", "framework": "net481", "t": "net48"}
+    with pytest.raises(TaskError, match=r"\.NET Framework: T\.csproj: its tests are for \.NET Framework"):
+        chosen_job(JobWish(leg={key: value for key, value in legs.items() if key in job.leg}), "r", tmp_path)

@@ -311,7 +311,7 @@ class JobReader:
         sure = contexts.holds(step.condition) is not None
         for script in _scripts(step):
             meanings = self._seen_by(job)[1]
-            for meaning in meanings.of(_expanded(contexts.shown(script), variables), folder, variables):
+            for meaning in meanings.of(expanded(contexts.shown(script), variables), folder, variables):
                 certainty = meaning.certainty if sure else meaning.certainty * 0.8
                 below = folder.removeprefix(checkout_folder(job)).lstrip("/")
                 part = meaning.part or (f"only {below}/" if below else None)
@@ -405,7 +405,7 @@ def _container(job: Job, contexts: Contexts) -> str | None:
     return job.container if text is None else text if text not in ("", "false") else None
 
 
-def _expanded(script: str, variables: Mapping[str, str]) -> str:
+def expanded(script: str, variables: Mapping[str, str]) -> str:
     """Return *script* with the variables replaced that are known and not empty, and defaults where they stand."""
 
     def default(match: re.Match[str]) -> str:

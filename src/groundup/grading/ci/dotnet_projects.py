@@ -16,7 +16,7 @@ from groundup.manifests.csharp.xml_tree import Element, parse
 from groundup.manifests.editing import Text
 from groundup.manifests.records import ManifestError
 from groundup.workflows.commands import options_of, program_of, simple_commands
-from groundup.workflows.jobs import PlacedStep
+from groundup.workflows.jobs import PlacedStep, expanded
 from groundup.workflows.tree import RepositoryTree, text_of
 
 _PROJECT = re.compile(r"\.(?:cs|fs|vb)proj$", re.IGNORECASE)
@@ -84,7 +84,8 @@ def _calls(placed: PlacedStep) -> Iterator[tuple[list[str], str]]:
     if placed.step.run is None:
         return
     folder = placed.contexts.shown(placed.step.working_directory or "")
-    for words in simple_commands(placed.contexts.shown(placed.step.run)):
+    script = expanded(placed.contexts.shown(placed.step.run), placed.contexts.environment)
+    for words in simple_commands(script):
         if words[0] == "cd" and len(words) > 1:
             folder = posixpath.join(folder, words[1])
         else:
