@@ -54,6 +54,7 @@ BUILD = [
     ("error: linker `cc` not found", "SYSTEM_PACKAGE"),
     ("  The system library `lept` required by crate `leptonica-sys` was not found.", "SYSTEM_PACKAGE"),
     ("error NU1101: Unable to find package Nope.", "NOT_FOUND"),
+    ("dotnet-coverage is not found in NuGet feeds http://127.0.0.1:1/v3/index.json.", "NOT_FOUND"),
     ("error NU1102: Unable to find package Dapper with version (>= 99.0.0)", "INVALID_VERSION"),
     ("error NU1008: Projects that use central package version management should not", "INVALID_VERSION"),
     ("App.csproj : error NU1104: Unable to find project 'a.csproj'.", "NOT_FOUND"),

@@ -369,3 +369,11 @@ async def test_uv_takes_the_interpreters_that_are_here(tmp_path: pathlib.Path) -
     result = await run(tmp_path, workflow, files)
     assert result.outcome is JobOutcome.PASSED, log_of(result)
     assert set(result.substitutes) == {"left out --managed-python", "left out --python-preference only-managed"}
+
+
+async def test_system_packages_stay_as_they_are(tmp_path: pathlib.Path) -> None:
+    """A job that removes one, to install it anew, goes on; the log says what was left alone."""
+    script = "sudo dpkg --remove --force-depends tzdata && sudo apt update && sudo apt-get install -y tzdata"
+    result = await run(tmp_path, steps(f"{{run: {script}}}", "{name: test, run: 'true'}"))
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
+    assert "groundup: left alone: dpkg --remove --force-depends tzdata" in log_of(result)
