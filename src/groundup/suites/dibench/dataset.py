@@ -3,7 +3,7 @@
 Reads strictly: errors name file, line and field. The older schema of the publishers' own samples
 is understood by `converted` only, which is called when a user asks for it.
 
-    <data>/<any name with "regular" or "large">.jsonl     the instances of a subset
+    <data>/<any name with "regular" or "large">.jsonl     the instances of a subset, or repo-<subset>.json
     <data>/<folder>/<language>/<instance_id>/             a masked repository
 
 `<folder>` is `dibench-<subset>-<language>` (what an archive of the release unpacks to, with or without a folder of
@@ -261,7 +261,7 @@ def read_dataset(root: Path) -> InstanceSet:
     """Read all subsets below *root*. Raises `UsageError` naming file, line and field."""
     found: list[tuple[str, Instance]] = []
     manifest = read_manifest(root) if is_set(root) else None
-    for path in sorted(root.glob("*.jsonl")):
+    for path in sorted([*root.glob("*.jsonl"), *root.glob("repo-*.json")]):
         if manifest is not None and path.name in (ENTRIES, VALIDITY):
             continue
         subset = _subset(path)
@@ -304,7 +304,7 @@ def _named(found: Sequence[tuple[str, Instance]], root: Path) -> Iterator[Instan
 def _repository(root: Path, subset: str, instance: Instance) -> Path:
     own = root / f"dibench-{subset}-{instance.language}"
     folders = [own, *(root / name for name in (subset, f"repo-{subset}", f"dibench-{subset}", "repo-data")), root]
-    places = [own / instance.instance_id]
+    places = [own / instance.instance_id, own / own.name / instance.instance_id]
     places += [folder / instance.language / instance.instance_id for folder in folders]
     return next((place for place in places if place.is_dir()), places[-1])
 
