@@ -16,6 +16,16 @@ PREFIX = "GROUNDUP_"
 _LARGEST = 16 * 1024 * 1024
 
 
+def unusable_surroundings() -> str:
+    """Say what is wrong with the folders that paths are looked up from; empty where nothing is."""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the working directory was removed; change to one that is there"
+    home = environment().get("HOME")
+    return f"HOME is {home}, which is a file; set it to a folder" if home and Path(home).is_file() else ""
+
+
 def environment() -> Mapping[str, str]:
     """Return the process's environment; nothing else in groundup reads it."""
     return os.environ
@@ -63,7 +73,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
         raise UsageError(f"{path}: no such configuration file; name a regular one, with TOML in it")
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -33,7 +33,7 @@ class Everything(Record):
         ({"share": "much"}, "must be a number"),
         ({"flag": "maybe"}, "must be true or false"),
         ({"text": 3}, "must be text"),
-        ({"text": "A"}, "does not match"),
+        ({"text": "A"}, "is not written as it must be"),
         ({"word": "three"}, "must be 'one' or 'two'"),
         ({"several": "a"}, "must be a list"),
         ({"several": []}, "has too few items"),

@@ -86,6 +86,16 @@ def test_a_second_interrupt_does_not_wait(slow: Path) -> None:
     assert len(RunFolder(slow).latest()) == 3
 
 
+def test_a_termination_is_sent_once(slow: Path) -> None:
+    """Schedulers of jobs and containers send one SIGTERM, then SIGKILL: closing that takes for ever is cut off."""
+    with started(slow, STUBBORN) as process:
+        read_until(process, "AttemptBegan", 7)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=patient(60))
+        assert process.returncode == 130
+    assert len(RunFolder(slow).latest()) == 3
+
+
 def test_two_processes_do_not_share_a_run(slow: Path) -> None:
     """The second is refused with the first one's number, and disturbs nothing."""
     with started(slow) as first:

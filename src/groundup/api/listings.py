@@ -198,6 +198,20 @@ def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Su
     return chosen.name, found
 
 
+def unfinished_run(output: AnyPath | None = None, settings: Settings | None = None) -> str:
+    """Return the one run of the folder *output* that has pending attempts and that nobody works on.
+
+    Raises `UsageError` where there are none or several.
+    """
+    folder = Path(output) if output else (settings or load()).output
+    found = [one.run for one in list_runs(output=folder) if one.pending and not is_held(folder / one.run)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"no run in {folder} has pending attempts; --output names another folder")
+    raise UsageError(f"{len(found)} runs have pending attempts; name one of them: {', '.join(found[:10])}")
+
+
 def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> RecordList[RunEntry]:
     """List the runs of the folder *output*, newest first: suite, subject, score, beginning, what is pending."""
     folder = Path(output) if output else (settings or load()).output

@@ -90,7 +90,7 @@ def _begun_or_new(request: NewRun) -> Work:
 def read_matrix(path: Path) -> list[MatrixEntry]:
     """Return the runs of the file. Raises `UsageError` naming the table and the key that is wrong."""
     try:
-        document = tomllib.loads(read_regular(path).decode(), parse_float=_Written)
+        document = tomllib.loads(read_regular(path).decode("utf-8-sig"), parse_float=_Written)
     except OSError as error:
         raise UsageError(f"--config {path} cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

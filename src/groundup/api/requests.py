@@ -40,7 +40,7 @@ from groundup.runs.progress import Progress
 from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.records import Ablated, Predictions, RunConfiguration, SubmissionsFrom
+from groundup.store.records import Ablated, Generated, Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
 
 _OF_INTEGRITY = {"spot": "strict", "full": "full"}
@@ -178,7 +178,10 @@ def running(suite: str, agent: str, *, settings: Settings | None = None, **flags
     """Return the run in which *agent* does the tasks of *suite*. Raises `UsageError`."""
     given: RunFlags = checked(RunFlags, flags)
     found = settings_for(given, settings)
-    return _new_run(suite, submissions_of(suite, subject_of(agent, given), found), given, found)
+    submissions = submissions_of(suite, subject_of(agent, given), found)
+    if given.get("generate_only") and not isinstance(submissions, Generated):
+        raise UsageError(f"--generate-only: {agent} makes nothing, it hands in what is there; leave the flag out")
+    return _new_run(suite, submissions, given, found)
 
 
 def resumption(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[ResumeFlags]) -> Resumption:

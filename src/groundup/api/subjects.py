@@ -119,7 +119,7 @@ def read_assignments(texts: Iterable[str], flag: str) -> dict[str, JsonValue]:
 
 def _text_of(path: str, flag: str) -> str:
     try:
-        return read_regular(Path(path)).decode("utf-8")
+        return read_regular(Path(path)).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise UsageError(f"{flag}: the file {path} cannot be read: {reason}") from error

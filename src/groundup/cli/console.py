@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -73,10 +74,22 @@ def print_report(report: "ShownReport", wanted: Format) -> None:
             show(report.views(), tables())
 
 
+def replace_closed_streams() -> None:
+    """Let what is printed go nowhere where its stream was closed before the start.
+
+    Its number would else be given to the next file that is opened, which would be printed into.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 # to the end
+
+
 def forget_output() -> None:
     """Drop what is still to be written: standard output has no reader any more."""
-    import os
-
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
     os.close(nowhere)

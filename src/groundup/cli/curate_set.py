@@ -351,7 +351,7 @@ def _lines(path: Path) -> list[str]:
     from groundup.trees.walking import read_regular
 
     try:
-        text = read_regular(path).decode("utf-8")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read: {error.strerror}; --list takes a text file of libraries"

@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from groundup.cli.console import forget_output, print_document, replace_what_cannot_be_written, say
+from groundup.cli.console import (
+    forget_output,
+    print_document,
+    replace_closed_streams,
+    replace_what_cannot_be_written,
+    say,
+)
 from groundup.cli.options import CommandPanel, Examples, Member, StrictCommand, command, group
-from groundup.configuration import without_plugins_of_records
+from groundup.configuration import unusable_surroundings, without_plugins_of_records
 from groundup.domain.version import __version__
 
 if TYPE_CHECKING:
@@ -223,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     # Modules and records stay: to look for rubbish among them as often as Python does is a tenth of a start.
     gc.set_threshold(150_000)
+    replace_closed_streams()
     without_plugins_of_records()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
@@ -233,7 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = ["--version"]
     replace_what_cannot_be_written()
     try:
-        code, message = _ending(given)
+        why = unusable_surroundings()
+        code, message = _failed(2, why) if why else _ending(given)
         if message and _json_is_asked(given):  # readers of JSON get their one document in any case
             print_document({"error": message, "exit_code": code})
         sys.stdout.flush()

@@ -116,20 +116,23 @@ class StrictCommand(TyperCommand):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
         """Look at what was written before it is converted; then an empty path would be the current folder."""
         args = _in_the_known_number(args, {option for one in self.params for option in one.opts})
+        values: Mapping[str, object] = {}
         if args:
             values, _, order = self.make_parser(ctx).parse_args(args=list(args))
             for parameter in dict.fromkeys(order):
                 _check_written(parameter, values.get(parameter.name or ""), order.count(parameter))
+        known: Any  # typer has a subclass of its own, and takes no other
         try:
             left = super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            error.message = _plain(error)
+            known = error.param
+            is_nan = known is not None and str(values.get(known.name)).lower() == "nan"  # less and more than none
+            error.message = _NOT_FINITE if is_nan else _plain(error)
             raise
-        known: Any  # typer has a subclass of its own, and takes no other
         for known in self.params:
             value = ctx.params.get(known.name or "")
             if isinstance(value, float) and not math.isfinite(value):
-                raise typer.BadParameter("must be a finite number", ctx=ctx, param=known)
+                raise typer.BadParameter(_NOT_FINITE, ctx=ctx, param=known)
         return left
 
 
@@ -140,6 +143,7 @@ def _processed(parameter: Any, ctx: typer.Context, value: Any) -> Any:
     return type(parameter).process_value(parameter, ctx, value)
 
 
+_NOT_FINITE = "must be a finite number"
 _NUMBERS = {"--task": "--tasks", "--tasks": "--task"}
 
 

@@ -69,6 +69,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "resume": (
         ("Finish a run that was interrupted", "groundup resume runs/nl2repobench-oracle-20260101-120000"),
+        ("The only run that is not finished", "groundup resume"),
         ("Which attempts are pending?", "groundup resume my-run --dry-run"),
     ),
     "regrade": (
@@ -216,7 +217,18 @@ def import_run(
     return new_run(importing(suite, source, agent=agent, model=model, **flags), talk, dry_run=dry_run)
 
 
-def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) -> int:
+def resume(
+    flags: ResumeFlags,
+    talk: Talk,
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="A run's folder, its id in the output folder, or `latest`; without it, the only unfinished run.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+) -> int:
     """Finish RUN: make and grade what is still missing.
 
     That is what was interrupted, was never begun or not graded, or failed because of the infrastructure.
@@ -225,6 +237,11 @@ def resume(run: Run, flags: ResumeFlags, talk: Talk, dry_run: DryRun = False) ->
     from groundup.api.requests import resumption
     from groundup.cli.console import print_document, say
 
+    if run is None:
+        from groundup.api.listings import unfinished_run
+
+        run = unfinished_run(flags.get("output"))
+        say(f"groundup: the run with pending attempts is {run}")
     request = resumption(run, **flags)
     if dry_run:
         keys, planned = request.pending()

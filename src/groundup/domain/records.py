@@ -69,7 +69,7 @@ _WORDS = {
     "multiple_of": "must be a multiple of {multiple_of}",
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
-    "string_pattern_mismatch": "does not match {pattern}",
+    "string_pattern_mismatch": "is not written as it must be",
     "string_too_short": "must not be empty",
     "too_short": "has too few items",
     "string_too_long": "is too long",
@@ -80,11 +80,24 @@ _WORDS = {
     "assertion_error": "{error}",
 }
 """By the type of error, or by the first words of it."""
+_FORMS = {
+    r"^/": "must begin with /",
+    r"^3\.\d+$": "must be a minor version of Python, such as 3.12",
+    r"^[0-9a-f]{40}$": "must be a whole commit: 40 hexadecimal digits",
+    r"^[0-9a-f]{7,40}$": "must be a commit: 7 to 40 hexadecimal digits",
+    r"^[0-9a-f]{64}$": "must be a SHA-256: 64 hexadecimal digits",
+    r"^sha256:[0-9a-f]{64}$": "must be `sha256:` and 64 hexadecimal digits",
+    r"^[A-Z_][A-Z0-9_]*$": "must be the name of a variable: capitals, digits and _",
+    r"^[a-z0-9][a-z0-9-]{0,63}$": "must be small letters, digits and -, 64 at most, the first no -",
+}
+"""Regular expressions that texts must match, in words."""
 
 
 def plainly(error: "ErrorDetails") -> str:
     """Say what is wrong with a value that a check refused."""
     kind, context = error["type"], error.get("ctx") or {}
+    if form := _FORMS.get(str(context.get("pattern"))):
+        return form
     words = _WORDS.get(kind) or _WORDS.get(_family(kind))
     return _filled(words, context) if words else "is not what is expected here"
 

@@ -1,4 +1,7 @@
-"""^C: the first cancels and lets everything close, the second cancels the closing, the third ends the process."""
+"""^C: the first cancels and lets everything close, the second cancels the closing, the third ends the process.
+
+SIGTERM goes through all three by itself, for nobody sends it again.
+"""
 
 import asyncio
 import os
@@ -44,6 +47,8 @@ class StopSignal:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODE = 130
+_PRESSED_AGAIN_S = (3.0, 4.5)
+"""Seconds after SIGTERM at which it counts as sent again: its sender uses SIGKILL next, often after 10 s."""
 
 
 def interruptible(
@@ -82,8 +87,14 @@ async def _watched(
     loop = asyncio.get_running_loop()
     # Only the main thread gets signals; elsewhere the caller has a `StopSignal`.
     watched = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+
+    def terminate() -> None:
+        interrupt()
+        for seconds in _PRESSED_AGAIN_S:
+            loop.call_later(seconds, interrupt)
+
     for number in watched:
-        loop.add_signal_handler(number, interrupt)
+        loop.add_signal_handler(number, terminate if number == signal.SIGTERM else interrupt)
     try:
         with stop.heard_by(lambda: loop.call_soon_threadsafe(interrupt)):
             return await task

@@ -197,7 +197,7 @@ def shipped_preset(name: str) -> Preset:
 
 def _from_path(path: Path) -> Preset:
     try:
-        return parse_preset(read_regular(path).decode(), str(path))
+        return parse_preset(read_regular(path).decode("utf-8-sig"), str(path))
     except OSError as error:
         raise UsageError(f"{path}: the preset cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
