@@ -5,9 +5,9 @@ import asyncio
 from groundup import catalog
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
-from groundup.registries.pypi.client import pypi_settings
+from groundup.registries.pypi.client import index_trouble, pypi_settings
 from groundup.registries.uv import uv_program, uv_version
-from groundup.runs.gradable import Gradable, Host, gradable, host_of, index_trouble
+from groundup.runs.gradable import Gradable, Host, gradable, host_of
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
@@ -34,7 +34,7 @@ async def examine_machine_async(*, settings: Settings | None = None) -> MachineR
     """Return what this machine can do. Looks, and asks registries for one page each; builds nothing."""
     settings = settings or load()
 
-    index = await index_trouble()
+    index = await index_trouble(environment())
     host, suites = await gradable(settings, index)
     facts = await _facts(settings, index)
     for minor, found in host.interpreters.items():

@@ -23,14 +23,12 @@ from groundup.environments.python_builder import has_layer
 from groundup.environments.requests import GitSource, SourceRequest
 from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
-from groundup.registries.cache import FetchCache
-from groundup.registries.pypi.client import PyPIClient, pypi_settings
+from groundup.registries.pypi.client import index_trouble
 from groundup.settings import Settings, environment
 from groundup.store.folder import RunFolder
 from groundup.store.oracles import oracle_runs
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Needs, Suite, open_suite
-from groundup.trees.scratch import scratch_folder
 
 _ASKED_AT_ONCE = 16
 _ASKED_S = 10.0
@@ -167,7 +165,7 @@ async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> di
     needs, store = {task.id: suite.needs(task) for task in tasks}, layer_store(settings)
     host = await _host(settings, needs.values())
     waiting = {name: one for name, one in needs.items() if not _is_built(one, host, store)}
-    host = host.but(index=await index_trouble() if waiting else "")
+    host = host.but(index=await index_trouble(environment()) if waiting else "")
     host = host.but(repositories=await _answering(waiting.values(), settings, ask_each=True))
     return {
         name: f"{lack.what}: {lack.advice}" for name, one in waiting.items() for lack in _lacks([one], host, store)
@@ -189,21 +187,6 @@ async def _answering(needs: Iterable[Needs], settings: Settings, *, ask_each: bo
     asked = wanted if ask_each else [*speaker.values()]
     answered = dict(zip(asked, await asyncio.gather(*map(answering, asked)), strict=True))
     return {one: answered[one if ask_each else speaker[host_of(one)]] for one in wanted}
-
-
-async def index_trouble() -> str:
-    """Ask the package index for one page, past every cache; return why that cannot be done, empty where it can."""
-    try:
-        configuration = await pypi_settings(environment())
-        with scratch_folder("asking") as folder:
-            registry = PyPIClient(configuration, FetchCache(folder))
-            try:
-                await registry.page("pip")
-            finally:
-                await registry.close()
-    except GroundupError as error:
-        return str(error)
-    return ""
 
 
 def host_of(repository: str) -> str:

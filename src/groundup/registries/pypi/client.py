@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from groundup.domain.errors import NetworkError, UsageError
+from groundup.domain.errors import GroundupError, NetworkError, UsageError
 from groundup.domain.records import Record
 from groundup.registries.cache import FetchCache, SharedWork
 from groundup.registries.client import (
@@ -44,6 +44,7 @@ from groundup.registries.pypi.pages import (
 from groundup.registries.settings import Index, RegistrySettings, certificates, home_of, parse_index
 from groundup.registries.upstream import shown
 from groundup.registries.uv import default_index_url
+from groundup.trees.scratch import scratch_folder
 
 _PIP_SECTIONS = ("global", "install", "download")
 
@@ -374,3 +375,17 @@ def _same_version(found: str | None, wanted: str) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+async def index_trouble(environment: Mapping[str, str]) -> str:
+    """Ask the user's package index for one page, past every cache; return why that cannot be done, or nothing."""
+    with scratch_folder("asking") as folder:
+        try:
+            registry = PyPIClient(await pypi_settings(environment), FetchCache(folder))
+            try:
+                await registry.page("pip")
+            finally:
+                await registry.close()
+        except GroundupError as error:
+            return str(error)
+    return ""
