@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.environments.toolchains import find_toolchain, toolchain_facts
+from groundup.environments.toolchains import find_toolchain, icu_fact, toolchain_facts
 from groundup.languages import TOOLCHAINS, ToolchainName
 
 
@@ -98,3 +98,12 @@ def test_missing_toolchains_are_told_with_what_to_do(tmp_path: Path, monkeypatch
     assert (facts[".NET"].value, facts[".NET"].advice) == (str(tmp_path / "dotnet"), "")
     assert facts["Rust"].value == "missing"
     assert facts["Rust"].advice.endswith("put `cargo` and `rustc` on PATH, to execute CI jobs in Rust")
+
+
+def test_doctor_says_whether_dotnet_can_start(tmp_path: Path) -> None:
+    """Without ICU the SDK aborts: the line names the library that is there, or the package that has it."""
+    assert (icu_fact(tmp_path).value, "libicu" in icu_fact(tmp_path).advice) == ("missing", True)
+    library = tmp_path / "lib/x86_64-linux-gnu/libicuuc.so.72"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert icu_fact(tmp_path).value == str(library)

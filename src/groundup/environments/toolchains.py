@@ -63,7 +63,23 @@ def toolchain_facts() -> list[Fact]:
         else:
             advice = f"{record.install}, to execute CI jobs in {record.name}"
             found.append(Fact(name=record.sdk, status=FactStatus.LIMITED, value="missing", advice=advice))
+        if place and record.toolchain == "dotnet":
+            found.append(icu_fact(Path("/usr")))
     return found
+
+
+def icu_fact(system: Path) -> Fact:
+    """Return whether the library of languages and calendars is there, without which .NET does not start.
+
+    Programs could do without it in the invariant mode, in which tests of cultures fail: so no sandbox sets that.
+    """
+    folders = ("lib/*", "lib64", "lib")
+    found = (library for folder in folders for library in sorted(system.glob(f"{folder}/libicuuc.so.*")))
+    library = next(found, None)
+    if library is not None:
+        return Fact(name="ICU", status=FactStatus.GOOD, value=str(library))
+    advice = "install the system's package libicu (Debian: libicu72 and later); .NET does not start without it"
+    return Fact(name="ICU", status=FactStatus.LIMITED, value="missing", advice=advice)
 
 
 class _Host:
