@@ -92,8 +92,8 @@ def test_an_interval_s_method_is_told_with_its_figures() -> None:
     """Who explains a score reads which of the methods below the table is that of which figure."""
     run = run_of("r", {"a": [(1, 1)], "b": [(1, 2)], **{name: [(0, 2)] for name in "cdef"}})
     (view,) = [view for view in views_of(report_of([run])) if view.title == "Summary"]
-    assert view.below[0] == "95 % interval of solved: Wilson"
-    assert view.below[1].startswith("95 % interval of mean score, declared: ")
+    assert view.below[0] == "95 % interval of solved: Clopper-Pearson"
+    assert view.below[1].startswith("95 % interval of mean score, declared: Gaffke")
 
 
 def test_what_an_agent_took_stands_below_and_how_it_was_ended_beside_the_reason() -> None:

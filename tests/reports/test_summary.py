@@ -148,16 +148,16 @@ def test_pass_at_k_is_estimated_from_all_attempts_at_a_task() -> None:
     assert "pass@3" not in found
 
 
-def test_shares_of_single_attempts_have_wilson_s_interval_and_means_that_by_signs() -> None:
-    """The method stands beside the interval."""
+def test_shares_have_the_interval_of_clopper_and_pearson_and_means_that_of_gaffke() -> None:
+    """The method stands beside the interval; a run that solves all has one."""
     found = figures({"a": [(1, 1)], "b": [(1, 2)], **{name: [(0, 2)] for name in "cdef"}})
     assert found["solved"].interval is not None
-    assert found["solved"].interval.method == "Wilson"
+    assert found["solved"].interval.method == "Clopper-Pearson"
     assert found["mean score"].interval is not None
-    assert "permutation test over tasks" in found["mean score"].interval.method
-    several = figures({"a": [(1, 1), (0, 1)], **{name: [(1, 1), (1, 1)] for name in "bcdef"}})
-    assert several["solved"].interval is not None
-    assert "permutation" in several["solved"].interval.method
+    assert found["mean score"].interval.method.startswith("Gaffke")
+    all_solved = figures({name: [(1, 1), (1, 1)] for name in "abcdef"})["solved"]
+    assert all_solved.interval is not None
+    assert (all_solved.interval.low, all_solved.interval.high) == pytest.approx((0.5407, 1.0), abs=1e-4)
 
 
 def test_an_undefined_score_is_in_no_mean_and_is_reported() -> None:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from groundup.reports.document import AttemptRow, Report, RunComparison, RunReport
+from groundup.reports.intervals import LEAST_TASKS, LEVEL
 from groundup.reports.numbers import between, percent, points, share, standing_words
-from groundup.reports.statistics import LEAST_TASKS, LEVEL
 from groundup.reports.why import cause_words, count, row_words
 
 _NAMED = 3

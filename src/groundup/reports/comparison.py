@@ -15,8 +15,9 @@ from groundup.reports.document import (
     TaskPair,
     Unpaired,
 )
+from groundup.reports.intervals import mean_interval
 from groundup.reports.numbers import percent
-from groundup.reports.statistics import Power, holm, mean_interval, power, sign_flips, standard_error
+from groundup.reports.statistics import Power, holm, power, sign_flips, standard_error
 
 Value = Callable[[AttemptRow], float | None]
 Means = Mapping[str, float]
@@ -80,7 +81,7 @@ def _figure(name: str, left: Means, right: Means) -> PairedFigure | None:
         base=math.fsum(left[task] for task in tasks) / len(tasks),
         other=math.fsum(right[task] for task in tasks) / len(tasks),
         difference=math.fsum(differences) / len(tasks),
-        interval=mean_interval([[value] for value in differences]),
+        interval=mean_interval(differences, lowest=-1.0),
         standard_error=standard_error([[value] for value in differences]),
         correlation=_correlation([left[task] for task in tasks], [right[task] for task in tasks]),
         p_value=sign_flips(differences),

@@ -11,8 +11,9 @@ from groundup.domain.subjects import Outcome, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score
 from groundup.reports.causes import Losses
 from groundup.reports.conditions import Conditions
+from groundup.reports.intervals import Interval
 from groundup.reports.repetition import Noise
-from groundup.reports.statistics import Interval, Power, Rank, Spread
+from groundup.reports.statistics import Power, Rank, Spread
 from groundup.suites.base import Summary
 
 

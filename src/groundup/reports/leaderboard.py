@@ -19,8 +19,9 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.document import RunReport
 from groundup.reports.formats import STYLE
+from groundup.reports.intervals import LEAST_TASKS, mean_interval
 from groundup.reports.numbers import between, percent
-from groundup.reports.statistics import FEW, RANKS, SURE_FROM, Rank, mean_interval, ranks
+from groundup.reports.statistics import FEW, RANKS, Rank, ranks
 from groundup.reports.views import grader_words
 
 
@@ -179,12 +180,12 @@ def _row(entry: Entry, rank: Rank | None) -> str:
     data = " ".join(f'data-{name}="{_safe("|".join(_values(name, entry)))}"' for name in _FILTERS)
     mean, cost = _mean(entry), run.effort.cost_usd if run.effort else None
     cells = (
-        "-" if rank is None or rank.tasks < SURE_FROM else str(rank.rank),
+        "-" if rank is None or rank.tasks < LEAST_TASKS else str(rank.rank),
         _interval(rank),
         run.run_id,
         run.subject.name,
         run.subject.model_name or "-",
-        percent(mean) + between(mean_interval(list(_scores(entry).values()))),
+        percent(mean) + between(mean_interval(list(_means(entry).values()))),
         "-" if cost is None else f"${cost:.2f} claimed",
     )
     bar = f'<meter min="0" max="1" value="{mean:.4f}" aria-label="score"></meter> '
@@ -209,7 +210,7 @@ def _interval(rank: Rank | None) -> str:
     if rank is None:
         return ""
     words = str(rank.low) if rank.low == rank.high else f"{rank.low} to {rank.high}"
-    return f"too few tasks ({rank.tasks})" if rank.tasks < SURE_FROM else words
+    return f"too few tasks ({rank.tasks})" if rank.tasks < LEAST_TASKS else words
 
 
 def _disclosed(entry: Entry) -> str:

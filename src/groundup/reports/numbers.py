@@ -2,7 +2,7 @@
 
 from groundup.domain.verdicts import Score
 from groundup.reports.document import AttemptRow, PairedFigure
-from groundup.reports.statistics import Interval
+from groundup.reports.intervals import Interval
 
 
 def share(score: Score | None) -> str:

@@ -1,4 +1,4 @@
-"""Statistics of scores: intervals, repeated attempts, ranks, and how much data a comparison needs. Pure.
+"""Statistics of scores: differences, repeated attempts, ranks, and how much data a comparison needs. Pure.
 
 The best and the worst of k attempts: estimates draw k of a task's n attempts without replacement, so they have no
 bias (Hoeffding (1948), "A class of statistics with asymptotically normal distribution").
@@ -8,10 +8,9 @@ to see the difference. Miller (2024), "Adding Error Bars to Evals: A Statistical
 Evaluations", 5: the mean of n paired tasks has the variance (w + a/k + b/m) / n, where w is the variance of the
 tasks' true differences, and a and b are the variances between the k and m attempts at one task.
 
-Intervals and tests of means are made of sums over subsets of tasks. Without an effect, a difference is as likely
-as its opposite. Flipping the signs of some differences makes the mean at least as large exactly where the mean of
-the flipped ones is not above 0; so one list of subset means gives the permutation test by signs, and, as the
-effects that this test does not refuse, the interval. The two always agree. Hartigan (1969), "Using subsample
+The permutation test by signs is made of sums over subsets of tasks. If two runs do not differ, a difference is as
+likely as its opposite. Flipping the signs of some differences makes the mean at least as large exactly where the
+mean of the flipped ones is not above 0, so a list of subset means gives p. Hartigan (1969), "Using subsample
 values as typical values"; Fisher (1935), "The Design of Experiments", 21.
 """
 
@@ -19,11 +18,12 @@ import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 from operator import getitem
-from statistics import NormalDist, fmean, stdev, variance
+from statistics import NormalDist, fmean, variance
 
 from pydantic import Field
 
 from groundup.domain.records import Record
+from groundup.reports.intervals import LEAST_TASKS, LEVEL
 
 DRAWS = 10_000
 ALL_SUBSETS = 13
@@ -54,53 +54,7 @@ def _all_sums(values: Sequence[float]) -> list[float]:
     return sums * (256 // len(sums))
 
 
-LEVEL = 0.95
-LEAST_TASKS = 6
-"""With fewer, no signs are so rare that a test could refuse anything at 5 %."""
-TOO_FEW = f"no interval: it takes {LEAST_TASKS} tasks or more"
-WILSON = "Wilson"
 SIGN_FLIPS = f"permutation test over tasks by signs: all up to {ALL_SUBSETS} tasks, else {DRAWS} by seed {SEED}"
-BY_SIGNS = f"were the true mean outside, results so far off would be rarer than 1 in 20; {SIGN_FLIPS}"
-
-
-class Interval(Record):
-    """Where the true figure lies with 95 % confidence, if the tasks are a sample of such tasks."""
-
-    low: float
-    high: float
-    level: float = LEVEL
-    method: str = Field(description="how it was computed")
-
-
-def wilson(successes: int, trials: int) -> Interval | None:
-    """Return Wilson's score interval of a share; None for fewer than `LEAST_TASKS` trials.
-
-    Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference".
-    """
-    if trials < LEAST_TASKS:
-        return None
-    z = 1.959963984540054  # the normal distribution's 97.5 % quantile
-    share = successes / trials
-    centre = share + z * z / (2 * trials)
-    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    scale = 1 + z * z / trials
-    # At 0 and at all, one end is exact; rounding must not push it over.
-    low = 0.0 if successes == 0 else (centre - spread) / scale
-    high = 1.0 if successes == trials else (centre + spread) / scale
-    return Interval(low=low, high=high, method=WILSON)
-
-
-def mean_interval(groups: Sequence[Sequence[float]]) -> Interval | None:
-    """Return the interval of the mean of all values, where whole groups (a task's attempts) are independent.
-
-    None for fewer than `LEAST_TASKS` groups, and when all groups are alike: they tell nothing of others.
-    """
-    groups = [group for group in groups if group]
-    if len(groups) < LEAST_TASKS or len({(sum(group), len(group)) for group in groups}) == 1:
-        return None
-    means = sorted(_subset_means(groups))
-    beyond = int((1 - LEVEL) / 2 * (len(means) + 1))  # at each end; the empty subset counts, too
-    return Interval(low=means[beyond - 1], high=means[-beyond], method=BY_SIGNS)
 
 
 def _subset_means(groups: Sequence[Sequence[float]]) -> list[float]:
@@ -113,8 +67,7 @@ def _subset_means(groups: Sequence[Sequence[float]]) -> list[float]:
 def sign_flips(differences: Sequence[float]) -> float | None:
     """Return how often chance alone makes a mean difference at least as large: a two-sided permutation test.
 
-    None when no pair differs, and for one pair alone, of which it says nothing. At most 0.05 exactly where 0 is
-    outside of `mean_interval`.
+    None when no pair differs, and for one pair alone, of which it says nothing.
     """
     if not any(differences) or len(differences) < 2:
         return None
@@ -234,12 +187,9 @@ def _within(groups: Sequence[Sequence[float]]) -> float | None:
     return math.fsum(squares) / sum(len(group) - 1 for group in groups)
 
 
-RANK_DRAWS = 2000
-RANKS = f"largest studentised deviation over shared tasks, {RANK_DRAWS} random signs, seed {SEED}"
+RANKS = f"runs apart from this one with p of at most 5 %, corrected for several (Holm); {SIGN_FLIPS}"
 _LEAST_TASKS = 2
-SURE_FROM = 10
-"""Over fewer, an interval spans all places: with 2 tasks, they held the true place in 73 % of samples."""
-FEW = f"fewer than {SURE_FROM} shared tasks tell no places apart"
+FEW = f"fewer than {LEAST_TASKS} shared tasks tell no places apart"
 _ROUNDING = 1e-12
 
 
@@ -259,60 +209,44 @@ class Rank(Record):
 def ranks(runs: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[Rank, ...]:
     """Rank *runs*, each a name with its score by task, over the tasks that all have; nothing for fewer than two.
 
-    Over fewer than `SURE_FROM` tasks, means order the runs and every interval spans all places.
-    A run's interval leaves out the places of runs that are surely better or worse. All differences between it
-    and the others are looked at together: the 95 % quantile of their largest studentised deviation under random
-    signs is the critical value. Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with
-    Applications to Mobility across Neighbourhoods and Academic Achievement across Countries", 3.1. Percentiles
-    of resampled ranks, by contrast, do not cover where runs are nearly equal (Hall and Miller (2009), "Using the
-    bootstrap to quantify the authority of an empirical ranking").
+    A run's interval leaves out the places of runs that are surely better or worse: those whose difference from it
+    has p of at most 5 %, corrected for several. Ranks from such tests: Mogstad, Romano, Shaikh and Wilhelm (2024),
+    "Inference for Ranks with Applications to Mobility across Neighbourhoods and Academic Achievement across
+    Countries", 3.1. Percentiles of resampled ranks, by contrast, do not cover where runs are nearly equal (Hall
+    and Miller (2009), "Using the bootstrap to quantify the authority of an empirical ranking").
     """
     shared = [task for task in runs[0][1] if all(task in scores for _, scores in runs)] if runs else []
     if len(runs) < 2 or len(shared) < _LEAST_TASKS:
         return ()
-    scores = [[scores[task] for task in shared] for _, scores in runs]
+    means = [fmean(scores[task] for task in shared) for _, scores in runs]
+    chances = _chances([[scores[task] for task in shared] for _, scores in runs])
     made = []
-    few = len(shared) < SURE_FROM
     for place, (name, _) in enumerate(runs):
-        differences = [
-            [theirs - own for theirs, own in zip(other, scores[place], strict=True)]
-            for number, other in enumerate(scores)
-            if number != place
-        ]
-        means = [fmean(one) for one in differences]
-        reaches = _reaches(differences)
-        better = sum(mean > reach for mean, reach in zip(means, reaches, strict=True))
-        worse = sum(mean < -reach for mean, reach in zip(means, reaches, strict=True))
+        leads = [mean - means[place] for number, mean in enumerate(means) if number != place]
+        sure = [lead for lead, chance in zip(leads, holm(chances[place]), strict=True) if chance <= 1 - LEVEL]
         made.append(
             Rank(
                 run=name,
                 tasks=len(shared),
-                score=fmean(scores[place]),
-                rank=1 + sum(mean > _ROUNDING for mean in means),
-                low=1 if few else 1 + better,
-                high=len(runs) if few else len(runs) - worse,
-                method=FEW if few else RANKS,
+                score=means[place],
+                rank=1 + sum(lead > _ROUNDING for lead in leads),
+                low=1 + sum(lead > 0 for lead in sure),
+                high=len(runs) - sum(lead < 0 for lead in sure),
+                method=FEW if len(shared) < LEAST_TASKS else RANKS,
             )
         )
     return tuple(sorted(made, key=lambda one: (one.rank, one.low, one.high)))
 
 
-def _reaches(differences: Sequence[Sequence[float]]) -> list[float]:
-    """Return for each list of differences how large its mean can be by chance, when all are looked at together."""
-    tasks = len(differences[0])
-    drawn = subsets(tasks, RANK_DRAWS)
-    errors = [stdev(one) / math.sqrt(tasks) for one in differences]
-    largest = [0.0] * len(drawn)
-    for one, error in zip(differences, errors, strict=True):
-        if error <= _ROUNDING:  # a difference that is the same for every task is certain
-            continue
-        mean = fmean(one)
-        # Centred values add up to 0, so their sum with random signs is twice the sum of those with a plus.
-        scale = 2 / (tasks * error)
-        sums = subset_sums([value - mean for value in one], drawn)
-        largest = [max(before, abs(total) * scale) for before, total in zip(largest, sums, strict=True)]
-    critical = sorted(largest)[math.ceil(LEVEL * len(largest)) - 1]
-    return [critical * error + _ROUNDING for error in errors]
+def _chances(scores: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return for each run the p-values of its differences from all others, in their order."""
+    chances: list[list[float]] = [[] for _ in scores]
+    for place, own in enumerate(scores):
+        for number, other in enumerate(scores[:place]):
+            found = sign_flips([one - two for one, two in zip(own, other, strict=True)])
+            chances[place].append(1.0 if found is None else found)
+            chances[number].append(chances[place][-1])
+    return chances
 
 
 CHANCE = 0.8

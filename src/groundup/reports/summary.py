@@ -27,17 +27,16 @@ from groundup.reports.document import (
     Report,
     RunReport,
 )
+from groundup.reports.intervals import mean_interval
 from groundup.reports.repetition import noise_of
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
     all_of,
     best_of,
-    mean_interval,
     one_of,
     ranks,
     spread,
     standard_error,
-    wilson,
 )
 from groundup.store.judgements import Judgement
 from groundup.store.records import ConfigFile, VerdictLine
@@ -343,7 +342,7 @@ def _figures(rows: Sequence[AttemptRow], counted: Mapping[str, list[float]], att
     figures = [
         headline,
         twin,
-        _share("solved", solved, "attempts that got all points, services also deployed, by task"),
+        _mean("solved", solved, "attempts that got all points, services also deployed, by task"),
     ]
     figures += list(_of_several(attempts, solved, counted))
     graded = [row for row in rows if row.standing == "graded"]
@@ -374,13 +373,13 @@ def _of_several(
         over = f"over tasks with {k} known attempts"
         one = {task: [one_of(*part)] for task, part in parts.items()}
         known = f"tasks with {k} attempts that have a score" if len(enough) < len(counted) else ""
-        yield _over_tasks(f"pass@{k}", one, f"tasks that one of {k} attempts solves, {over}").but(over=known)
+        yield _mean(f"pass@{k}", one, f"tasks that one of {k} attempts solves, {over}").but(over=known)
         every = {task: [all_of(*part)] for task, part in parts.items()}
-        yield _over_tasks(f"pass^{k}", every, f"tasks that all of {k} attempts solve, {over}").but(over=known)
+        yield _mean(f"pass^{k}", every, f"tasks that all of {k} attempts solve, {over}").but(over=known)
         if fractional:  # otherwise it is pass@k
             best = {task: [best_of(counted[task], k)] for task in enough}
             said = f"expected best hidden score of {k} attempts: no choice among them does better, {over}"
-            yield _over_tasks(f"best of {k}", best, said).but(over=known)
+            yield _mean(f"best of {k}", best, said).but(over=known)
 
 
 def _headline_of(choice: Choice | None, rows: Sequence[AttemptRow]) -> Iterator[Figure]:
@@ -397,11 +396,6 @@ def _of_chosen(rows: Sequence[AttemptRow], chosen: Mapping[str, int]) -> Iterato
         yield _mean("chosen by judges", counted, said).but(over="tasks with a choice")
 
 
-def _over_tasks(name: str, values: Mapping[str, list[float]], meaning: str) -> Figure:
-    whole = _share if all(value in (0.0, 1.0) for (value,) in values.values()) else _mean
-    return whole(name, values, meaning)
-
-
 def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:
     """Group values by task, without those that are None."""
     groups: dict[str, list[float]] = {}
@@ -414,24 +408,14 @@ def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float
 def _mean(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
     """Return the mean over tasks of the means over their attempts, as in comparisons."""
     means = [math.fsum(group) / len(group) for group in groups.values()]
-    apart = [[value] for value in means]
     return Figure(
         name=name,
         score=Score(numerator=math.fsum(means), denominator=len(means)),
         unit="tasks",
-        interval=mean_interval(apart),
-        standard_error=standard_error(apart),
+        interval=mean_interval(means),
+        standard_error=standard_error([[value] for value in means]),
         meaning=meaning,
     )
-
-
-def _share(name: str, groups: Mapping[str, list[float]], meaning: str) -> Figure:
-    """Attempts at one task resemble each other, so Wilson's interval is for one attempt per task only."""
-    figure = _mean(name, groups, meaning)
-    if all(len(group) == 1 for group in groups.values()):
-        interval = wilson(int(figure.score.numerator), len(groups))
-        figure = figure.but(interval=interval)
-    return figure
 
 
 def _points(scores: Sequence[Score]) -> Figure:

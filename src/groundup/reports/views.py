@@ -17,9 +17,10 @@ from groundup.reports.document import (
     RunComparison,
     RunReport,
 )
+from groundup.reports.intervals import LEAST_TASKS, TOO_FEW
 from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, standing_words, words
 from groundup.reports.review import CLEAN
-from groundup.reports.statistics import LEAST_TASKS, SIGN_FLIPS, TOO_FEW, Power, Rank
+from groundup.reports.statistics import SIGN_FLIPS, Power, Rank
 from groundup.reports.terminal import Bar
 from groundup.reports.why import row_words
 from groundup.suites.base import Summary
@@ -353,7 +354,7 @@ def _figure(run: RunReport, name: str) -> str:
     if found is None or found.score.value is None:
         return ""
     tasks = len({row.task for row in run.attempts})
-    part = f", of {tasks}" if found.unit == "tasks" and round(found.score.denominator) != tasks else ""
+    part = f", of {tasks}" if found.unit == "tasks" and round(found.score.denominator) < tasks else ""
     return f"{share(found.score)[:-1]} {found.unit}{part}){between(found.interval)}"
 
 
