@@ -1,11 +1,12 @@
 """Compare `official` with the published code itself, side by side, on real manifests.
 
-    python benchmarks/dibench_agreement.py --checkout DI-BENCH --interpreter VENV/bin/python CACHE
+    python -m benchmarks.dibench_agreement --checkout DI-BENCH --interpreter VENV/bin/python [CACHE]
 
 CHECKOUT is a checkout of the benchmark's repository, which is imported by VENV (Python 3.10 or 3.11 with toml,
 tomlkit, requests, poetry-core<2, termcolor, tree-sitter 0.21, tree_sitter_languages, lxml, packaging, pip<25,
-docker, tabulate, rich, alive-progress). CACHE is what `gather_manifests.py` filled. Only the textual part is
-called; its look-ups in registries are answered with no.
+docker, tabulate, rich, alive-progress). CACHE is what `gather_manifests.py` filled; without it, the forty
+predictions of the tests are compared. Only the textual part is called; its look-ups in registries are answered
+with no.
 
 For each manifest there are up to six predictions: the original itself, the masked file, every third dependency
 missing, every second version changed, one invented name more, and a file that ends in the middle.
@@ -15,12 +16,15 @@ import argparse
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypedDict
+
+from tests.suites.dibench.predictions import LANGUAGES, table
 
 from groundup.manifests.formats import FORMATS
 from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError
-from groundup.suites.dibench.published import PublishedFailureError, official_comparison
+from groundup.suites.dibench.published import PublishedFailureError, Reader, official_comparison
 
 _FORMATS: dict[str, Language] = {
     "pyproject.toml": "python",
@@ -46,24 +50,26 @@ for one in (*python, b.RustBuildFile, b.CSharpBuildFile, b.JavaScriptBuildFile):
 def answer(case):
     with tempfile.TemporaryDirectory() as folder:
         roots = [Path(folder, "o"), Path(folder, "m")]
-        for root, text in zip(roots, (case["original"], case["predicted"])):
-            place = root / case["path"]
-            place.parent.mkdir(parents=True)
-            place.write_bytes(bytes.fromhex(text))
+        for root, files in zip(roots, (case["original"], case["predicted"])):
+            for path, text in files.items():
+                place = root / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(bytes.fromhex(text))
         evaluator = object.__new__(BuildEvaluator)
-        evaluator.instance = SimpleNamespace(language=case["language"], build_files=[case["path"]])
+        paths = list(case["original"])
+        evaluator.instance = SimpleNamespace(language=case["language"], build_files=paths)
         evaluator.logger = None
         evaluator.oracle_root, evaluator.model_root = roots
         parse = evaluator._BuildEvaluator__parse_dependencies
         try:
             wanted = parse(roots[0])
-            assert [case["path"]] == list(wanted)
+            assert paths == list(wanted)
         except BaseException as error:
             return {"raises": f"{type(error).__name__}: {error}"[:200]}
         try:
             found = parse(roots[1])
         except Exception:
-            found = {case["path"]: []}
+            found = {path: [] for path in paths}
         evaluator._text_eval(oracle_dependencies=wanted, model_dependencies=found)
         made = evaluator.text_result
         return {name: [made[name][key] for key in ("TP", "FP", "FN")] for name in ("exact", "name_only")}
@@ -75,6 +81,17 @@ for line in sys.stdin:
 """
 
 
+class Case(TypedDict):
+    """One prediction: contents by path, in hexadecimal digits."""
+
+    format: str
+    language: Language
+    origin: str
+    kind: str
+    original: dict[str, str]
+    predicted: dict[str, str]
+
+
 def main() -> None:
     """Print how often both say the same, and what differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -82,9 +99,9 @@ def main() -> None:
     parser.add_argument("--interpreter", type=Path, required=True)
     parser.add_argument("--per-format", type=int, default=100)
     parser.add_argument("--show", type=int, default=10, help="differences")
-    parser.add_argument("cache", type=Path)
+    parser.add_argument("cache", type=Path, nargs="?")
     arguments = parser.parse_args()
-    cases = list(cases_of(arguments.cache, arguments.per_format))
+    cases = list(cases_of(arguments.cache, arguments.per_format) if arguments.cache else cases_by_hand())
     theirs = published(cases, arguments.interpreter, arguments.checkout)
     counts: Counter[tuple[str, str]] = Counter()
     shown = 0
@@ -97,14 +114,14 @@ def main() -> None:
             print(f"{case['origin']} ({case['kind']})\n  published {their}\n  official  {our}")
     verdicts = ("same counts", "both fail", "differs")
     print(f"{'format':<18}{'manifests':>10}{'cases':>8}" + "".join(f"{name:>14}" for name in verdicts))
-    for name in _FORMATS:
+    for name in dict.fromkeys(case["format"] for case in cases):
         of_format = [case for case in cases if case["format"] == name]
         manifests = len({case["origin"] for case in of_format})
         cells = "".join(f"{counts[name, verdict]:>14}" for verdict in verdicts)
         print(f"{name:<18}{manifests:>10}{len(of_format):>8}{cells}")
 
 
-def cases_of(cache: Path, most: int) -> Iterator[dict[str, str]]:
+def cases_of(cache: Path, most: int) -> Iterator[Case]:
     """Yield original and predicted content of each manifest and kind of prediction."""
     for name, language in _FORMATS.items():
         files = sorted(path for path in (cache / name).rglob("*") if path.is_file())
@@ -115,12 +132,26 @@ def cases_of(cache: Path, most: int) -> Iterator[dict[str, str]]:
                 yield {
                     "format": name,
                     "language": language,
-                    "path": relative,
                     "origin": str(file.relative_to(cache)),
                     "kind": kind,
-                    "original": data.hex(),
-                    "predicted": predicted.hex(),
+                    "original": {relative: data.hex()},
+                    "predicted": {relative: predicted.hex()},
                 }
+
+
+def cases_by_hand() -> Iterator[Case]:
+    """Yield the predictions of the tests."""
+    for language in LANGUAGES:
+        about = table(language)
+        for row in about.prediction:
+            yield {
+                "format": language,
+                "language": language,
+                "origin": language,
+                "kind": row.what,
+                "original": {path: text.encode().hex() for path, text in about.original.items()},
+                "predicted": {path: text.encode().hex() for path, text in about.written(row).items()},
+            }
 
 
 def predictions(name: str, language: Language, data: bytes, path: str) -> Iterator[tuple[str, bytes]]:
@@ -147,7 +178,7 @@ def predictions(name: str, language: Language, data: bytes, path: str) -> Iterat
         return
 
 
-def published(cases: list[dict[str, str]], interpreter: Path, checkout: Path) -> list[dict[str, object]]:
+def published(cases: list[Case], interpreter: Path, checkout: Path) -> list[dict[str, object]]:
     """Ask the published code about all cases."""
     lines = "".join(json.dumps(case) + "\n" for case in cases)
     result = subprocess.run(
@@ -159,20 +190,20 @@ def published(cases: list[dict[str, str]], interpreter: Path, checkout: Path) ->
     return answers
 
 
-def ours(case: dict[str, str]) -> dict[str, object]:
+def ours(case: Case) -> dict[str, object]:
     """Return the official counts of a case."""
 
-    def reader(text: str, own: str) -> bytes:
-        if own != case["path"]:
-            raise FileNotFoundError(own)
-        return bytes.fromhex(text)
+    def reader(files: Mapping[str, str]) -> Reader:
+        def read(path: str) -> bytes:
+            if path not in files:
+                raise FileNotFoundError(path)
+            return bytes.fromhex(files[path])
+
+        return read
 
     try:
         found = official_comparison(
-            _FORMATS[case["format"]],
-            [case["path"]],
-            lambda path: reader(case["original"], path),
-            lambda path: reader(case["predicted"], path),
+            case["language"], list(case["original"]), reader(case["original"]), reader(case["predicted"])
         )
     except PublishedFailureError as error:
         return {"raises": str(error)[:200]}

@@ -40,6 +40,16 @@ def test_crates_of_the_same_repository_are_declared_by_path(groundup: Groundup, 
     assert 'beta-core = { path = "core" }' in (root / "Cargo.toml").read_text()
 
 
+def test_a_crate_is_declared_in_whatever_spelling_it_has(groundup: Groundup, tmp_path: Path) -> None:
+    """Code writes `_` for `-`, so a crate that is declared with either is not missing."""
+    text = '[package]\nname = "x"\n\n[dependencies]\nmy_own = "1"\nserde_json = "1"\n'
+    files = {"Cargo.toml": text, "src/lib.rs": "use my_own::a;\nuse serde_json::Value;\n"}
+    root = write_tree(tmp_path / "r", files)
+    assert "nothing is missing" in groundup("infer", root, "--write").err
+    assert (root / "Cargo.toml").read_text() == text
+    assert "nowhere" not in groundup("infer", root, "--declared").out
+
+
 def test_files_notebooks_and_diffs(groundup: Groundup, tmp_path: Path) -> None:
     """One file, a notebook and a diff are enough to say something."""
     (tmp_path / "one.py").write_text("import numpy\n")
