@@ -339,7 +339,9 @@ CASES: Mapping[str, Case] = {
         NOT_HERE,
         "program that the machine has not: .*NETSDK1045",
     ),
-    "cs-framework": Case(csharp("", framework="net48"), "wants .NET Framework", NOT_HERE, r"net48"),
+    "cs-framework": Case(
+        csharp("", framework="net48"), "wants .NET Framework", NOT_HERE, r"\.NET Framework: .*no Mono"
+    ),
 }
 
 
