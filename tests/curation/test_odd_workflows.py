@@ -86,15 +86,18 @@ def test_an_action_for_the_owners_variables_is_left_out(tmp_path: Path) -> None:
     assert choose(tmp_path, workflow).hindered == ""
 
 
-def test_a_checkout_into_a_folder_is_the_reason(tmp_path: Path) -> None:
-    """The job is found by what it runs there, and refused for the folder, which is named."""
+def test_a_checkout_into_a_folder_is_followed(tmp_path: Path) -> None:
+    """The job is found by what it runs there; two places for one repository are refused by name."""
     workflow = (
         "on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n"
         "      - {uses: actions/checkout@v4, with: {path: code}}\n"
         "      - {run: make check, working-directory: code}\n"
     )
-    with pytest.raises(TaskError, match=r"ci\.yml: test: checkout: into the folder code"):
-        choose(tmp_path, workflow, Makefile="check:\n\tpytest\n")
+    job = choose(tmp_path, workflow, Makefile="check:\n\tpytest\n")
+    assert (job.name, job.hindered) == ("test", "")
+    twice = workflow.replace("      - {run", "      - {uses: actions/checkout@v4}\n      - {run")
+    with pytest.raises(TaskError, match=r"ci\.yml: test: checkout: into the workspace here, into code elsewhere"):
+        choose(tmp_path, twice)
 
 
 FILTERED = f"""

@@ -99,12 +99,16 @@ def placed_steps(
 
 def checkout_folder(job: Job) -> str:
     """Return the folder below its workspace into which *job* checks the repository out; "" for the workspace."""
-    for step in job.steps:
-        of_this = "github.repository" in step.inputs.get("repository", "github.repository")
-        if (step.uses or "").lower().startswith("actions/checkout@") and of_this:
-            place = step.inputs.get("path", "")
-            return "" if "${{" in place else str(PurePosixPath(place)).strip("./")
-    return ""
+    return next((place for step in job.steps if (place := folder_of_checkout(step)) is not None), "")
+
+
+def folder_of_checkout(step: Step) -> str | None:
+    """Return where *step* checks the repository out; None where it does not, or only a running workflow knows."""
+    of_this = "github.repository" in step.inputs.get("repository", "github.repository")
+    place = step.inputs.get("path", "")
+    if not (step.uses or "").lower().startswith("actions/checkout@") or not of_this or "${{" in place:
+        return None
+    return str(PurePosixPath(place)).strip("./")
 
 
 def own_steps(steps: Iterable[Step], contexts: Contexts) -> Iterator[PlacedStep]:

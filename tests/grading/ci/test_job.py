@@ -377,3 +377,20 @@ async def test_system_packages_stay_as_they_are(tmp_path: pathlib.Path) -> None:
     result = await run(tmp_path, steps(f"{{run: {script}}}", "{name: test, run: 'true'}"))
     assert result.outcome is JobOutcome.PASSED, log_of(result)
     assert "groundup: left alone: dpkg --remove --force-depends tzdata" in log_of(result)
+
+
+async def test_a_repository_lies_where_the_job_checks_it_out(tmp_path: pathlib.Path) -> None:
+    """Below the workspace, with its history, its own actions and its files' digests."""
+    files = {
+        ".github/actions/look/action.yml": "runs: {using: composite, steps: "
+        "[{run: test -f code/marker, shell: bash}]}",
+        "marker": "",
+    }
+    workflow = steps(
+        "{uses: actions/checkout@v4, with: {path: code}}",
+        "{uses: ./code/.github/actions/look}",
+        "{run: 'test -n \"${{ hashFiles(''code/mark*'') }}\" && git -C code rev-parse HEAD && test ! -e marker'}",
+        "{name: test, working-directory: code, run: test -f marker}",
+    )
+    result = await run(tmp_path, workflow, files)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)

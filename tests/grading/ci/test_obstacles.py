@@ -57,7 +57,8 @@ def needs(
         ({"steps": [{"run": "mamba install -y numpy"}]}, "conda"),
         ({"steps": [{"uses": "s-weigand/setup-conda@v1"}]}, "action"),
         ({"steps": [{**CHECKOUT, "with": {"repository": "other/one"}}]}, "checkout"),
-        ({"steps": [{**CHECKOUT, "with": {"path": "below"}}]}, "checkout"),
+        ({"steps": [CHECKOUT, {**CHECKOUT, "with": {"path": "below"}}]}, "checkout"),
+        ({"steps": [{**CHECKOUT, "with": {"path": "${{ github.sha }}"}}]}, "checkout"),
     ],
 )
 def test_obstacles_are_named(job: Mapping[str, object], kind: str) -> None:

@@ -178,7 +178,7 @@ class ActSandbox:
         repository.mkdir(parents=True)
         planned = self._planned
         for folder, kept in planned.needs.local_actions.items():
-            _copy_local(planned.request.tree, folder, repository, kept)
+            _copy_local(planned, folder, repository, kept)
         _write_git(repository / ".git")
         derived = derived_workflow(planned.workflow, planned.job.id, planned.leg, planned.scripts)
         (workspace / "workflow.yml").write_bytes(derived)
@@ -245,14 +245,17 @@ class ActSandbox:
         return folder
 
 
-def _copy_local(tree: Path, folder: str, repository: Path, kept: Collection[int]) -> None:
-    """Copy one of the repository's own actions; what it runs is run elsewhere."""
-    target = repository / folder
+def _copy_local(planned: PlannedJob, folder: str, repository: Path, kept: Collection[int]) -> None:
+    """Copy one of the repository's own actions; what it runs is run elsewhere.
+
+    act's checkout carries it to the folder that the step names.
+    """
+    target = repository / folder.removeprefix(f"{planned.place}/")
     target.mkdir(parents=True, exist_ok=True)
     for name in ("action.yml", "action.yaml"):
-        source = tree / folder / name
-        if source.is_file() and not source.is_symlink():
-            (target / name).write_bytes(derived_action(source.read_bytes(), f"{folder}/{name}", kept))
+        data = planned.tree.read(f"{folder}/{name}")
+        if data is not None:
+            (target / name).write_bytes(derived_action(data, f"{folder}/{name}", kept))
 
 
 def _write_git(folder: Path) -> None:

@@ -16,7 +16,7 @@ from groundup.grading.ci.dotnet_projects import dotnet_obstacles
 from groundup.grading.ci.records import Obstacle
 from groundup.workflows.commands import program_of, simple_commands
 from groundup.workflows.expressions import Contexts
-from groundup.workflows.jobs import PlacedStep, contexts_of, placed_steps
+from groundup.workflows.jobs import PlacedStep, checkout_folder, contexts_of, folder_of_checkout, placed_steps
 from groundup.workflows.matrix import Leg
 from groundup.workflows.tree import RepositoryTree
 from groundup.workflows.workflow import Job, Step, Workflow, read_yaml
@@ -111,6 +111,7 @@ STAND_INS: Mapping[str, str] = {
     "pre-commit-ci/lite-action": "nothing",
     "r7kamura/rust-problem-matchers": "nothing",
     "microsoft/setup-msbuild": "nothing",
+    "NuGet/setup-nuget": "nothing",
 }
 _NO_CONDA = "there is no way to conda's channels"
 UNSUPPORTED: Mapping[str, str] = {
@@ -299,8 +300,8 @@ class JobNeeds(NamedTuple):
 
 
 def needs_of(workflow: Workflow, job: Job, leg: Leg, tree: RepositoryTree) -> JobNeeds:
-    """Look at *job* and what it needs, without running anything."""
-    looking = _Looking(workflow, tree)
+    """Look at *job* and what it needs, without running anything; *tree* is its workspace."""
+    looking = _Looking(workflow, tree, checkout_folder(job))
     for needed in workflow.needed(job.id):
         # A needed job runs in all its legs, so nothing is known of its matrix.
         looking.job(needed, leg if needed.id == job.id else None, wanted=needed.id == job.id)
@@ -314,13 +315,15 @@ def needs_of(workflow: Workflow, job: Job, leg: Leg, tree: RepositoryTree) -> Jo
 
 
 class _Looking:
-    def __init__(self, workflow: Workflow, tree: RepositoryTree) -> None:
+    def __init__(self, workflow: Workflow, tree: RepositoryTree, place: str) -> None:
         self.obstacles: list[Obstacle] = []
         self.actions: list[Action] = []
         self.local: dict[str, set[int]] = {}
         self.steps: list[PlacedStep] = []
         self._workflow = workflow
         self._tree = tree
+        self._place = place
+        """The folder below the workspace where the wanted job has the repository; all jobs get the same copy."""
 
     def job(self, job: Job, leg: Leg | None, *, wanted: bool) -> None:
         if job.reusable:
@@ -390,8 +393,9 @@ class _Looking:
         other = placed.contexts.text(inputs.get("repository", ""))
         if other != "" and "github.repository" not in inputs.get("repository", ""):
             self._tell("checkout", f"of another repository, {other or inputs['repository']}")
-        if inputs.get("path", ".").strip("./"):
-            self._tell("checkout", f"into the folder {inputs['path']}")
+        elif folder_of_checkout(placed.step) != self._place:
+            here, there = inputs.get("path") or "the workspace", self._place or "the workspace"
+            self._tell("checkout", f"into {here} here, into {there} elsewhere")
 
     def _tell(self, kind: str, what: str) -> None:
         self.obstacles.append(Obstacle(kind=kind, what=what[:200]))

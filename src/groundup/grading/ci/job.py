@@ -203,8 +203,8 @@ async def run_job(request: JobRequest, context: GradingContext, languages: Itera
     timeout_s = context.timeout_s or request.limits.wall_clock_s
     context.scratch.mkdir(parents=True, exist_ok=True)
     async with prepare(planned.tools, planned.tree, request, context) as prepared:
-        sandboxes = StepSandboxes(request, prepared, context, timeout_s)
-        relay = Relay(request.repository, sandboxes.open, planned.tree.hash_files)
+        sandboxes = StepSandboxes(request, prepared, context, timeout_s, planned.place)
+        relay = Relay(request.repository, sandboxes.open, planned.hash_files)
         ready = time.monotonic()
         try:
             async with ActSandbox(planned, context) as act:

@@ -17,10 +17,10 @@ from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobErro
 from groundup.languages import SETUPS, SetupKind
 from groundup.workflows.commands import needed_programs, program_of
 from groundup.workflows.foretelling import with_known_values
-from groundup.workflows.jobs import JobReader, PlacedStep, contexts_of, own_steps, setup_of
+from groundup.workflows.jobs import JobReader, PlacedStep, checkout_folder, contexts_of, own_steps, setup_of
 from groundup.workflows.matrix import Leg, pinned
 from groundup.workflows.runners import Meaning, Purpose
-from groundup.workflows.tree import FolderTree, RepositoryTree
+from groundup.workflows.tree import FolderTree, InFolder, RepositoryTree
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, workflow_of
 
 PASSED_OVER = "failed and was passed over: it checks style or types"
@@ -264,8 +264,8 @@ class PlannedJob:
         Raises `WorkflowError`, and `UnsupportedJobError` naming every obstacle.
         """
         self.request = request
-        self.tree = FolderTree(request.tree)
-        tree = tree or self.tree
+        self._files = FolderTree(request.tree)
+        tree = tree or self._files
         data = tree.read(request.workflow)
         if data is None:
             raise WorkflowError(f"there is no workflow {request.workflow} in the repository")
@@ -273,16 +273,25 @@ class PlannedJob:
         self.workflow: Workflow = workflow_of(document, request.workflow)
         self.job: Job = self.workflow.job(request.job)
         self.leg: Leg = self._leg(tree)
-        self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, tree)
+        self.place = checkout_folder(self.job)
+        """The folder below the workspace where the job has the repository; "" for the workspace itself."""
+        self.tree: RepositoryTree = InFolder(tree, self.place) if self.place else tree
+        """The workspace."""
+        self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, self.tree)
         if self.needs.obstacles:
             raise UnsupportedJobError(self.needs.obstacles)
         reader = JobReader(tree)
         called = [meaning.command for _, meaning in reader.look(self.workflow, self.job, self.leg).meanings]
         self.tools = tools_of(self.needs.steps, languages, tree.paths(), called)
-        for _ in asked_pythons(self.tools, tree):
+        for _ in asked_pythons(self.tools, self.tree):
             pass  # a version that no machine has is refused now, not when the job begins
         self.tests = frozenset(step.key for step in reader.test_steps(self.workflow, self.job, self.leg))
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
+
+    def hash_files(self, patterns: Sequence[str]) -> str:
+        """Return one digest of all files that match *patterns*, which are paths in the workspace."""
+        place = re.compile(rf"^(!?)(?:\./)?{re.escape(self.place)}/")
+        return self._files.hash_files(tuple(place.sub(r"\1", pattern) for pattern in patterns))
 
     def _leg(self, tree: RepositoryTree) -> Leg:
         """Return the wanted leg, with its values as a matrix that can be foretold has them."""

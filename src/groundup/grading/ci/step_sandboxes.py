@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
@@ -309,13 +309,20 @@ class StepSandboxes:
     """Opens a sandbox for each of act's jobs, each with a copy of the repository of its own."""
 
     def __init__(
-        self, request: JobRequest, prepared: StepTools, context: GradingContext, timeout_s: float
+        self,
+        request: JobRequest,
+        prepared: StepTools,
+        context: GradingContext,
+        timeout_s: float,
+        place: str = "",
     ) -> None:
+        """Take the job's request and tools; *place* is where its workspace has the repository."""
         self.peak_memory_mb: float | None = None
         self._request = request
         self._prepared = prepared
         self._context = context
         self._timeout_s = timeout_s
+        self._place = place
         self._opened: list[Sandbox] = []
         self._count = 0
         self._taken = False
@@ -340,8 +347,8 @@ class StepSandboxes:
         sandbox = await self._stack.enter_async_context(await self._context.provider.open(spec))
         self._opened.append(sandbox)
         variables = await self._attach(sandbox)
-        where = checkout(self._request.repository)
-        if not (folder / "workspace" / self._request.repository / ".git").exists():
+        where = str(PurePosixPath(checkout(self._request.repository), self._place))
+        if not (folder / "workspace" / self._request.repository / self._place / ".git").exists():
             await sandbox.run(Command(argv=("bash", "-c", _GIT), cwd=where, timeout_s=300.0))
         return StepPlace(sandbox=sandbox, environment=self._variables() | variables, path=self._path())
 
@@ -366,7 +373,7 @@ class StepSandboxes:
 
     def _fill(self, folder: Path) -> None:
         workspace = folder / "workspace"
-        tree = workspace / self._request.repository
+        tree = workspace / self._request.repository / self._place
         shutil.copytree(self._request.tree, tree, symlinks=True)
         if self._prepared.dotnet is not None:
             self._prepared.changed.extend((*free_of_feeds(tree), *self._prepared.dotnet.fit(tree)))
