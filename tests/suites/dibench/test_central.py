@@ -131,3 +131,30 @@ def test_yarns_catalogs_are_not_called_missing() -> None:
     files = {"package.json": text, ".yarnrc.yml": b"catalog:\n  ms: ^2\n"}
     read = PackageJson().read(text, "package.json").dependencies
     assert CentralDefinitions(files.get).written_out("package.json", read) == read
+
+
+def test_a_link_above_a_build_file_is_not_read(tmp_path: Path) -> None:
+    """Nothing is inherited from it, and nobody's grading fails for it."""
+    whole = {"a/Cargo.toml": "[dependencies]\nlog = { workspace = true }\n"}
+    found = problem(tmp_path, {"a/Cargo.toml": "[dependencies]\n"}, whole, "rust")
+    (found.repository / "Cargo.toml").symlink_to("/etc/hostname")
+    (file,) = answer(found, None)[0].files
+    assert [dict(item.details) for item in file.expected] == [{UNDEFINED: ""}]
+
+
+def test_many_definitions_and_many_requests_are_read_once() -> None:
+    """A file with thousands of versions is parsed once, not for each reference."""
+    versions = "".join(f'<PackageVersion Include="A{number}" Version="1"/>' for number in range(300))
+    asked: list[str] = []
+    files = {"Directory.Packages.props": PROPS.replace("</ItemGroup>", f"{versions}</ItemGroup>").encode()}
+
+    def read(path: str) -> bytes | None:
+        asked.append(path)
+        return files.get(path)
+
+    project = "".join(f'<PackageReference Include="a{number}"/>' for number in range(300))
+    text = f"<Project><ItemGroup>{project}</ItemGroup></Project>".encode()
+    central = CentralDefinitions(read)
+    found = central.written_out("a/b.csproj", MsBuild().read(text, "a/b.csproj").dependencies)
+    assert {item.constraint for item in found} == {"1"}
+    assert len(asked) == len(set(asked))

@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
+from groundup.manifests.javascript.package_json import PackageJson
+from groundup.suites.dibench.central import CentralDefinitions
+from groundup.suites.dibench.declarations import UNDEFINED
 from tests.registries.fake_index import make_wheel
 from tests.registries.fake_npm import FakeNpm
 from tests.registries.fake_site import Site
@@ -167,3 +170,34 @@ def _restored(assets: Path) -> set[str]:
     (target,) = json.loads(assets.read_text())["targets"].values()
     files = {name: {*one.get("compile", {}), *one.get("runtime", {})} for name, one in target.items()}
     return {name.partition("/")[0] for name, used in files.items() if any("_._" not in file for file in used)}
+
+
+@pytest.mark.needs("pnpm")
+@pytest.mark.parametrize(
+    ("workspace", "request_", "error"),
+    [
+        ("catalog:\n  ms: ^2.1.3\n", "catalog:", ""),
+        ("catalog:\n  ms: ^2.1.3\n", "catalog:default", ""),
+        ("catalogs:\n  old:\n    ms: ^2.1.3\n", "catalog:old", ""),
+        ("", "^2.1.3", ""),
+        ("catalog:\n  mss: ^2.1.3\n", "catalog:", "ERR_PNPM_CATALOG_ENTRY_NOT_FOUND_FOR_SPEC"),
+        ("catalog:\n  ms: ^2.1.3\n", "catalog:new", "ERR_PNPM_CATALOG_ENTRY_NOT_FOUND_FOR_SPEC"),
+    ],
+)
+async def test_pnpm_takes_catalogs_as_they_are_counted(
+    tmp_path: Path, workspace: str, request_: str, error: str
+) -> None:
+    """A request gets what its catalog says, as if it were written out; one without a definition is refused."""
+    manifest = json.dumps({"name": "app", "dependencies": {"ms": request_}})
+    files = {"package.json": manifest, "pnpm-workspace.yaml": "packages:\n  - a\n" + workspace}
+    folder = write_tree(tmp_path / "app", files)
+    async with Site.serving() as site:
+        FakeNpm(site).add("ms", "2.1.3")
+        options = ["--lockfile-only", "--registry", site.address, "--store-dir", str(tmp_path / "store")]
+        code, text = await asyncio.to_thread(said, ["pnpm", "install", *options], folder)
+    read = PackageJson().read(manifest.encode(), "package.json").dependencies
+    central = CentralDefinitions(lambda path: files[path].encode() if path in files else None)
+    (found,) = central.written_out("package.json", read)
+    assert (bool(code), error in text) == (bool(error), True), text
+    assert (UNDEFINED in dict(found.details)) is bool(error)
+    assert found.constraint == ("" if error else "^2.1.3")

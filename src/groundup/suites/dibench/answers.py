@@ -116,8 +116,9 @@ def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAns
         predicted: tuple[Dependency, ...] | None = None
         if edited is not None and path not in broken:
             try:
-                predicted = handed_in.written_out(path, declared(path, edited.read, problem))
-                refuse_excess(path, "dependencies", len(predicted), USUAL, len(expected))
+                said = declared(path, edited.read, problem)
+                refuse_excess(path, "dependencies", len(said), USUAL, len(expected))
+                predicted = handed_in.written_out(path, said)
             except (ManifestError, SubmissionError) as error:
                 predicted, broken[path] = None, str(error)
         files.append(FileAnswer(path=path, expected=expected, predicted=predicted, given=given))

@@ -8,8 +8,10 @@ declares nothing: every client refuses it.
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
+from groundup.domain.errors import TaskError
 from groundup.manifests.csharp.msbuild import item_type
 from groundup.manifests.formats import format_of
 from groundup.manifests.javascript.package_json import parse_specifier
@@ -33,7 +35,7 @@ class Definition(NamedTuple):
 
 def definition_of(path: str, item: Dependency) -> Definition | None:
     """Return which definition *item* of the file at *path* is; None for what defines nothing."""
-    if item.kind is not DependencyKind.CONSTRAINT:
+    if item.kind is not DependencyKind.CONSTRAINT or "action" in dict(item.details):  # C#'s `Update`
         return None
     return Definition(path, item.group, canonical_name(item.language, item.alias or item.name))
 
@@ -42,8 +44,11 @@ class CentralDefinitions:
     """What one state of a repository defines centrally, and which of that was inherited."""
 
     def __init__(self, read: Read) -> None:
-        self._read = read
-        self._manifests: dict[str, Manifest | None] = {}
+        self._source = read
+        self._read = cache(self._content)
+        self._manifest = cache(self._parsed)
+        self._defined = cache(self._definitions)
+        self._managed = cache(self._is_managed)
         self.inherited: set[Definition] = set()
 
     def written_out(self, path: str, items: Iterable[Dependency]) -> tuple[Dependency, ...]:
@@ -62,10 +67,10 @@ class CentralDefinitions:
 
     def _of_workspace(self, path: str, item: Dependency) -> Dependency:
         for place in _above(path, "Cargo.toml"):
-            defined = self._definitions(place, {""})
-            if not defined:
+            defined = self._defined(place)
+            if not any(not group for group, _ in defined):
                 continue
-            found = defined.get(item.alias or item.name)
+            found = next(iter(defined.get(("", item.alias or item.name), ())), None)
             if found is None:
                 break
             self._note(place, found)
@@ -89,7 +94,8 @@ class CentralDefinitions:
         for place in _above(path, "pnpm-workspace.yaml", "package.json", ".yarnrc.yml"):
             if place.endswith(".yarnrc.yml") and self._read(place) is not None:
                 return item  # Yarn has its catalogs there, which nothing here reads
-            found = self._definitions(place, groups).get(key)
+            defined = self._defined(place)
+            found = next((one for group in groups for one in defined.get((group, key), ())), None)
             if found is not None:
                 self._note(place, found)
                 said = parse_specifier(key, found.constraint)
@@ -99,19 +105,19 @@ class CentralDefinitions:
     def _of_props(self, path: str, item: Dependency) -> Dependency:
         override = dict(item.details).get("VersionOverride")
         places = [place for place in _above(path, _PROPS) if self._read(place) is not None]
-        if not places or not self._is_managed(path, places[0]):
+        if not places or not self._managed(path, places[0]):
             return item
         if override or item.constraint:  # NuGet refuses a version beside the central ones unless it overrides
             beside = () if override else (("Version", "beside the central ones"),)
             return item.but(constraint=override or item.constraint, details=(*item.details, *beside))
         imports = False
         for place in places:
-            manifest = self._manifest(place)
-            found = [one for one in (manifest.dependencies if manifest else ()) if _gives_version(one, item)]
+            found = self._defined(place).get(("", canonical_name("csharp", item.name)), [])
             for one in found:
                 self._note(place, one)
             if found:
                 return item.but(constraint=" | ".join(dict.fromkeys(one.constraint for one in found)))
+            manifest = self._manifest(place)
             imports = manifest is not None and any(note.topic == "reference" for note in manifest.notes)
             if not imports:
                 break
@@ -125,32 +131,33 @@ class CentralDefinitions:
                 return said[1].lower() == b"true"
         return False
 
-    def _definitions(self, place: str, groups: set[str]) -> dict[str, Dependency]:
+    def _definitions(self, place: str) -> dict[tuple[str, str], list[Dependency]]:
+        """Return the definitions of a file by group and key."""
+        found: dict[tuple[str, str], list[Dependency]] = {}
         manifest = self._manifest(place)
-        return {
-            item.alias or item.name: item
-            for item in (manifest.dependencies if manifest else ())
-            if item.kind is DependencyKind.CONSTRAINT and item.group in groups
-        }
+        for item in manifest.dependencies if manifest else ():
+            definition = definition_of(place, item)
+            if definition is not None:
+                found.setdefault((definition.group, definition.key), []).append(item)
+        return found
 
     def _note(self, place: str, found: Dependency) -> None:
         definition = definition_of(place, found)
         if definition is not None:
             self.inherited.add(definition)
 
-    def _manifest(self, place: str) -> Manifest | None:
-        if place not in self._manifests:
-            data, known = self._read(place), format_of(place)
-            try:
-                self._manifests[place] = known.read(data, place) if known and data is not None else None
-            except ManifestError:
-                self._manifests[place] = None
-        return self._manifests[place]
+    def _content(self, place: str) -> bytes | None:
+        try:
+            return self._source(place)
+        except TaskError:
+            return None  # such as a link: nothing that a build file may inherit from
 
-
-def _gives_version(definition: Dependency, item: Dependency) -> bool:
-    same = canonical_name("csharp", definition.name) == canonical_name("csharp", item.name)
-    return same and item_type(definition) == "PackageVersion" and definition.kind is DependencyKind.CONSTRAINT
+    def _parsed(self, place: str) -> Manifest | None:
+        data, known = self._read(place), format_of(place)
+        try:
+            return known.read(data, place) if known and data is not None else None
+        except ManifestError:
+            return None
 
 
 def _undefined(item: Dependency) -> Dependency:
