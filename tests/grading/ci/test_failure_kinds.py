@@ -56,6 +56,7 @@ BUILD = [
     ("error NU1101: Unable to find package Nope.", "NOT_FOUND"),
     ("dotnet-coverage is not found in NuGet feeds http://127.0.0.1:1/v3/index.json.", "NOT_FOUND"),
     ("error NU1102: Unable to find package Dapper with version (>= 99.0.0)", "INVALID_VERSION"),
+    ("error NU1603: Warning As Error: A depends on B (>= 9.9.9) but B 9.9.9 was not found.", "INVALID_VERSION"),
     ("error NU1008: Projects that use central package version management should not", "INVALID_VERSION"),
     ("App.csproj : error NU1104: Unable to find project 'a.csproj'.", "NOT_FOUND"),
     ("error NETSDK1045: The current .NET SDK does not support targeting .NET 11.0.", "PROGRAM"),
