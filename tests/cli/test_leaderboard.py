@@ -13,7 +13,7 @@ import pytest
 
 from groundup.runs.bundles import unpack
 from tests.cli.conftest import TWO, Groundup, Predict
-from tests.runs.forging import Change, changed, forged
+from tests.runs.forging import Change, changed, consistent, files_of, forged, write
 
 
 @pytest.fixture
@@ -363,3 +363,58 @@ def test_what_is_packed_holds_no_more_than_it_says(groundup: Groundup, bundle: P
     run = {re.sub(r"attempts/[^/]+/\d+", "attempts", name) for name in names if name.startswith("run/")}
     assert run == {"run/config.json", "run/lock.json", "run/verdicts.jsonl", "run/attempts/submission.json"}
     assert all(name.startswith(("run/", "submissions/")) or name == "manifest.json" for name in names)
+
+
+def test_a_run_stands_on_the_page_once(groundup: Groundup, bundle: Path, tmp_path: Path) -> None:
+    """Whatever its file is called; the first by name is taken."""
+    shutil.copy(bundle, bundle.with_name("again.tar.gz"))
+    for name in ("again", "mine"):
+        path = bundle.with_name(f"{name}.tar.gz")
+        assert groundup("leaderboard", "verify", path, "--suite", TWO, "--record", tmp_path / "verified").code == 0
+    ended = groundup("leaderboard", "build", bundle.parent, *_site(tmp_path))
+    assert ended.code == 4
+    assert "left out mine.tar.gz: it is the same run as again.tar.gz" in " ".join(ended.err.split())
+    assert (tmp_path / "site" / "index.html").read_text().count("<td>mine</td>") == 1
+
+
+def test_submissions_of_others_are_marked(
+    groundup: Groundup, bundle: Path, predict: Predict, tmp_path: Path
+) -> None:
+    """Byte for byte the same under another name: another run's, and the suite's own, also where no run has it."""
+    groundup("export", "mine", "copied")
+    groundup("evaluate", TWO, "-p", "copied", "--run-id", "copy", "--agent-name", "my-own")
+    groundup("run", TWO, "-a", "oracle", "--run-id", "best")
+    groundup("export", "best", "originals")
+    groundup("evaluate", TWO, "-p", "originals", "--run-id", "genius", "--agent-name", "my-own")
+    names = ("copy", "genius")
+    for name in names:
+        groundup("leaderboard", "pack", name, "-o", bundle.with_name(f"{name}.tar.gz"))
+    for name in ("mine", *names):
+        verify = ("leaderboard", "verify", bundle.with_name(f"{name}.tar.gz"), "--suite", TWO)
+        ended = groundup(*verify, "--record", tmp_path / "verified")
+        assert ended.code == 0, ended.err
+    assert "2 of these submissions are the suite's own (oracle)" in " ".join(ended.err.split())
+    assert groundup("leaderboard", "build", bundle.parent, *_site(tmp_path)).code == 0
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "2 of 2 submissions are those of mine (predictions)" in page
+    assert "2 of 2 submissions are those of copy (my-own)" in page
+    assert "2 of 2 submissions that were graded again are the suite&#x27;s own (oracle)" in page
+
+
+def test_a_cost_is_what_a_run_claims(groundup: Groundup, bundle: Path, tmp_path: Path) -> None:
+    """No bundle has a trajectory that proves it, and whoever edits it everywhere is not found by grading."""
+    effort = {"turns": 3, "cost_usd": 0.25, "seconds": 2.0}
+
+    def cheaper(name: str, data: bytes) -> bytes:
+        if name.endswith("submission.json"):
+            return json.dumps(json.loads(data) | {"effort": effort}).encode()
+        if name != "run/verdicts.jsonl":
+            return data
+        lines = [json.loads(line) | {"effort": effort} for line in data.splitlines()]
+        return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+
+    files = {name: cheaper(name, data) for name, data in files_of(bundle).items()}
+    write(consistent(files), bundle)
+    assert groundup("leaderboard", "verify", bundle, "--suite", TWO, "--record", tmp_path / "verified").code == 0
+    assert groundup("leaderboard", "build", bundle.parent, *_site(tmp_path)).code == 0
+    assert "<td>$0.50 claimed</td>" in (tmp_path / "site" / "index.html").read_text()

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Submission
@@ -137,13 +137,13 @@ def as_earlier(run: Path) -> None:
     (run / "lock.json").write_text(json.dumps(lock, indent=1))
 
 
-def write_lines(run: Path, lines: list[dict[str, object]]) -> None:
+def write_lines(run: Path, lines: list[dict[str, Any]]) -> None:
     """Write verdict lines as JSON without spaces, as runs do."""
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     (run / "verdicts.jsonl").write_text(text)
 
 
-def edit_line(run: Path, number: int, change: Callable[[dict[str, object]], object]) -> None:
+def edit_line(run: Path, number: int, change: Callable[[dict[str, Any]], object]) -> None:
     """Let *change* edit one line of the verdicts, the first is 1."""
     lines = [json.loads(line) for line in (run / "verdicts.jsonl").read_text().splitlines()]
     change(lines[number - 1])

@@ -3,7 +3,6 @@
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -132,13 +131,11 @@ class _Admitted:
 
 
 def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
-    """Say of which other subjects' runs *one* has submissions."""
+    """Say of which other runs *one* has submissions, byte for byte."""
     shared = [
         (len(one.submissions & other.submissions), other.entry.run)
         for other in every
-        if other is not one
-        and other.entry.run.suite == one.entry.run.suite
-        and other.entry.run.subject.title != one.entry.run.subject.title
+        if other is not one and other.entry.run.suite == one.entry.run.suite
     ]
     of = len(one.submissions)
     found = [
@@ -149,13 +146,14 @@ def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
     return (*one.entry.same_as, *found)
 
 
-def _run_pages(run: RunFolder, name: str, site: Path, settings: Settings) -> str:
-    """Write pages over the *run* of the bundle *name* below *site*; return their address there."""
+def _run_pages(path: Path, site: Path, settings: Settings) -> str:
+    """Write pages over the run of the bundle at *path* below *site*; return their address there."""
     from groundup.api.viewing import bundle
 
-    with tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
-        called = Path(room) / run.config().run_id
-        called.symlink_to(run.path)
+    name = path.name.removesuffix(SUFFIX)
+    with opened_bundle(path) as opened, tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
+        called = Path(room) / opened.run.config().run_id
+        called.symlink_to(opened.run.path)
         bundle(called, site=site / "runs" / name, settings=settings)
     return f"runs/{quote(name)}/{quote(called.name)}/index.html"
 
@@ -164,18 +162,17 @@ def _entry(
     path: Path, record: Path, rules: BoardRules, settings: Settings, site: Path | None
 ) -> _Admitted | tuple[str, ...]:
     """Return the entry that a bundle makes, with pages over its run where *site* is given; or why none."""
-    with ExitStack() as stack:
-        try:
-            opened = stack.enter_context(opened_bundle(path))
+    try:
+        with opened_bundle(path) as opened:
             config, lines = opened.run.config(), opened.lines
             claims, manifest, handed_in = claims_of(opened, rules, settings), opened.manifest, opened.handed_in()
-        except UsageError as error:
-            return (str(error).removeprefix(f"{path}: "),)
-        known, digest = read_record(record), digest_of_file(path)
-        faults = [*claims.faults, *_doubts(known, digest, lines, path)]
-        if faults or claims.tasks is None or known is None:
-            return tuple(faults)
-        pages = None if site is None else _run_pages(opened.run, path.name.removesuffix(SUFFIX), site, settings)
+    except UsageError as error:
+        return (str(error).removeprefix(f"{path}: "),)
+    known, digest = read_record(record), digest_of_file(path)
+    faults = [*claims.faults, *_doubts(known, digest, lines, path)]
+    if faults or claims.tasks is None or known is None:
+        return tuple(faults)
+    pages = None if site is None else _run_pages(path, site, settings)
     submissions, checked = config.configuration.submissions, known.verification
     entry = Entry(
         run=report_run(config, lines),

@@ -170,6 +170,11 @@ def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | N
     return check_run(RunFolder(run_folder(run, found)), found)
 
 
+def unfit(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> tuple[str, ...]:
+    """Return what in the folder of *run* does not fit, as far as every reader of it looks. Raises `UsageError`."""
+    return tuple(map(str, RunFolder(run_folder(run, _settings(output, settings))).records().faults))
+
+
 async def review_async(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:
     """Return `review(...)` without holding the event loop up."""
     return await asyncio.to_thread(review, run, output=output, settings=settings)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import JudgeFlags
+from groundup.cli.checking import UNFIT
 from groundup.cli.options import DryRun, Examples, Json, Output, Run
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def export(
     output: Output = None,
 ) -> int:
     """Write the submissions or the trajectories of RUN into DIR."""
+    from groundup.api.reports import unfit
     from groundup.api.submissions import export
     from groundup.cli.console import print_document, say
     from groundup.runs.training import ChosenEpisodes
@@ -87,6 +89,9 @@ def export(
             {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in written]}
         )
     say(f"groundup: wrote {len(written)} of {total} attempts to {destination}")
+    if faults := unfit(run, output=output):
+        say(f"groundup: what does not fit was left out: {faults[0]}; `groundup runs check {run}` lists all of it")
+        return UNFIT
     return 0
 
 

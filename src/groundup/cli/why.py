@@ -70,7 +70,7 @@ def why(
 ) -> int:
     """Print what attempts of RUN lost, by cause: lines of the submission, and one test of each with its values."""
     from groundup.api.reports import run_folder
-    from groundup.cli.console import print_document
+    from groundup.cli.console import print_document, say
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 
@@ -91,7 +91,10 @@ def why(
             _print_every(folder, one, test)
     else:
         _print_screen(folder, attempts)
-    return UNFIT if any(key in records.bad for key in asked) else 0
+    unfit = [fault for fault in records.faults if fault.attempt is None or fault.attempt in asked]
+    if unfit:
+        say(f"groundup: what does not fit is in no score: {unfit[0]}; `groundup runs check {run}` lists all of it")
+    return UNFIT if unfit else 0
 
 
 def _asked(

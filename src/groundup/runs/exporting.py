@@ -31,13 +31,17 @@ def export(
 ) -> list[AttemptKey]:
     """Write what each *chosen* attempt of *run* has into the absent or empty folder; return which had some.
 
+    Those whose records do not fit are left out.
+
     `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
     of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`,
     `sharegpt`, `parquet`: one file with a row for each attempt that has a trajectory (`training`).
     """
     refuse_full(destination)
-    planned, lines = run.config().planned, run.latest()
-    keys = (chosen or ChosenEpisodes()).of(planned.keys, lines)
+    planned, records = run.config().planned, run.records()
+    lines = records.lines
+    fitting = [key for key in planned.keys if key not in records.bad]
+    keys = (chosen or ChosenEpisodes()).of(fitting, lines)
     if form in ("messages", "sharegpt", "parquet"):
         return write_rows(run, keys, destination, form)
     tasks = _tasks(run, settings) if form == "patch" else {}

@@ -69,7 +69,10 @@ def suite_summaries(
         suite = open_suite(config.configuration.suite, settings)
         return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
     except GroundupError as error:
-        return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(str(error),)),)
+        why = str(error)
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:  # somebody changed what verdicts say
+        why = f"its verdicts lack what the suite's own tables are made of ({type(error).__name__}: {error})"
+    return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(why,)),)
 
 
 def write_report(folder: Path, settings: Settings) -> None:

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple
 
@@ -259,7 +260,9 @@ def without_score(line: VerdictLine, fault: RecordFault, grader: str) -> Verdict
         grader=GraderIdentity(name=grader, version="none", environment="none"),
         cacheable=False,
     )
-    return line.but(verdict=verdict, effort=None)
+    times = {"started_at": line.started_at, "finished_at": line.finished_at}
+    zoned = {name: time if time.tzinfo else time.replace(tzinfo=UTC) for name, time in times.items()}
+    return line.but(verdict=verdict, effort=None, **zoned)
 
 
 def why_unfit(line: VerdictLine) -> str | None:

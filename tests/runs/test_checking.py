@@ -1,0 +1,161 @@
+"""`runs.checking` and reports: what does not fit is listed, and is in no mean."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.errors import MachineError
+from groundup.runs import api
+from groundup.runs.checking import check_run
+from groundup.runs.progress import AttemptEnded, AttemptMade, Event, Warned
+from groundup.runs.reporting import read_report
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.records import Generated, RunConfiguration
+from tests.runs.configurations import PROVIDER, QUICK, Recorder, evaluation, oracle
+from tests.runs.test_api import Predict
+from tests.runs.toy_agent import AGENT
+from tests.store.folders import as_earlier, edit_line, write_run
+from tests.store.test_checking import FOUND, runs  # noqa: F401 - a fixture
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_no_mean_holds_what_does_not_fit(runs: Path, tmp_path: Path, settings: Settings, case: str) -> None:  # noqa: F811
+    """The report counts the other attempts alone and names the first fault, and `runs check` lists it, too."""
+    name, edit, said, lost = FOUND[case]
+    run = tmp_path / name
+    shutil.copytree(runs / name, run)
+    edit(run)
+    report = read_report([run], settings).runs[0]
+    counted = [row.counted for row in report.attempts if row.counted is not None]
+    assert not [row for row in report.attempts if row.task in lost and row.counted is not None]
+    assert report.headline.score.denominator == len(counted) < 3 or not lost
+    assert report.headline.score.numerator == pytest.approx(sum(counted))
+    assert report.faults
+    assert said in report.warnings[0]
+    found = check_run(RunFolder(run), settings)
+    assert str(found.faults[0]).startswith(said)
+    assert "not fit" in found.conclusion
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "attempts/six/0/submission/module.py",
+            "x = 1\n",
+            "attempts/six/0/submission: it was changed after it was",
+        ),
+        ("attempts/six/0/trajectory.jsonl", "{}\n[]\n{}\n", "attempts/six/0/trajectory.jsonl: line 2 is damaged"),
+        ("judgements.jsonl", "[]\n", "judgements.jsonl: line 1 is damaged"),
+        ("report.json", "{}", "report.json: it is no report"),
+    ],
+)
+def test_a_thorough_check_reads_everything(
+    tmp_path: Path, settings: Settings, file: str, text: str, said: str
+) -> None:
+    """Trees, trajectories, opinions and the report, which readers of verdicts leave alone."""
+    run = write_run(tmp_path / "nl2repobench", "nl2repobench", made_by_agent=True)
+    assert check_run(RunFolder(run), settings).faults == ()
+    (run / file).write_text(text)
+    (fault,) = check_run(RunFolder(run), settings).faults
+    assert str(fault).startswith(said)
+
+
+def test_earlier_runs_say_that_they_have_no_chain(tmp_path: Path, settings: Settings) -> None:
+    """In reports and by `runs check`, and nothing else is wrong with them."""
+    run = write_run(tmp_path / "one", "nl2repobench")
+    assert read_report([run], settings).runs[0].warnings == ()
+    as_earlier(run)
+    report = read_report([run], settings).runs[0]
+    assert report.faults == 0
+    assert "an earlier version wrote its verdicts" in report.warnings[0]
+    assert "4 of its verdicts are of an earlier version" in check_run(RunFolder(run), settings).notes[0]
+
+
+def test_an_earlier_run_goes_on_with_a_chain(settings: Settings, predict: Predict) -> None:
+    """What is added has digests, from then on a change of the earlier lines shows, too."""
+    mark = settings.cache_dir.parent / "mark"
+    configuration = evaluation(predict({"task-0000": f"once {mark}", "task-0001": "half"}))
+    folder = api.run(configuration, QUICK.but(retries=0), settings, run_id="one").folder
+    as_earlier(folder)
+    assert api.resume(folder, QUICK, settings).exit_code == 0
+    found = RunFolder(folder).records()
+    assert (found.faults, found.unchained) == ((), 2)
+    assert all(line.settles for line in found.lines.values())
+    text = (folder / "verdicts.jsonl").read_text()
+    (folder / "verdicts.jsonl").write_text(text.replace('"numerator":1.0', '"numerator":2.0', 1))
+    assert RunFolder(folder).records().faults
+
+
+def test_a_resume_pays_for_nothing_again(tmp_path: Path, settings: Settings, predict: Predict) -> None:
+    """Where a verdict was edited, what was handed in is graded again; predictions that are gone are taken in."""
+    folder = api.run(evaluation(predict({"task-0000": "half", "task-0001": "half"})), QUICK, settings).folder
+    shutil.rmtree(folder / "attempts" / "task-0000")
+    edit_line(folder, 2, lambda line: line["verdict"].update(score={"numerator": 2, "denominator": 2}))
+    recorder = Recorder()
+    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
+    records = RunFolder(folder).records()
+    assert records.faults == ()
+    assert [line.verdict.reward for line in records.lines.values() if line.verdict] == [0.5, 0.5]
+    assert any("do not fit" in event.message for event in recorder.events if isinstance(event, Warned))
+
+
+def test_a_run_ends_where_its_folder_is_removed(settings: Settings) -> None:
+    """One sentence that says so; nothing but what was under way comes back, and no verdict is believed lost."""
+    folder = settings.output / "one"
+
+    def remove(event: Event) -> None:
+        if isinstance(event, AttemptEnded) and folder.exists():
+            shutil.rmtree(folder)
+
+    with pytest.raises(MachineError, match="was removed or moved while this process worked on it"):
+        api.run(oracle("tests.runs.toy:create"), QUICK.but(jobs=1), settings, run_id="one", progress=remove)
+    assert not (folder / "config.json").exists()
+
+
+def test_a_lock_that_is_removed_while_a_process_works_comes_back(settings: Settings) -> None:
+    """The process knows what it wrote."""
+    folder = settings.output / "one"
+
+    def remove(event: Event) -> None:
+        if isinstance(event, AttemptEnded):
+            (folder / "lock.json").unlink(missing_ok=True)
+
+    api.run(oracle(), QUICK, settings, run_id="one", progress=remove)
+    assert RunFolder(folder).records().faults == ()
+    assert len(RunFolder(folder).lock().starts) == 1
+
+
+def test_what_an_agent_made_and_is_gone_is_not_paid_for_again(settings: Settings) -> None:
+    """A resume names it, grades the others again, and leaves it without a score."""
+    configuration = RunConfiguration(
+        suite="tests.runs.toy:create_written", submissions=Generated(agent=AGENT), sandbox=PROVIDER
+    )
+    folder = api.run(configuration, QUICK, settings, run_id="one").folder
+    shutil.rmtree(folder / "attempts" / "task-0000" / "0" / "submission")
+    edit_line(folder, 2, lambda line: line["verdict"]["score"].update(numerator=7))
+    recorder = Recorder()
+    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 3
+    assert not [event for event in recorder.events if isinstance(event, AttemptMade)]
+    records = RunFolder(folder).records()
+    scored = {key.task for key, line in records.lines.items() if line.verdict and line.verdict.score}
+    assert len(scored) == len(records.lines) - 1
+    assert "task-0000" not in scored
+    said = " ".join(event.message for event in recorder.events if isinstance(event, Warned))
+    assert "1 attempts whose submissions are gone" in said
+
+
+def test_a_check_is_a_document(tmp_path: Path, settings: Settings) -> None:
+    """Programs get file, line, attempt and reason."""
+    run = write_run(tmp_path / "one", "repogenesis")
+    edit_line(run, 1, lambda line: line["verdict"]["score"].update(numerator=99))
+    (fault,) = json.loads(check_run(RunFolder(run), settings).model_dump_json())["faults"]
+    assert fault == {
+        "file": "verdicts.jsonl",
+        "line": 1,
+        "attempt": {"task": "Chatroom", "index": 0},
+        "why": "its score is 99 of 9, which is no share",
+    }
