@@ -126,6 +126,20 @@ def pytest_collection_modifyitems(session, items):
     }
 
 
+def test_a_name_that_is_shortened_shows_its_parameters_where_it_failed(tmp_path: Path) -> None:
+    """Which of a hundred long cases was lost can be read; a whole name is not repeated."""
+    case = "x" * 300 + "END"
+    marked = f"import pytest\n\n@pytest.mark.parametrize('n', [2, 3], ids=[{case!r}, 'short'])\n"
+    tests = f"{marked}def test_x(n):\n    assert n == 1\n"
+    report, _ = _run(tmp_path, {"calc.py": "", "tests/test_a.py": tests})
+    long, short = (said.detail.splitlines() for said in report.results.values())
+    (name, _) = (test.id for test in report.results)
+    kept, _, _ = name.partition("...")
+    rest = long[0].removeprefix("the name goes on: ")
+    assert kept + rest == f"tests/test_a.py::test_x[{case}]"
+    assert (long[1], short[0]) == ("n = 2", "n = 3")
+
+
 def test_a_file_that_cannot_be_collected_is_reported(tmp_path: Path) -> None:
     """The message names the error, not the frames above it."""
     tests = "from calc import nothing\n\ndef test_x(): pass\n"

@@ -130,7 +130,7 @@ def report(
     output: Output = None,
     fail_under: FailUnder = None,
 ) -> int:
-    """Print a report of RUNS: scores with denominators and intervals, and what has no score and why."""
+    """Print a report of RUNS: how good they are, what they lost and where, and what has no score and why."""
     from groundup.api import reports
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
@@ -267,7 +267,7 @@ def compare(
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """Compare runs by the tasks that both have a score for: differences with intervals."""
+    """Say which of RUNS is better, by how much, and whether the tasks that both have a score for can tell."""
     from groundup.api import reports
     from groundup.cli.console import print_report
     from groundup.domain.errors import UsageError

@@ -292,7 +292,7 @@ class Reporter:
             ordinal=ordinal,
             outcome=outcome,
             message=message,
-            detail=detail_of(self._reports),
+            detail=detail_of(self._reports, rest_of_name(item.nodeid)),
             duration=round(duration, 4),
         )
 
@@ -360,6 +360,12 @@ def shortened(node_id: str) -> str:
     return node_id[: ID_CHARS - 20] + "..." + digest[:16]
 
 
+def rest_of_name(node_id: str) -> str:
+    """Return what `shortened` leaves out of a name, such as its parameters, as a line; empty for a whole name."""
+    rest = node_id[ID_CHARS - 20 :] if len(node_id) > ID_CHARS else ""
+    return "the name goes on: " + rest[: DETAIL_CHARS // 4] + "\n" if rest else ""
+
+
 def merged(reports: list[Any]) -> tuple[str, str]:
     """Return one outcome for all phases of a test, and the message of the phase that decided."""
     for report in reports:
@@ -392,14 +398,15 @@ def message_of(report: Any) -> str:
     return str(lines[-1] + where)[:MESSAGE_CHARS]
 
 
-def detail_of(reports: list[Any]) -> str:
-    """Return the traceback of the phase that failed, head and tail of a long one."""
+def detail_of(reports: list[Any], name: str = "") -> str:
+    """Return the traceback of the phase that failed below *name*, head and tail of a long one."""
     for report in reports:
         if report.failed:
             text = PYTEST_FRAMES.sub("", str(getattr(report, "longreprtext", "") or report.longrepr or ""))
             text = LIBRARY_FRAMES.sub(calls_within, text)
-            half = DETAIL_CHARS // 2 - 10
-            return text if len(text) <= DETAIL_CHARS else text[:half] + "\n... cut ...\n" + text[-half:]
+            room = DETAIL_CHARS - len(name)
+            half = room // 2 - 10
+            return name + (text if len(text) <= room else text[:half] + "\n... cut ...\n" + text[-half:])
     return ""
 
 

@@ -5,7 +5,7 @@ read. Lengths are in pixels; shares run from 0 to 1.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from groundup.domain.names import printable
@@ -13,6 +13,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
 from groundup.reports.document import AttemptRow, Report, RunReport
 from groundup.reports.numbers import between, percent
+from groundup.reports.statistics import Interval
 from groundup.suites.base import Summary
 
 WIDTH = 760
@@ -236,7 +237,13 @@ def _scores(runs: Sequence[RunReport]) -> Plot:
             )
             parts += _whisker(low, high, y + 12)
         parts += [_text(right + 8, y + 16, percent(value))]
-    return _picture("scores", f"{runs[0].headline.name.capitalize()} with 95 % intervals", height, parts)
+    title = runs[0].headline.name.capitalize() + _with_intervals(run.headline.interval for run in runs)
+    return _picture("scores", title, height, parts)
+
+
+def _with_intervals(intervals: Iterable[Interval | None]) -> str:
+    """Return the end of a plot's title: an interval is promised where one is drawn."""
+    return " with 95 % intervals" if any(intervals) else ""
 
 
 _STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "pending")
@@ -371,7 +378,7 @@ def _forest(report: Report) -> Plot:
             _rect(place(value) - 5, y - 5, 10, 10, "bar", words),
             _text(right + 12, y + 4, f"{value * 100:+.1f}"),
         ]
-    title = f"Differences from {rows[0].base} over shared tasks, with 95 % intervals"
+    title = f"Differences from {rows[0].base} over shared tasks{_with_intervals(one.interval for one in rows)}"
     return _picture("differences", title, height, parts)
 
 

@@ -252,6 +252,18 @@ def test_tests_that_were_left_out_with_their_file_are_counted_and_say_why() -> N
     }
 
 
+def test_tests_of_a_file_that_was_not_collected_say_why() -> None:
+    """Each names the error, so that a hundred of them are one cause; what is in another file says nothing."""
+    errors = {"t": "ImportError: cannot import name 'x' (/workspace/calc/a.py, line 3)"}
+    decision = _decide(_report({}, collection_errors=errors))
+    said = "not collected: ImportError: cannot import name 'x' (calc/a.py, line 3)"
+    assert {result.id: result.message for result in decision.results} == dict.fromkeys(
+        ("t::a", "t::b", "t::c"), said
+    )
+    other = _decide(_report({}, collection_errors={"u": "ImportError"}))
+    assert {result.message for result in other.results} == {""}
+
+
 @pytest.mark.parametrize(
     ("ending", "stage", "words"),
     [

@@ -280,11 +280,13 @@ def _results(
 ) -> tuple[TestResult, ...]:
     known = sorted(expected | report.results.keys())
     culprits = {end.test: end for end in ended}
-    files = {end.test.id.partition("::")[0] for end in ended if end.whole_file}
+    silent = {file: f"not collected: {_in_tree(said)}" for file, said in report.collection_errors.items()}
+    untried = f"not tried: {len(ended)} tests had ended the process"
+    silent |= {end.test.id.partition("::")[0]: untried for end in ended if end.whole_file}
     results = [_result(key, report, culprits.get(key), expected=key in expected) for key in known]
     return tuple(
-        one.but(message=f"not tried: {len(ended)} tests had ended the process")
-        if one.outcome == "missing" and one.id.partition("::")[0] in files
+        one.but(message=silent[file])
+        if one.outcome == "missing" and (file := one.id.partition("::")[0]) in silent
         else one
         for one in results
     )
