@@ -12,8 +12,8 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
 from groundup.reports.document import AttemptRow, Report, RunReport
+from groundup.reports.intervals import Interval
 from groundup.reports.numbers import between, percent
-from groundup.reports.statistics import Interval
 from groundup.suites.base import Summary
 
 WIDTH = 760
