@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.grading.ci.job import decide, read_act_log
-from groundup.grading.ci.records import JobOutcome, RunCommand
+from groundup.grading.ci.job import count_passed, decide, read_act_log, why_too_few
+from groundup.grading.ci.plan import PlannedJob
+from groundup.grading.ci.records import JobOutcome, JobRequest, RunCommand
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.workflows.workflow import Job, read_workflow
 from tests.workflows.made import steps_with_tests
@@ -45,6 +47,7 @@ def decided(
     ending: Ending = Ending.EXITED,
     commands: Sequence[RunCommand] | None = None,
     of: Job | None = None,
+    too_few: str = "",
 ) -> tuple[JobOutcome, str]:
     """Return what is decided from these lines."""
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
@@ -52,7 +55,7 @@ def decided(
     ran = [command("1")] if commands is None else commands
     one = of or job()
     tests = {step.key for step in steps_with_tests(one, LEG)}
-    outcome, reason, _ = decide(one, LEG, tests, read_act_log(data, "test"), ended, ran)
+    outcome, reason, _ = decide(one, LEG, tests, read_act_log(data, "test"), ended, ran, too_few)
     return outcome, reason
 
 
@@ -86,6 +89,33 @@ def test_skipped_tests_show_nothing() -> None:
     skipped = (step("0", "success"), step("1", "skipped"), end("success"))
     assert decided(skipped)[0] is JobOutcome.NOT_RUN
     assert decided(GREEN, commands=())[0] is JobOutcome.NOT_RUN
+
+
+def test_a_green_job_in_which_too_few_tests_passed_is_no_pass() -> None:
+    """None passed, or fewer than with the original. What no line says decides nothing; a red job stays red."""
+    assert why_too_few(0, None)
+    assert "2 tests passed in it, and 3 with the original" in why_too_few(2, 3)
+    assert [why_too_few(*pair) for pair in ((1, None), (3, 3), (4, 3), (None, 3), (None, None))] == [""] * 5
+    assert decided(GREEN, too_few="why") == (JobOutcome.NOT_RUN, "why")
+    red = (step("0", "success"), step("1", "failure"), end("failure"))
+    assert decided(red, code=1, commands=[command("1", 5)], too_few="why")[0] is JobOutcome.FAILED
+
+
+def test_tests_are_counted_in_the_steps_that_run_them(tmp_path: Path) -> None:
+    """Their sum; where output was cut nobody knows, and `dotnet test` never runs tests in silence."""
+    workflow = "jobs: {test: {steps: [{run: dotnet test a}, {run: dotnet test b > log}, {run: pytest}]}}"
+    (tmp_path / "ci.yml").write_text(workflow)
+    planned = PlannedJob(JobRequest(tree=tmp_path, workflow="ci.yml", job="test"))
+
+    def counted(**steps: int | None) -> int | None:
+        ran = [command(key[1:]).but(passed_tests=count) for key, count in steps.items()]
+        return count_passed(planned, [*ran, command("0").but(job="other", passed_tests=9)])
+
+    assert counted(_0=2, _2=3) == 5
+    assert counted(_0=None, _1=2) == 2
+    assert counted(_0=None, _2=None) == 0
+    assert counted(_1=None, _2=None) is None
+    assert count_passed(planned, [command("0").but(passed_tests=2, cut=True)]) is None
 
 
 def test_conditions_may_leave_out_some_tests() -> None:

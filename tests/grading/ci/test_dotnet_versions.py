@@ -87,7 +87,7 @@ def test_the_record_names_the_runtime_that_tests_got() -> None:
     log = (
         b"Test run for /workspace/a/bin/T.dll (.NETCoreApp,Version=v9.0)\n"
         b"Test run for /workspace/a/bin/T.dll (.NETCoreApp,Version=v8.0)\n"
-        b"Running tests from bin/Debug/net6.0/M.dll (net6.0|x64)\n"
+        b"Running tests from /workspace/a/bin/Debug/net6.0/M.dll (net10.0|x64)\n"
     )
     versions = DotNetVersions(sdks=HERE, runtimes=("8.0.10", "10.0.12"))
     assert list(versions.rolled_forward(log)) == ["runtime 10.0.12 for .NET 9.0", "runtime 8.0.10 for .NET 6.0"]

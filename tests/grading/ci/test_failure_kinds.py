@@ -14,6 +14,15 @@ from groundup.grading.ci.records import (
 )
 
 BUILD = [
+    ("A compatible .NET SDK was not found.\n\nRequested SDK version: 9.0.100", "PROGRAM"),
+    ("You must install or update .NET to run this application.\n\nFramework: 'Microsoft.NETCore.App'", "PROGRAM"),
+    (
+        "/a/Microsoft.Testing.Platform.MSBuild.targets(355,5): error : Testing with VSTest target is no longer "
+        "supported by Microsoft.Testing.Platform on .NET 10 SDK and later. [/a/T.csproj]",
+        "NEWER_SDK",
+    ),
+    ("Testhost process for source(s) '/a/T.dll' exited with error: Error:\n\nTest Run Aborted.", "NOT_RUN"),
+    ("Test run summary: Zero tests ran\n  total: 0", "NOT_RUN"),
     ("thread 'rustc' panicked at compiler/x.rs:1:2:\nstack backtrace:\n   0: begin\n", "TOOLCHAIN"),
     (
         "error: could not compile `a`\n  process didn't exit successfully: `rustc -v` (signal: 11, SIGSEGV: x)",
@@ -156,6 +165,11 @@ def _kind(result: JobResult) -> FailureKind:
             "/workspace/x/src/A.cs(3,7): error CS0246: no X [/workspace/x/src/A.csproj::TargetFramework=net8.0]",
             "MISSING_IN_BUILD",
             "src/A.cs(3,7): error CS0246: no X [src/A.csproj::TargetFramework=net8.0]",
+        ),
+        (
+            "/usr/share/dotnet/sdk/10.0.401/x/A.targets(184,5): error NETSDK1045: too old [/workspace/x/A.csproj]",
+            "PROGRAM",
+            "error NETSDK1045: too old [A.csproj]",
         ),
         (
             "/workspace/x/src/A.cs(5,43): error CS1525: Invalid expression term ';' [/workspace/x/src/A.csproj]",

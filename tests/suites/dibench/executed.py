@@ -119,17 +119,18 @@ _MASKED_PROJECT = (
     '<Project Sdk="Microsoft.NET.Sdk">\n  <PropertyGroup>\n    <TargetFramework>net8.0</TargetFramework>\n'
     "  </PropertyGroup>\n</Project>\n"
 )
+_MASKED_PROGRAM = _MASKED_PROJECT.replace("  </Prop", "    <OutputType>Exe</OutputType>\n  </Prop")
 CSHARP = Tiny(
     "csharp",
     {
-        "App/App.csproj": _MASKED_PROJECT,
+        "App/App.csproj": _MASKED_PROGRAM,
         "Shapes/Shapes.csproj": _MASKED_PROJECT,
         "Shapes/Shapes.cs": "namespace Shapes;\npublic static class Sides { public const int Square = 4; }\n",
         "App/App.cs": "namespace App;\n"
-        "public static class Asked { public static int Sides => Shapes.Sides.Square; }\n",
+        "public static class Tests { public static int Main() => Shapes.Sides.Square == 4 ? 0 : 1; }\n",
     },
     {
-        "App/App.csproj": _MASKED_PROJECT.replace(
+        "App/App.csproj": _MASKED_PROGRAM.replace(
             "</Project>",
             '  <ItemGroup>\n    <ProjectReference Include="../Shapes/Shapes.csproj" />\n'
             "  </ItemGroup>\n</Project>",
@@ -138,7 +139,7 @@ CSHARP = Tiny(
     workflow(
         "      - uses: actions/setup-dotnet@v4\n        with:\n          dotnet-version: 8.0.x\n",
         "run: dotnet build App",
-        "run: dotnet test App",
+        "name: Run tests\n        run: dotnet run --project App",
     ),
 )
 TINY: Mapping[str, Tiny] = {

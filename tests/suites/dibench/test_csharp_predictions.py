@@ -6,19 +6,31 @@ from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import SubmissionError
 from groundup.domain.tasks import Task
 from groundup.registries.names import Snapshot
 from groundup.suites.dibench.answers import original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem, Read, read_dataset
 from groundup.suites.dibench.execution import ExecutionGrader
+from groundup.suites.dibench.execution_files import executed_files
 from groundup.suites.dibench.metrics import DependencyCounts
 from groundup.suites.dibench.missed import text_score
 from groundup.suites.dibench.published import Reader, official_comparison
 from groundup.suites.dibench.registry_check import Existence
 from tests.grading.ci import bench
 from tests.shared import once
-from tests.suites.dibench.csharp_cases import ABSENT, KNOWN, REPOSITORIES, ROWS, write_submission
+from tests.suites.dibench.csharp_cases import (
+    ABSENT,
+    JSON,
+    KNOWN,
+    REPOSITORIES,
+    ROWS,
+    SHOP,
+    project,
+    write_submission,
+)
 from tests.suites.dibench.executed import write_tiny
+from tests.suites.dibench.made import write_tree
 
 
 @pytest.fixture
@@ -66,6 +78,42 @@ async def test_each_prediction_gets_its_row(
     assert _told(published) == (row.official or f"{row.names} {row.exact}")
 
 
+BESIDE = (
+    '  <Target Name="Own" BeforeTargets="Build"><Exec Command="exit 9" /></Target>\n',
+    '  <Import Project="../../own.targets" />\n',
+    '  <Sdk Name="Own.Sdk" Version="1.0.0" />\n',
+    '  <UsingTask TaskName="Own" AssemblyFile="own.dll" />\n',
+    "  <PropertyGroup><RestoreSources>https://feed.example</RestoreSources></PropertyGroup>\n",
+    '  <ItemGroup><Analyzer Include="own.dll" /></ItemGroup>\n',
+)
+
+
+@pytest.mark.parametrize("text", [project(JSON, more=more) for more in BESIDE])
+def test_of_a_project_only_declarations_are_executed(
+    problems: dict[str, InstanceProblem], tmp_path: Path, text: str
+) -> None:
+    """Targets, imports, SDKs, tasks, properties and analyzers of a prediction never reach the build."""
+    folder = write_tree(tmp_path / "submission", {SHOP: text})
+    found = executed_files(problems["plain"], submitted(problems["plain"], folder))
+    assert found.contents[SHOP] == project(JSON).encode()
+    assert found.taken_back == (SHOP,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        project(("Newtonsoft.Json", "$([System.IO.File]::ReadAllText('x'))")),
+        project(JSON).replace("<ItemGroup>", "<ItemGroup Condition=\"$([System.IO.File]::Exists('x'))\">"),
+        project(JSON).replace("/>", 'GeneratePathProperty="@(Compile)" />'),
+    ],
+)
+def test_functions_of_msbuild_are_refused(problems: dict[str, InstanceProblem], tmp_path: Path, text: str) -> None:
+    """A value, condition or detail that MSBuild would compute is never executed."""
+    folder = write_tree(tmp_path / "submission", {SHOP: text})
+    with pytest.raises(SubmissionError, match="only literal values are executed"):
+        executed_files(problems["plain"], submitted(problems["plain"], folder))
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a cache that keeps what registries gave for all tests."""
@@ -74,7 +122,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.end_to_end
 @pytest.mark.needs("dotnet", "NuGet")
-@pytest.mark.parametrize("name", ["other-case", "one-missing", "managed-inline"])
+@pytest.mark.parametrize("name", ["other-case", "one-missing", "managed-inline", "no-adapter"])
 async def test_the_real_sdk_says_the_same(
     problems: dict[str, InstanceProblem], names: Snapshot, tmp_path: Path, cache: Path, name: str
 ) -> None:

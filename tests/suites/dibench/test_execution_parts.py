@@ -2,20 +2,24 @@
 
 import ast
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError
+from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.sandbox.deadlines import note
 from groundup.suites.dibench.answers import Edited, original, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
+from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.execution_validity import (
     Which,
     assess,
+    counts_of_originals,
     keep_validity,
     known_validity,
     read_validity,
@@ -300,6 +304,29 @@ async def test_validity_is_three_times_each(
     found = await assess(problem(dataset, "one_alpha"), 3, try_once)
     assert (found.standing, len(found.tries)) == (standing, tries)
     assert bool(found.why) is (standing != "valid")
+
+
+async def test_originals_in_csharp_say_how_many_tests_must_pass(dataset: InstanceSet, tmp_path: Path) -> None:
+    """The fewest of its tries, where each could be counted; it is part of what decides a verdict."""
+
+    async def counted(name: str, *counts: int | None) -> Mapping[str, int]:
+        left = iter(counts)
+
+        async def try_once(which: Which, number: int) -> Verdict:
+            verdict = graded(which == "oracle")
+            return verdict.but(facts={"tests passed": next(left)}) if which == "oracle" else verdict
+
+        keep_validity(tmp_path / "v.jsonl", await assess(problem(dataset, name), len(counts), try_once))
+        return counts_of_originals(tmp_path / "v.jsonl", [problem(dataset, name)])
+
+    one = next(each for each in dataset.problems if each.instance.language == "csharp")
+    assert await counted(one.id, 12, 11, 12) == {one.id: 11}
+    assert await counted(one.id, 12, None) == {}
+    assert await counted("one_alpha", 12) == {}
+    task = Task(id=one.id, suite="dibench", instruction=None)
+    graders = (ExecutionGrader({one.id: one}, "none", 60.0, None, least) for least in ({one.id: 11}, None))
+    known, unknown = (grader.identity(task) for grader in graders)
+    assert known != unknown
 
 
 async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_path: Path) -> None:

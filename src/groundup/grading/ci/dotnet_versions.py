@@ -18,7 +18,8 @@ from groundup.manifests.formats import files_of
 _ROLL_FORWARD = {"DOTNET_ROLL_FORWARD": "Major", "DOTNET_ROLL_FORWARD_TO_PRERELEASE": "1"}
 """Has programs run on the next newer runtime where theirs is not here."""
 _RAN = re.compile(
-    rb"^Test run for .{1,500} \(\.NETCoreApp,Version=v(\d+\.\d+)\)|^Running tests from .{1,500} \(net(\d+\.\d+)\|",
+    rb"^Test run for .{1,500} \(\.NETCoreApp,Version=v(\d+\.\d+)\)"
+    rb"|^Running tests from .{1,500}/net(\d+\.\d+)/[^/\n]{1,200} \(net\d",
     re.MULTILINE,
 )
 """What `dotnet test` says of the framework of tests."""

@@ -128,9 +128,18 @@ Decision = tuple[JobOutcome, str, tuple[StepRecord, ...]]
 
 
 def decide(
-    job: Job, leg: Leg, tests: Collection[str], act: ActRun, ended: CommandResult, commands: Sequence[RunCommand]
+    job: Job,
+    leg: Leg,
+    tests: Collection[str],
+    act: ActRun,
+    ended: CommandResult,
+    commands: Sequence[RunCommand],
+    too_few: str = "",
 ) -> Decision:
-    """Return the outcome, why, and how each step ended; *tests* are the keys of the steps that run tests."""
+    """Return the outcome, why, and how each step ended; *tests* are the keys of the steps that run tests.
+
+    *too_few* says that fewer tests passed than must have; empty when enough did.
+    """
     steps = tuple(_step(job, position, act, commands, tests) for position in range(len(job.steps)))
     if ended.ending.is_out_of_time or any(one.ending == "timeout" for one in commands):
         return JobOutcome.TIMEOUT, "the job's time was up", steps
@@ -146,7 +155,10 @@ def decide(
     if len(legs) > 1:
         return JobOutcome.NOT_RUN, f"{len(legs)} legs of job {job.id} ran where one was asked for", steps
     unconditional = {step.key for step in job.steps if step.condition is None}
-    return _tests_ran(steps, bool(tests), unconditional)
+    decision = _tests_ran(steps, bool(tests), unconditional)
+    if decision[0] is JobOutcome.PASSED and too_few:
+        return JobOutcome.NOT_RUN, too_few, steps
+    return decision
 
 
 def _tests_ran(steps: tuple[StepRecord, ...], known: bool, unconditional: Collection[str]) -> Decision:
@@ -159,6 +171,29 @@ def _tests_ran(steps: tuple[StepRecord, ...], known: bool, unconditional: Collec
     elif not any(step.exit_codes for step in steps):
         return JobOutcome.NOT_RUN, "no step of the job ran a command", steps
     return JobOutcome.PASSED, "", steps
+
+
+def count_passed(planned: PlannedJob, commands: Sequence[RunCommand]) -> int | None:
+    """Return how many tests passed in the job's own steps; None where no line of theirs says so."""
+    ran = [one for one in commands if one.job == planned.job.id and one.step in planned.tests]
+    known = [one.passed_tests for one in ran if one.passed_tests is not None]
+    if any(one.cut for one in ran):
+        return None  # what says so may have been in the part that was not kept
+    if known:
+        return sum(known)
+    return 0 if any(one.step in planned.telling for one in ran) else None
+
+
+def why_too_few(passed: int | None, least: int | None) -> str:
+    """Return that too few tests passed, in a sentence; empty when enough did, or nobody can say.
+
+    *least* pass with the original; where that is not known, one must.
+    """
+    if passed == 0:
+        return "the job ended well, but no test passed in it"
+    if passed is not None and least is not None and passed < least:
+        return f"the job ended well, but {passed} tests passed in it, and {least} with the original"
+    return ""
 
 
 def _step(
@@ -204,7 +239,7 @@ async def run_job(request: JobRequest, context: GradingContext, languages: Itera
     context.scratch.mkdir(parents=True, exist_ok=True)
     async with prepare(planned.tools, planned.tree, request, context) as prepared:
         sandboxes = StepSandboxes(request, prepared, context, timeout_s, planned.place)
-        relay = Relay(request.repository, sandboxes.open, planned.hash_files)
+        relay = Relay(request.repository, sandboxes.open, planned.hash_files, planned.tests)
         ready = time.monotonic()
         try:
             async with ActSandbox(planned, context) as act:
@@ -257,7 +292,9 @@ def _result(
     if not act.jobs and not relay.commands and ended.exit_code not in (0, None):
         last_lines = ended.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *last_lines))[:300]}")
-    outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands)
+    passed = count_passed(planned, relay.commands)
+    too_few = why_too_few(passed, planned.request.least_tests)
+    outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands, too_few)
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
     spent = sum(command.duration_s for command in relay.commands)
@@ -271,6 +308,7 @@ def _result(
                 (*prepared.substitutes, *prepared.changed, *forward, *_said(relay.log), *prepared.undated())
             )
         ),
+        passed_tests=passed,
         timings_s={name: round(value, 3) for name, value in {**timings, "steps": spent}.items()},
         failed_output=relay.last_failed,
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},

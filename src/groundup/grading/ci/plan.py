@@ -30,6 +30,8 @@ _SEVERAL = re.compile(
 """What makes of a line more than one plain command, once expressions are taken out."""
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 _GOES_ON = re.compile(r"(?:\\|\||&&)\s*$")
+_TELLING = re.compile(r"^[ \t]*dotnet[ \t]+test\b[^|>\n]*$", re.MULTILINE)
+"""`dotnet test` with its output in the log: it says nothing of a project that is none of tests."""
 _SHELLS = re.compile(r"(?:bash|sh)\b")
 _COMPILERS = frozenset({"tsc", "vue-tsc"})
 """Checkers that build what the tests need, unless they are told not to."""
@@ -285,7 +287,10 @@ class PlannedJob:
         self.tools = tools_of(self.needs.steps, languages, tree.paths(), called)
         for _ in asked_pythons(self.tools, self.tree):
             pass  # a version that no machine has is refused now, not when the job begins
-        self.tests = frozenset(step.key for step in reader.test_steps(self.workflow, self.job, self.leg))
+        steps = reader.test_steps(self.workflow, self.job, self.leg)
+        self.tests = frozenset(step.key for step in steps)
+        self.telling = frozenset(step.key for step in steps if step.run is not None and _TELLING.search(step.run))
+        """Those whose runner says how many tests passed, unless it tested nothing."""
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
 
     def hash_files(self, patterns: Sequence[str]) -> str:

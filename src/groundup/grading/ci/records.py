@@ -40,6 +40,10 @@ class JobRequest(Record):
         default={}, description="wanted values; what they leave open is chosen and reported"
     )
     exclude_newer: str | None = Field(default=None, description="what registries have since does not exist")
+    least_tests: int | None = Field(
+        default=None,
+        description="how many tests pass with the original; None: at least one, where that can be read",
+    )
     limits: Limits = JOB_LIMITS
 
 
@@ -67,6 +71,10 @@ class RunCommand(Record):
     exit_code: int | None
     ending: str
     duration_s: float
+    passed_tests: int | None = None
+    """By its closing lines; None where it does not say, or was not looked at."""
+    cut: bool = False
+    """Whether a part of what it printed was not kept."""
 
 
 class JobOutcome(StrEnum):
@@ -98,6 +106,7 @@ class JobResult(Record):
     leg: dict[str, JsonValue] = {}
     steps: tuple[StepRecord, ...] = ()
     substitutes: tuple[str, ...] = Field(default=(), description="what stood in the place of what was asked for")
+    passed_tests: int | None = Field(default=None, description="None where no runner said it readably")
     timings_s: dict[str, float] = {}
     failed_output: str = Field(default="", description="what the failed step printed, its end", repr=False)
     logs: dict[str, bytes] = Field(default={}, repr=False)
@@ -158,6 +167,7 @@ class FailureKind(StrEnum):
     SYSTEM_PACKAGE = "missing system package"
     PROGRAM = "program that the machine has not"
     TOOLCHAIN = "toolchain that does not start"
+    NEWER_SDK = "newer SDK"
     TESTS = "failing tests"
     LIMIT = "limit of the sandbox"
     TIMEOUT = "timeout"
@@ -205,8 +215,8 @@ _ONLY_COUNTS = re.compile(r"FAILED \((?:failures|errors)=")
 """The end of what unittest prints; the errors themselves stand above it."""
 _MESSAGE_BELOW = "Error Message:"
 """Stands between the name of a test in .NET and what was wrong."""
-_CHECKOUT = re.compile(rf"{re.escape(WORKSPACE)}/[^/\s]+/")
-"""The repository's folder in the steps' sandbox, which nobody knows."""
+_NOT_SHOWN = re.compile(rf"{re.escape(WORKSPACE)}/[^/\s]+/|^/\S+/sdk/\S+\(\d+,\d+\): ")
+"""The repository's folder in the steps' sandbox, and files of the SDK itself."""
 _OF_MSBUILD = re.compile(r"\berror (?:CS|FS|BC|NU|MSB|NETSDK)\d")
 """Its lines name the file, and at their end the project, by whole paths."""
 _LONGEST = 300
@@ -267,7 +277,7 @@ def explained(output: str, *, in_tests: bool) -> JobFailure | None:
 
 def _quoted(line: str) -> str:
     """Return a line as evidence: of MSBuild's with paths as the repository has them."""
-    return (_CHECKOUT.sub("", line) if _OF_MSBUILD.search(line) else line)[:_LONGEST]
+    return (_NOT_SHOWN.sub("", line) if _OF_MSBUILD.search(line) else line)[:_LONGEST]
 
 
 @functools.cache

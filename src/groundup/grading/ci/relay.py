@@ -11,7 +11,7 @@ import contextlib
 import posixpath
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
+from groundup.grading.ci.passed_tests import passed_tests
 from groundup.grading.ci.records import FOLDER_VARIABLE, TEMPORARY, TOOLS, RunCommand, job_of, translated
 from groundup.inside.shim import FILES
 from groundup.sandbox.deadlines import Debt
@@ -57,7 +58,14 @@ class _Asked(Record):
 class Relay:
     """Serves the shims of one run of act."""
 
-    def __init__(self, repository: str, open_place: Open, hash_files: Callable[[tuple[str, ...]], str]) -> None:
+    def __init__(
+        self,
+        repository: str,
+        open_place: Open,
+        hash_files: Callable[[tuple[str, ...]], str],
+        tests: Collection[str] = (),
+    ) -> None:
+        """Make it; *tests* are the keys of steps whose tests are counted."""
         self.commands: list[RunCommand] = []
         self.last_failed = ""
         """The end of what the last command printed that failed."""
@@ -66,6 +74,7 @@ class Relay:
         self._repository = repository
         self._open_place = open_place
         self._hash_files = hash_files
+        self._tests = tests
         self._log = bytearray()
         self._places: dict[str, asyncio.Task[StepPlace]] = {}
         self._kept_back: dict[str, dict[str, str]] = {}
@@ -175,15 +184,18 @@ class Relay:
 
     def _record(self, asked: _Asked, result: CommandResult) -> None:
         variables = asked.environment
+        output = result.stdout + (b"\n" if result.stdout and result.stderr else b"") + result.stderr
+        step = _step_of(asked.argv) or variables.get("GITHUB_ACTION", "")
         command = RunCommand(
             job=variables.get("GITHUB_JOB", ""),
-            step=_step_of(asked.argv) or variables.get("GITHUB_ACTION", ""),
+            step=step,
             exit_code=result.exit_code,
             ending=result.ending.value,
             duration_s=round(result.duration_s, 3),
+            passed_tests=passed_tests(output.decode(errors="replace")) if step in self._tests else None,
+            cut=result.truncated,
         )
         self.commands.append(command)
-        output = result.stdout + (b"\n" if result.stdout and result.stderr else b"") + result.stderr
         if not result.ok:
             self.last_failed = output[-256 * 1024 :].decode(errors="replace")
         head = f"--- {command.job}, step {command.step}: {' '.join(asked.argv)[:300]}\n"

@@ -41,7 +41,7 @@ from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
-VERSION = "5"
+VERSION = "6"
 _ACT_MB = 256
 _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.MISSING_IN_TEST: Stage.IMPORT,
@@ -51,9 +51,11 @@ _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.NOT_RUN: Stage.TEST,
     FailureKind.PROGRAM: Stage.ENVIRONMENT,
     FailureKind.TOOLCHAIN: Stage.ENVIRONMENT,
+    FailureKind.NEWER_SDK: Stage.ENVIRONMENT,
 }
 _OF_THE_MACHINE = frozenset({
     FailureKind.TIMEOUT, FailureKind.LIMIT, FailureKind.NETWORK, FailureKind.PROGRAM, FailureKind.TOOLCHAIN,
+    FailureKind.NEWER_SDK,
 })  # fmt: skip
 """Failures that another day, or a program more, may turn into something else."""
 _MISSED = 3
@@ -62,6 +64,7 @@ _BESIDE = ("precision", "recall", "exact F1", "fake rate")
 EXECUTED = "executed"
 CUTOFF = "packages until"
 KIND = "failure"
+PASSED_TESTS = "tests passed"
 """Names of facts."""
 
 
@@ -78,8 +81,13 @@ class ExecutionGrader(Grader):
         exclude_newer: str,
         timeout_s: float,
         names: Names | None = None,
+        originals: Mapping[str, int] | None = None,
     ) -> None:
-        """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`. No *names*: none is looked up."""
+        """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`. No *names*: none is looked up.
+
+        *originals* says how many tests pass with the original, where that is known and fewer are too few.
+        """
+        self._originals = originals or {}
         self._problems = problems
         self._exclude_newer = exclude_newer
         self._timeout_s = timeout_s
@@ -105,6 +113,7 @@ class ExecutionGrader(Grader):
             "masked": digest_of(masked),
             "exclude_newer": self.cutoff(problem.instance),
             "timeout_s": self._timeout_s,
+            "least_tests": self._originals.get(task.id),
         }
 
     def cutoff(self, instance: Instance) -> str | None:
@@ -175,6 +184,7 @@ class ExecutionGrader(Grader):
             job=command.job,
             matrix=command.matrix,
             exclude_newer=self.cutoff(instance),
+            least_tests=self._originals.get(problem.id),
             limits=JOB_LIMITS.for_command(timeout_s, spare_s=0),
         )
 
@@ -190,6 +200,7 @@ class ExecutionGrader(Grader):
         facts |= {
             EXECUTED: True,
             KIND: failure.kind.value if failure else None,
+            PASSED_TESTS: result.passed_tests,
             "substitutes": "; ".join(result.substitutes)[:200] or None,
             "leg": ", ".join(f"{key}: {value}" for key, value in result.leg.items())[:120] or None,
         }

@@ -8,7 +8,7 @@ What an audit knows of an instance besides verdicts: where the repository still 
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -38,7 +38,7 @@ _BUSY = 0.15
 """From which part of the time on a machine that kept it from a job may have decided that the job was late."""
 _HEAVY = 2 / 3
 """The same for a job that failed at something that does not speak of time."""
-_LACKS = frozenset({FailureKind.PROGRAM, FailureKind.SYSTEM_PACKAGE})
+_LACKS = frozenset({FailureKind.PROGRAM, FailureKind.SYSTEM_PACKAGE, FailureKind.NEWER_SDK})
 """Failures of an original for want of something that this machine has not."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[\d.]+")
 """Addresses and durations, which differ from try to try."""
@@ -56,6 +56,8 @@ class TryRecord(Record):
     """None: it was not executed."""
     failure: str | None = None
     reason: str = ""
+    passed_tests: int | None = None
+    """None: its output does not say."""
     seconds: float | None = None
     starved: float = 0.0
     """The part of its time that the machine kept from it."""
@@ -154,18 +156,38 @@ def read_validity(path: Path | None) -> dict[str, Validity]:
 
 def valid_ids(path: Path | None, problems: Iterable[InstanceProblem]) -> set[str]:
     """Return the ids of problems that were found valid as they are now."""
+    return {problem.id for problem, _ in _found_valid(path, problems)}
+
+
+_COUNTED = frozenset({"csharp"})
+"""Languages in which a whole project's tests do not run, and nothing fails, for want of a package."""
+
+
+def counts_of_originals(path: Path | None, problems: Iterable[InstanceProblem]) -> dict[str, int]:
+    """Return how many tests passed at least in the tries of each original for which that decides."""
+    counted = (problem for problem in problems if problem.instance.language in _COUNTED)
+    found = {}
+    for problem, one in _found_valid(path, counted):
+        counts = [each.passed_tests for each in one.tries if each.subject == "oracle" and each.passed]
+        if counts and None not in counts:
+            found[problem.id] = min(count for count in counts if count is not None)
+    return found
+
+
+def _found_valid(
+    path: Path | None, problems: Iterable[InstanceProblem]
+) -> Iterator[tuple[InstanceProblem, Validity]]:
+    """Yield each of *problems* that was found valid as it is now, with what was found."""
     known = read_validity(path)
-    found = set()
     for problem in problems:
         one = known.get(problem.id)
         if one is None or one.standing != "valid":
             continue
         try:
             if one.instance == instance_key(problem):
-                found.add(problem.id)
+                yield problem, one
         except TaskError:
             continue
-    return found
 
 
 def known_validity(path: Path, problem: InstanceProblem) -> Validity | None:
@@ -293,6 +315,7 @@ def _record(subject: Which, verdict: Verdict, starvation: Starvation) -> TryReco
         passed=None if value is None else value == 1.0,
         failure=str(failure) if failure else None,
         reason=verdict.reasons[0].message if verdict.reasons else "",
+        passed_tests=count if isinstance(count := verdict.facts.get("tests passed"), int) else None,
         seconds=verdict.timings_s.get("all"),
         starved=round(starvation.share, 3),
         cut_short=starvation.gave_up and verdict.by_time,
