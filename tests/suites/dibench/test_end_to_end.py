@@ -217,7 +217,7 @@ def test_why_names_sections_and_what_no_registry_has(groundup: Groundup, tmp_pat
     said = [one["message"] for one in found["reasons"]]
     assert said == [
         "1 that no registry has: made-up-name in package.json:1 (dependencies)",
-        "1 declared elsewhere: left-pad in package.json:1 (dependencies)",
+        "1 declared elsewhere: left-pad in package.json:1 (devDependencies, not dependencies)",
     ]
     run = run_of(ended.document)["run_id"]
     (lost,) = groundup("why", run, "three_gamma", "--json").document["lost"]

@@ -12,6 +12,7 @@ from groundup.suites.dibench.metrics import (
     MatchCounts,
     aggregate,
     band,
+    declared_elsewhere,
     score_instance,
 )
 from groundup.suites.dibench.summaries import Row, summaries
@@ -67,6 +68,29 @@ def test_kinds_can_be_left_out() -> None:
     """Only the kinds asked for are counted."""
     file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), npm("y", kind=DependencyKind.DEV)))
     assert score_instance(answer(file), {DependencyKind.RUNTIME}).total.exact == MatchCounts(true_positives=1)
+
+
+def test_a_name_in_another_build_file_is_elsewhere() -> None:
+    """Before it, another section of the same file; what belongs where it stands is not elsewhere."""
+    dev = npm("x", kind=DependencyKind.DEV)
+    first = FileAnswer(path="a", expected=(npm("x"), npm("y"), npm("z")), predicted=(dev,))
+    other = FileAnswer(path="b", expected=(npm("z"),), predicted=(npm("x"), npm("y"), npm("z")))
+    found = declared_elsewhere((first, other))
+    assert {key.name: (one.path, one.dependency.kind) for (_, key), one in found.items()} == {
+        "x": ("a", DependencyKind.DEV),
+        "y": ("b", DependencyKind.RUNTIME),
+    }
+    assert score_instance(answer(first, other)).elsewhere == 2
+
+
+def test_a_given_name_in_another_version_is_no_new_name() -> None:
+    """What the masked file still declares counts neither way by name; exactly, the change is one too many."""
+    given = npm("jest", "^29", DependencyKind.DEV)
+    changed = given.but(constraint="^30")
+    file = FileAnswer(path="a", expected=(npm("x"),), predicted=(npm("x"), changed), given=(given,))
+    score = score_instance(answer(file))
+    assert score.total.name_only == MatchCounts(true_positives=1)
+    assert score.total.exact == MatchCounts(true_positives=1, false_positives=1)
 
 
 def test_duplicates_count_once() -> None:

@@ -8,13 +8,14 @@ section where the original does not have it is wrong there and missing here, as 
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
 from groundup.manifests.records import Dependency, DependencyKind, Language
-from groundup.suites.dibench.declarations import NameKey, exact_key, is_request, name_key
+from groundup.suites.dibench.declarations import NameKey, exact_key, is_request, name_key, section_of
 
 
 class MatchCounts(Record):
@@ -140,7 +141,7 @@ def score_instance(answer: InstanceAnswer, kinds: Collection[DependencyKind] | N
         language=answer.language,
         subset=answer.subset,
         expected=sum(len({exact_key(item) for item in file.expected}) for file in files),
-        elsewhere=sum(len(declared_elsewhere(file)) for file in files),
+        elsewhere=len(declared_elsewhere(files)),
         lines=answer.lines,
         tokens=answer.tokens,
         total=_compared(files),
@@ -183,14 +184,36 @@ def predicted_keys(file: FileAnswer) -> set[NameKey]:
     return request_keys(file.predicted or ()) - (request_keys(file.given) - request_keys(file.expected))
 
 
-def declared_elsewhere(file: FileAnswer) -> dict[NameKey, Dependency]:
-    """Return, for expected names of *file*, the declaration that a prediction has in another section only."""
-    wanted = request_keys(file.expected)
-    missing = wanted - predicted_keys(file)
-    others = {name_key(item): item for item in file.predicted or ()}
-    by_name = {key.name: item for key, item in others.items() if key not in wanted}
-    found = {key: by_name[key.name] for key in missing if key.name in by_name}
-    return {key: item for key, item in found.items() if name_key(item).section != key.section}
+class Elsewhere(NamedTuple):
+    """Where a prediction declares a name that it should declare in another section."""
+
+    path: str
+    dependency: Dependency
+
+
+def declared_elsewhere(files: Sequence[FileAnswer]) -> dict[tuple[str, NameKey], Elsewhere]:
+    """Return, for names that are missing in a section of a file, where a prediction wrongly has them instead.
+
+    Another section of the same file comes before other build files.
+    """
+    wrong: dict[str, list[Elsewhere]] = {}
+    for file in files:
+        right = request_keys(file.expected) | {name_key(item) for item in file.given}
+        for item in file.predicted or ():
+            if (key := name_key(item)) not in right:
+                wrong.setdefault(key.name, []).append(Elsewhere(file.path, item))
+    found = {}
+    for file in files:
+        for key in request_keys(file.expected) - predicted_keys(file):
+            places = [one for one in wrong.get(key.name, ()) if _is_elsewhere(one, file.path, key)]
+            if places:
+                found[file.path, key] = min(places, key=lambda one: one.path != file.path)
+    return found
+
+
+def _is_elsewhere(one: Elsewhere, path: str, key: NameKey) -> bool:
+    """Whether it is another place than the one that *key* names, where it may inherit what is not there."""
+    return (one.path, section_of(one.dependency)) != (path, key.section)
 
 
 def _compared(files: Sequence[FileAnswer]) -> DependencyCounts:

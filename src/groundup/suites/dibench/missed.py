@@ -15,6 +15,7 @@ from groundup.suites.dibench.answers import Edited, answer, new_dependencies
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.declarations import NameKey, exact_key, is_request, name_key, section_of
 from groundup.suites.dibench.metrics import (
+    Elsewhere,
     FileAnswer,
     InstanceAnswer,
     InstanceScore,
@@ -50,12 +51,17 @@ class NameFound(NamedTuple):
     line: int | None = None
     """Where it stands: in the original's file what is missing, in the prediction's all else."""
     detail: str = ""
+    instead: Elsewhere | None = None
+    """Where the prediction declares it, when that is elsewhere."""
 
     @property
     def place(self) -> str:
         """The name with file, line and section."""
         line = f":{self.line}" if self.line else ""
-        return f"{self.name} in {self.path}{line} ({self.section})"
+        if self.instead is None:
+            return f"{self.name} in {self.path}{line} ({self.section})"
+        other = f", not of {self.path}" if self.instead.path != self.path else f", not {self.section}"
+        return f"{self.name} in {self.instead.path}{line} ({section_of(self.instead.dependency)}{other})"
 
     def as_result(self) -> TestResult:
         """Return it as a test, `file::section::name`: passed where both declare the name, for each name counts.
@@ -79,13 +85,17 @@ class NameFound(NamedTuple):
 def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[NameFound, ...]:
     """Return each name that the original or the prediction declares, file by file and section by section."""
     existence = {(one.path, name_key(one.dependency)): one.existence for one in checked}
-    return tuple(result for file in found.files for result in _of_file(file, existence))
+    elsewhere = declared_elsewhere(found.files)
+    return tuple(result for file in found.files for result in _of_file(file, elsewhere, existence))
 
 
-def _of_file(file: FileAnswer, existence: Mapping[tuple[str, NameKey], Existence]) -> Iterator[NameFound]:
-    wanted, declared = _by_key(file.expected), _by_key(file.predicted or ())
-    given, elsewhere = _by_key(file.given), declared_elsewhere(file)
-    moved = {name_key(item) for item in elsewhere.values()}
+def _of_file(
+    file: FileAnswer,
+    elsewhere: Mapping[tuple[str, NameKey], Elsewhere],
+    existence: Mapping[tuple[str, NameKey], Existence],
+) -> Iterator[NameFound]:
+    wanted, declared, given = _by_key(file.expected), _by_key(file.predicted or ()), _by_key(file.given)
+    moved = {name_key(one.dependency) for one in elsewhere.values() if one.path == file.path}
     spelt = {_folded(key.name): originals[0] for key, originals in wanted.items() if key not in declared}
     for key in sorted((wanted.keys() | declared.keys()) - moved):
         originals, own = wanted.get(key, []), declared.get(key, [])
@@ -95,11 +105,18 @@ def _of_file(file: FileAnswer, existence: Mapping[tuple[str, NameKey], Existence
         known = "" if its is None else _NOT_THERE.get(its, "")
         if {*map(exact_key, originals)} == {*map(exact_key, own)}:
             yield found._replace(line=_line(own), detail=known and f"{known}: {_words(own)}")
-        elif key in elsewhere:
-            other = elsewhere[key]
-            detail = f"{ELSEWHERE}: {_words([other])}; the original has {_words(originals)}"
-            line, its = _line([other]), existence.get((file.path, name_key(other)))
-            yield found._replace(wrong=ELSEWHERE, existence=its, line=line, detail=detail)
+        elif (file.path, key) in elsewhere:
+            path, other = elsewhere[file.path, key]
+            where = "" if path == file.path else f" of {path}"
+            detail = f"{ELSEWHERE}: {_words([other])}{where}; the original has {_words(originals)}"
+            its = existence.get((path, name_key(other)))
+            yield found._replace(
+                wrong=ELSEWHERE,
+                existence=its,
+                line=_line([other]),
+                detail=detail,
+                instead=elsewhere[file.path, key],
+            )
         elif (originals and own) or not is_request(one) or key in given:
             said = _words(own) if own else "not at all"
             standing = originals or given.get(key, [])
