@@ -2,19 +2,19 @@
 
 NuGet reads the `NuGet.config` of all folders above a project after the user's, so `<clear />` would remove the
 gateway, a feed that cannot be reached would end each restore, and a mapping would send packages to feeds that are
-gone. Folders of the repository stay sources, for they are there. Feeds that projects name in properties are
-overruled by a response file, which counts more than whatever a project says.
+gone. Folders of the repository stay sources, for packages that it holds or makes. Feeds that projects name in
+properties are overruled by a response file, which counts more than whatever a project says.
 """
 
-import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.manifests.csharp.xml_tree import Element, parse
-from groundup.manifests.editing import Edit, Span, Text, edited
+from groundup.manifests.editing import Edit, Text, edited
 from groundup.manifests.formats import files_of
 from groundup.manifests.records import ManifestError
+from groundup.registries.nuget.gateway import SOURCE
 
 _NAMES = frozenset({"nuget.config", "NuGet.config", "NuGet.Config"})
 """As NuGet looks for them where capitals count."""
@@ -58,7 +58,7 @@ def _free_configurations(tree: Path, paths: Iterable[str]) -> Iterator[str]:
             continue
         data = (tree / path).read_bytes()
         try:
-            written, left_out = without_feeds(data, path, tree)
+            written, left_out = without_feeds(data, path)
         except ManifestError:  # the client names what is wrong with it
             continue
         if written != data:
@@ -66,41 +66,57 @@ def _free_configurations(tree: Path, paths: Iterable[str]) -> Iterator[str]:
             yield f"{path} without {', '.join(left_out or ('clear',))}"
 
 
-def without_feeds(data: bytes, path: str, tree: Path) -> tuple[bytes, tuple[str, ...]]:
+def without_feeds(data: bytes, path: str) -> tuple[bytes, tuple[str, ...]]:
     """Return a configuration without feeds that a sandbox cannot reach, and what was left out.
 
     Raises `ManifestError` for what is no XML.
     """
     source = Text.decode(data, path)
-    root = parse(source)
+    sections = parse(source).children
+    disabled = {item.attribute("key") for item in _items(sections, "disabledpackagesources")}
+    kept = [item for item in _items(sections, "packagesources") if _is_kept(item, disabled)]
     edits: list[Edit] = []
     feeds: list[str] = []
-    sections: list[str] = []
-    for section in root.children:
+    named: list[str] = []
+    for section in sections:
         name = section.local.lower()
-        if name in _GONE:
+        if name == "packagesources":
+            for item in section.children:
+                if not any(item is one for one in kept):
+                    edits.append(Edit(*item.span))
+                    feeds += [f"the feed {_key(item)}"] if item.local.lower() == "add" else []
+        elif name == "packagesourcemapping" and kept:
+            edits += _mapping_of(section, {_key(item) for item in kept})
+        elif name in _GONE:
             edits.append(Edit(*section.span))
-            sections.append(section.local)
-        elif name == "packagesources":
-            for item, feed in _unreachable(section, posixpath.dirname(path), tree):
-                edits.append(Edit(*item))
-                feeds += [feed] if feed else []
+            named.append(section.local)
     more = [f"{len(feeds) - _SHOWN} more"] if len(feeds) > _SHOWN else []
-    return edited(source, edits), (*feeds[:_SHOWN], *more, *sections)
+    return edited(source, edits), (*feeds[:_SHOWN], *more, *named)
 
 
-def _unreachable(section: Element, folder: str, tree: Path) -> Iterator[tuple[Span, str]]:
-    """Yield what a list of sources has that must go, with the name of each feed; `<clear />` has none."""
+def _items(sections: Iterable[Element], name: str) -> Iterator[Element]:
+    """Yield what is added in the sections *name*."""
+    for section in sections:
+        if section.local.lower() == name:
+            yield from (item for item in section.children if item.local.lower() == "add")
+
+
+def _key(item: Element) -> str:
+    return item.attribute("key") or item.attribute("value") or "without a name"
+
+
+def _is_kept(item: Element, disabled: Collection[str | None]) -> bool:
+    """Whether a source is a folder of the repository, which a step may have to make first."""
+    value = item.attribute("value") or ""
+    return ":" not in value and not value.startswith(("/", "\\")) and item.attribute("key") not in disabled
+
+
+def _mapping_of(section: Element, kept: Collection[str]) -> Iterator[Edit]:
+    """Yield the edits by which folders keep what they are asked for, and the sandbox's source is asked for all."""
+    if section.closed:
+        return
+    everything = f'<packageSource key="{SOURCE}"><package pattern="*" /></packageSource>'
+    yield Edit(section.inner.start, section.inner.start, everything)
     for item in section.children:
-        if item.local.lower() == "clear":
-            yield item.span, ""
-        elif item.local.lower() == "add" and not _is_folder(item.attribute("value") or "", folder, tree):
-            yield item.span, f"the feed {item.attribute('key') or item.attribute('value') or 'without a name'}"
-
-
-def _is_folder(value: str, folder: str, tree: Path) -> bool:
-    """Whether a source is a folder of the repository."""
-    if ":" in value or value.startswith("/"):
-        return False
-    inside = posixpath.normpath(posixpath.join(folder, value.replace("\\", "/")))
-    return not inside.startswith("..") and (tree / inside).is_dir()
+        if item.attribute("key") not in kept:
+            yield Edit(*item.span)

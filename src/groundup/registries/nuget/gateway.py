@@ -18,6 +18,8 @@ from groundup.registries.ledger import Fetched, UnknownPackageError, text
 from groundup.registries.nuget.client import NuGetClient, NuGetVersion
 from groundup.registries.server import Request, Response
 
+SOURCE = "groundup"
+"""What the one source is called in a sandbox."""
 CONFIG_PLACE = "/home/user/.nuget/NuGet/NuGet.Config"
 _VERSIONS = re.compile(r"/v3/flat/(?P<name>[^/]+)/index\.json")
 _FILE = re.compile(r"/v3/flat/(?P<name>[^/]+)/(?P<version>[^/]+)/(?P<file>[^/]+)\.(?P<kind>nupkg|nuspec)")
@@ -32,7 +34,7 @@ def nuget_file(address: str) -> str:
     """Return NuGet's configuration for the inside: one source instead of all others."""
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<configuration>\n  <packageSources>\n    <clear />\n'
-        f'    <add key="groundup" value="{address}" protocolVersion="3" allowInsecureConnections="true" />\n'
+        f'    <add key="{SOURCE}" value="{address}" protocolVersion="3" allowInsecureConnections="true" />\n'
         "  </packageSources>\n</configuration>\n"
     )
 
