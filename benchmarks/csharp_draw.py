@@ -6,11 +6,12 @@
 `order` prints names in the order of the draw. PACKAGES has a package a line, its name before the first tab and a
 version that restores behind it. Of names with the same first part (`Serilog`, `Serilog.Sinks.File`) the shortest
 stands for all. Left out: `Microsoft` and `System`, and every name that stands anywhere in this project.
-A name's repository is the one on GitHub that its page at NuGet names; where there is none, or it cannot be fetched,
-the next name is taken. `eligible` says of each clone whether it counts: it has a GitHub workflow, a project that
-references a test framework, a target of .NET 6 or later, and at most 3,000 files of C#. The first twelve that count
-are held out, the next twelve are for development, the others are a second draw. `samples/csharp_drawn.json` names
-them, with the newest commit then; it was written before any inference was developed on them.
+A name's repository is the one on GitHub that its page at NuGet names; where there is none, or it cannot be
+fetched, the next name is taken. `eligible` says of each clone whether it counts: it has a GitHub workflow, a
+project that references a test framework, a target of .NET 6 or later, and at most 3,000 files of C#. The first
+twelve that count are held out, the next twelve are for development, the others are a second draw.
+`samples/csharp_drawn.json` names them, with the newest commit then; it was written before any inference was
+developed on them.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
     python -m benchmarks.inference_names [--keep] [--wheels FOLDER] [--environment SITE_PACKAGES]...
         [--sample python.json] [--rust-sample rust.json] [--list NAMES --index DATABASE] [--report REPORT]
+        [--packages NUGET]
 
 `--list` has the most downloaded names with their ranks, by tabs; they become `python_popular.txt`. `--index` is
 what pigar (BSD-3-Clause) ships, `pigar/.db.sqlite3`: what distributions offer to import. The listed ones count.
@@ -190,6 +191,25 @@ def add_hand_written(gathered: Gathered) -> None:
         gathered.requires.setdefault(name, set()).update(rest.split())
 
 
+_ODD_PACKAGES = re.compile(
+    r"^(system|runtime|netstandard|microsoft\.(netcore|net|testplatform|sourcelink|bcl))\."
+    r"|(analyzers?|tasks?|\.cli|tool|testlogger)$|sourcegenerat|\.targets$|runtime\.|\.linux|\.win|\.osx|native",
+    re.IGNORECASE,
+)
+"""Packages of which no source file opens a namespace of the same name."""
+
+
+def add_packages(listed: Path) -> None:
+    """Write `csharp_popular.txt`: packages of NuGet whose names may be namespaces, too."""
+    rows = (line.split("\t") for line in listed.read_text(encoding="utf-8").splitlines()[1:])
+    served = {row[0] for row in rows if re.match(r"\d|untested|web-project", row[1])}
+    names = sorted(
+        (name for name in served if not _ODD_PACKAGES.search(name)), key=lambda name: (name.lower(), name)
+    )
+    head = "# Packages of NuGet whose names are namespaces, too: `benchmarks/inference_names.py --packages`.\n"
+    (DATA / "csharp_popular.txt").write_text(head + "\n".join(names) + "\n", encoding="utf-8")
+
+
 def _lines(name: str) -> list[str]:
     text = (DATA / f"{name}.txt").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
@@ -206,6 +226,7 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="pigar's database")
     parser.add_argument("--sample", type=Path, help="python.json of inference_samples.py")
     parser.add_argument("--rust-sample", type=Path, help="rust.json of inference_samples.py")
+    parser.add_argument("--packages", type=Path, help="packages of NuGet: name, tab, a version that restores")
     options = parser.parse_args()
     gathered = Gathered({}, {})
     if options.keep:
@@ -236,8 +257,8 @@ def main() -> None:
     )
     crates = rust_names(options.rust_sample)
     write("rust_names", "names", {**table("rust_names"), **crates} if options.keep else crates)
-    pairs = [line.split(" ") for line in _lines("csharp_names")]
-    write("csharp_names", "names", {namespace: "" if package == "-" else package for namespace, package in pairs})
+    if options.packages:
+        add_packages(options.packages)
 
 
 if __name__ == "__main__":

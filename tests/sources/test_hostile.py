@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundup.sources.csharp import csharp_imports
+from groundup.sources.csharp_files import csharp_imports
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8, from_diff, notebook_source
 from groundup.sources.inference import infer_tree
 from groundup.sources.javascript_inference import javascript_imports

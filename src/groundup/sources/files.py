@@ -60,7 +60,10 @@ class SourceFiles(NamedTuple):
 
 
 _MANIFESTS = re.compile(
-    r"(^|/)(pyproject\.toml|setup\.cfg|setup\.py|Cargo\.toml|package\.json|[tj]sconfig[^/]*\.json|[^/]+\.(cs|fs|vb)proj)$"
+    r"(^|/)(pyproject\.toml|setup\.cfg|setup\.py|Cargo\.toml|package\.json|[tj]sconfig[^/]*\.json|[^/]+\.(cs|fs|vb)proj"
+    r"|Directory\.Build\.(props|targets)|global\.json|stylecop\.json|version\.json|FodyWeavers\.xml|BannedSymbols\.txt"
+    r"|PublicAPI\.(Uns|S)hipped\.txt|AnalyzerReleases\.(Uns|S)hipped\.md|[^/]*\.(editorconfig|globalconfig|ruleset)"
+    r"|[^/]+\.(runsettings|cake)|\.github/workflows/[^/]+\.ya?ml|build\.(ps1|sh|cmd))$"
 )
 
 

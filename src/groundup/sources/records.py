@@ -95,6 +95,21 @@ class InferredDependency(Record):
 EVIDENCE_KEPT = 5
 
 
+class InferredReference(Record):
+    """Another project of the repository that a project needs."""
+
+    path: str = Field(description="of its project file, relative to the folder of the one that needs it")
+    evidence: Evidence
+
+
+class InferredProject(Record):
+    """What one of several projects of a repository needs. Its kinds are those within the repository."""
+
+    path: str
+    dependencies: tuple[InferredDependency, ...]
+    references: tuple[InferredReference, ...] = ()
+
+
 class Inference(Record):
     """What the source of one language in one repository needs."""
 
@@ -107,6 +122,7 @@ class Inference(Record):
     local: tuple[str, ...] = Field(default=(), description="import roots that the repository itself provides")
     requires_python: str | None = Field(default=None, description="the oldest syntax that the package needs")
     files: int = Field(ge=0, description="source files read")
+    projects: tuple[InferredProject, ...] = Field(default=(), description="of C#: what each project needs")
     cannot_know: tuple[str, ...] = Field(default=(), description="limits of this answer, one sentence each")
 
     def of_kind(self, *kinds: InferredKind) -> tuple[InferredDependency, ...]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.domain.digests import digest_bytes
-from groundup.suites.dibench.inferred import write_inferred
+from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import INSTANCES, write_tree
 
@@ -98,3 +98,44 @@ def test_what_extras_name_differs_from_requirements(tmp_path: Path) -> None:
         lambda path: (root / path).read_bytes() if (root / path).exists() else None,
     )
     assert sorted(written.added) == ["anyio", "httpx"]
+
+
+PROJECT = b"""<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <TargetFramework>net9.0</TargetFramework>
+  </PropertyGroup>
+</Project>
+"""
+
+
+def test_projects_of_csharp_get_packages_and_references(tmp_path: Path) -> None:
+    """Each project gets what its own files need; references to projects are written as .NET writes them."""
+    files = {
+        "src/Core/Core.csproj": PROJECT.decode(),
+        "src/Core/A.cs": "using Newtonsoft.Json;\nusing Microsoft.AspNetCore.Http;\nnamespace Core; class A {}",
+        "tests/Core.Tests/Core.Tests.csproj": PROJECT.decode(),
+        "tests/Core.Tests/T.cs": "using Xunit;\nusing Core;\nclass T { [Fact] void F() { new A(); } }",
+    }
+    root = write_tree(tmp_path / "r", files)
+    paths = ["src/Core/Core.csproj", "tests/Core.Tests/Core.Tests.csproj"]
+    core, tests = write_inferred(
+        root, "csharp", paths, lambda path: (root / path).read_bytes(), INFERRED_KINDS["csharp"]
+    )
+    assert sorted(core.added) == ["Microsoft.AspNetCore.App", "Newtonsoft.Json"]
+    assert b'<FrameworkReference Include="Microsoft.AspNetCore.App" />' in core.content
+    assert b'<PackageReference Include="Newtonsoft.Json" />' in core.content
+    assert {"xunit", "xunit.runner.visualstudio", "Microsoft.NET.Test.Sdk"} <= set(tests.added)
+    assert b'<ProjectReference Include="..\\..\\src\\Core\\Core.csproj" />' in tests.content
+
+
+def test_what_tests_need_is_written_only_when_asked_for(groundup: Groundup, tmp_path: Path) -> None:
+    """`--write` adds what the program needs; with `--all` also what its tests do."""
+    files = {
+        "A.Tests/A.Tests.csproj": PROJECT.decode(),
+        "A.Tests/T.cs": "using Xunit;\nclass T { [Fact] void F() {} }",
+    }
+    root = write_tree(tmp_path / "r", files)
+    assert groundup("infer", root, "--write").code == 0
+    assert (root / "A.Tests/A.Tests.csproj").read_bytes() == PROJECT
+    assert groundup("infer", root, "--write", "--all").code == 0
+    assert b'Include="xunit"' in (root / "A.Tests/A.Tests.csproj").read_bytes()

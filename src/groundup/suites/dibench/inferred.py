@@ -9,6 +9,7 @@ from groundup.manifests.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.registries.spelling import canonical_name, imported_name
+from groundup.sources.csharp_packages import ASPNET
 from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
 from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
@@ -23,9 +24,10 @@ INFERRED_KINDS: Mapping[Language, frozenset[DependencyKind]] = {
     "python": frozenset({DependencyKind.RUNTIME}),
     "javascript": frozenset({DependencyKind.RUNTIME}),
     "rust": frozenset({DependencyKind.RUNTIME, DependencyKind.OPTIONAL}),
-    "csharp": frozenset({DependencyKind.RUNTIME}),
+    "csharp": frozenset({DependencyKind.RUNTIME, DependencyKind.DEV}),
 }
-"""What the subject `static` declares: in Rust also what stands behind features, for it lies in the same table."""
+"""What the subject `static` declares: in Rust also what stands behind features, for it lies in the same table; in
+C# also what tests need, for they are projects."""
 _ON_DEMAND = (DependencyKind.OPTIONAL, DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE)
 """Kinds that do not bring a package by themselves: one that stands only there may be needed besides."""
 _SOFT = (DependencyKind.OPTIONAL, DependencyKind.DEV, DependencyKind.TEST, DependencyKind.GROUP)
@@ -70,6 +72,8 @@ def write_inferred(
     declares already stays, and is not declared again unless it stands in an extra only.
     """
     tree = read_tree(root)
+    if language == "csharp":
+        return list(_write_projects(tree, build_files, read, kinds))
     found = []
     for path in build_files:
         data = read(path)
@@ -88,6 +92,35 @@ def write_inferred(
         inside = named & members.keys()
         found.append(written(path, data, own, [members[name] for name in sorted(inside)]))
     return found
+
+
+def _write_projects(
+    tree: SourceFiles, build_files: Sequence[str], read: Read, kinds: Collection[DependencyKind]
+) -> Iterator[Written]:
+    """Yield each C# build file with what inference says of its project, references to other projects included."""
+    projects = {one.path: one for found in infer_tree(tree, {"csharp"}) for one in found.projects}
+    wanted = {kind.value for kind in kinds}
+    for path in build_files:
+        data = read(path)
+        project = projects.get(path)
+        if data is None:
+            yield Written(path=path, content=b"", problem=f"{path} does not exist")
+        elif project is None:
+            yield Written(path=path, content=data)
+        else:
+            needed = [item for item in project.dependencies if item.kind.value in wanted]
+            yield written(path, data, needed, [_project_reference(one.path) for one in project.references])
+
+
+def _project_reference(path: str) -> Dependency:
+    written_path = path.replace("/", "\\")  # as every tool of .NET writes it
+    return Dependency(
+        language="csharp",
+        name=written_path,
+        normalised=path,
+        source=DependencySource.PROJECT,
+        origin=written_path,
+    )
 
 
 def written(
@@ -110,6 +143,10 @@ def written(
 
 def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency:
     """Return what a manifest of this format would declare."""
+    if item.name == ASPNET:
+        return Dependency(
+            language="csharp", name=ASPNET, normalised=ASPNET.lower(), source=DependencySource.FRAMEWORK
+        )
     constraint = item.constraint
     if not constraint and known.language in ("rust", "javascript"):
         constraint = "*"  # both demand something, and the source says nothing
@@ -119,7 +156,7 @@ def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency
         normalised=canonical_name(known.language, item.name),
         constraint=constraint,
         marker=item.marker if known.language == "python" else "",
-        kind=DependencyKind(item.kind.value),
+        kind=DependencyKind.RUNTIME if known.language == "csharp" else DependencyKind(item.kind.value),
     )
 
 
