@@ -13,7 +13,7 @@ from groundup.manifests.records import Dependency
 from groundup.registries.names import Names
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.declarations import NameKey, exact_key, is_request, name_key, section_of
+from groundup.suites.dibench.declarations import UNDEFINED, NameKey, exact_key, is_request, name_key, section_of
 from groundup.suites.dibench.metrics import (
     Elsewhere,
     FileAnswer,
@@ -96,19 +96,21 @@ def _of_file(
 ) -> Iterator[NameFound]:
     wanted, declared, given = _by_key(file.expected), _by_key(file.predicted or ()), _by_key(file.given)
     moved = {name_key(one.dependency) for one in elsewhere.values() if one.path == file.path}
+    hollow = {key: key._replace(defined=False) for key in wanted if key._replace(defined=False) in declared}
     spelt = {_folded(key.name): originals[0] for key, originals in wanted.items() if key not in declared}
-    for key in sorted((wanted.keys() | declared.keys()) - moved):
+    for key in sorted((wanted.keys() | declared.keys()) - moved - {*hollow.values()}):
         originals, own = wanted.get(key, []), declared.get(key, [])
         one = (originals or own)[0]
         its = existence.get((file.path, key))
         found = NameFound(file.path, key.section, one.name or key.name, existence=its)
         known = "" if its is None else _NOT_THERE.get(its, "")
+        known = known if key.defined else UNDEFINED
         if {*map(exact_key, originals)} == {*map(exact_key, own)}:
             yield found._replace(line=_line(own), detail=known and f"{known}: {_words(own)}")
         elif (file.path, key) in elsewhere:
             path, other = elsewhere[file.path, key]
-            where = "" if path == file.path else f" of {path}"
-            detail = f"{ELSEWHERE}: {_words([other])}{where}; the original has {_words(originals)}"
+            where = f"in {section_of(other)}, not {key.section}" if path == file.path else f"in {path}"
+            detail = f"{ELSEWHERE}, {where}: {_words([other])}; the original has {_words(originals)}"
             its = existence.get((path, name_key(other)))
             yield found._replace(
                 wrong=ELSEWHERE,
@@ -117,6 +119,10 @@ def _of_file(
                 detail=detail,
                 instead=elsewhere[file.path, key],
             )
+        elif key in hollow and not own:
+            own = declared[hollow[key]]
+            detail = f"{UNDEFINED}: {_words(own)} has no version; the original has {_words(originals)}"
+            yield found._replace(wrong=UNDEFINED, line=_line(own), detail=detail)
         elif (originals and own) or not is_request(one) or key in given:
             said = _words(own) if own else "not at all"
             standing = originals or given.get(key, [])
@@ -130,7 +136,7 @@ def _of_file(
             why = known or "the original does not declare it"
             meant = spelt.get(_folded(key.name))
             client = LANGUAGES[one.language].installer
-            hint = f"; for {client} it is another package than {meant.name}" if meant else ""
+            hint = f"; for {client} it is another package than {meant.name}" if meant and key.defined else ""
             detail = f"{TOO_MANY}: {why}; declared as {_words(own)}{hint}"
             yield found._replace(wrong=TOO_MANY, line=_line(own), detail=detail)
 
@@ -164,6 +170,7 @@ def _words(items: Sequence[Dependency]) -> str:
 _MADE_UP = (Existence.FAKE, Existence.INTERNAL_MISSING)
 _REASONS: Sequence[tuple[str, Callable[[NameFound], bool]]] = (
     ("that no registry has", lambda one: one.existence is Existence.FAKE),
+    ("without a central definition", lambda one: one.wrong == UNDEFINED),
     ("that the repository does not have", lambda one: one.existence is Existence.INTERNAL_MISSING),
     (ELSEWHERE, lambda one: one.wrong == ELSEWHERE),
     (MISSING, lambda one: one.wrong == MISSING),
