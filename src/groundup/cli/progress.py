@@ -6,13 +6,16 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from groundup.cli.at_work import AtWork, told_in_silence
 from groundup.cli.console import say
 from groundup.cli.options import Talk
 from groundup.domain.errors import UsageError
 from groundup.domain.names import printable
+from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Reason, Status
 from groundup.runs.progress import (
+    AttemptAt,
     AttemptBegan,
     AttemptEnded,
     AttemptMade,
@@ -35,17 +38,22 @@ def shown_progress(talk: Talk) -> Iterator[Progress]:
     with ExitStack() as stack:
         sinks: list[Progress] = []
         live: Progress | None = None
+        work = AtWork()
+        stack.enter_context(heard_by(work.prepare))
         if talk.log_file is not None:
             sinks.append(stack.enter_context(_log(talk.log_file)))
         if talk.quiet:
             sinks.append(_warnings)
         elif sys.stderr.isatty():
-            live = stack.enter_context(_live(verbose=talk.verbose))
+            live = stack.enter_context(_live(work, verbose=talk.verbose))
             sinks.append(live)
         else:
-            sinks.append(_plain(say, verbose=talk.verbose))
+            sinks.append(_plain(stack.enter_context(told_in_silence(work, say)), verbose=talk.verbose))
 
         def tell(event: Event) -> None:
+            work.hear(event)
+            if isinstance(event, AttemptAt):
+                return
             for sink in sinks:
                 if sink is live or not isinstance(event, AttemptSays):
                     sink(event)
@@ -62,6 +70,8 @@ def words(event: Event) -> str:
             return f"run {run}: {now.total} attempt{'s' if now.total != 1 else ''}{lacking}{done}"
         case AttemptBegan(attempt=attempt):
             return f"{attempt} began"
+        case AttemptAt(attempt=attempt, step=step):
+            return f"{attempt}: {step}"
         case AttemptSays(attempt=attempt, text=text):
             return f"{attempt} writes: {text}"
         case AttemptMade():
@@ -71,7 +81,7 @@ def words(event: Event) -> str:
         case Warned(message=message):
             return f"warning: {message}"
         case RunEnded(standing=now, interrupted=interrupted):
-            return f"{'interrupted' if interrupted else 'ended'}: {standing_words(now)}"
+            return f"{'interrupted' if interrupted else 'ended'}: {standing_words(now.but(left_s=None))}"
 
 
 def standing_words(now: Standing) -> str:
@@ -181,16 +191,22 @@ def _log(path: Path) -> Iterator[Progress]:
 
 
 @contextmanager
-def _live(*, verbose: bool) -> Iterator[Progress]:
-    """Yield a progress that keeps one line up to date and prints above it what is worth keeping."""
+def _live(work: AtWork, *, verbose: bool) -> Iterator[Progress]:
+    """Yield a progress that keeps what goes on up to date and prints above it what is worth keeping."""
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
+    from rich.progress import BarColumn, Task, TextColumn
     from rich.progress import Progress as Bar
     from rich.text import Text
 
+    class WorkColumn(TextColumn):
+        def render(self, task: Task) -> Text:
+            """Return how the run stands and what is done now, whose seconds go on while no event comes."""
+            doing = work.words()
+            return Text(task.description + (f"\n{printable(doing)}" if doing else ""))
+
     bar = Bar(
         BarColumn(bar_width=24),
-        TextColumn("{task.description}", markup=False),
+        WorkColumn(""),
         console=Console(stderr=True, highlight=False),
         transient=True,
     )
@@ -207,7 +223,7 @@ def _live(*, verbose: bool) -> Iterator[Progress]:
                 return
             if _worth_keeping(event, verbose=verbose):
                 bar.console.print(Text(printable(told.words(event))))
-            if not isinstance(event, Warned):
+            if not isinstance(event, Warned | AttemptAt):
                 now = event.standing
                 stands = standing_words(now)
                 bar.update(task, total=now.total, completed=now.settled, description=stands + writing.words())

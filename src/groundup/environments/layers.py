@@ -30,6 +30,7 @@ from pydantic import ValidationError
 from groundup.domain.digests import short
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.environments.requests import Layer
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree
@@ -210,8 +211,10 @@ class LayerStore:
                     # We hold the lock, so the process that began these was killed.
                     for abandoned in (self.root / kind).glob(f".building-{short(digest)}-*"):
                         await asyncio.to_thread(remove_tree, abandoned)
+                    at_step(f"building its environment ({kind})")
                     await self._build(kind, digest, build)
             if not alone:
+                at_step(f"waiting for its environment ({kind}), which is built elsewhere")
                 await asyncio.sleep(_POLL_S)
 
     @asynccontextmanager

@@ -24,6 +24,7 @@ from groundup.domain.errors import (
     UsageError,
 )
 from groundup.domain.limits import Repeats
+from groundup.domain.steps import at_step
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
@@ -338,7 +339,9 @@ class AttemptTry:
                 phase = Phase.GRADING
                 if self.makes_only:
                     return EpisodeResult(outcome=submission.outcome, submission=submission)
+                at_step("waiting for a place")
                 async with self.grading.room():
+                    at_step("grading")
                     tree = self.sink.submission
                     graded, cached = await self.grading.settled(
                         submission.digest, tree, self.index, self.scratch, self.cache
@@ -362,6 +365,7 @@ class AttemptTry:
         return made
 
     async def _make(self) -> Submission:
+        at_step("taking in" if self.maker.phase is Phase.INTAKE else "at work")
         with self.sink.incoming() as destination:
             submission = await self.maker.make(destination, self.scratch)
         self.sink.write_record(submission)

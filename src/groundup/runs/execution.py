@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.errors import DiskFullError, UsageError
+from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AgentExtras, AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
@@ -19,6 +20,7 @@ from groundup.runs.generation import Generation, generation, paid_so_far
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
 from groundup.runs.progress import (
+    AttemptAt,
     AttemptBegan,
     AttemptEnded,
     AttemptMade,
@@ -334,7 +336,8 @@ class _PendingAttempts:
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
         try:
-            line, repeatable = await self._context.settle(key, number)
+            with heard_by(lambda step: self._progress(AttemptAt(attempt=key, step=step))):
+                line, repeatable = await self._context.settle(key, number)
         except (BudgetSpentError, UnusableModelError, UsageError) as error:
             self._tally.abandoned()
             if not self._stopped:

@@ -65,6 +65,13 @@ class AttemptBegan(Record):
     standing: Standing
 
 
+class AttemptAt(Record):
+    """What is done for an attempt now, in a few words. May come from any thread."""
+
+    attempt: AttemptKey
+    step: str
+
+
 class AttemptSays(Record):
     """The model of an attempt is writing; *text* is the end of it so far, empty when it has ended."""
 
@@ -101,7 +108,7 @@ class RunEnded(Record):
     interrupted: bool
 
 
-Event = RunBegan | AttemptBegan | AttemptSays | AttemptMade | AttemptEnded | Warned | RunEnded
+Event = RunBegan | AttemptBegan | AttemptAt | AttemptSays | AttemptMade | AttemptEnded | Warned | RunEnded
 Progress = Callable[[Event], None]
 """Is called from the run's own thread; must be quick and must not raise."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.steps import counted_files
 
 Parts = tuple[str, ...]
 
@@ -86,11 +87,17 @@ class TreeEntry(NamedTuple):
         return os.readlink(self.parts[-1], dir_fd=self.parent)
 
 
-def walk(root: int, max_depth: int, parts: Parts = ()) -> Iterator[TreeEntry]:
+def walk(root: int, max_depth: int) -> Iterator[TreeEntry]:
     """Yield everything below the open folder *root*, sorted by name, a folder before what is in it.
 
     Folders at *max_depth* are yielded and not entered, so descriptors and stack stay bounded.
     """
+    for number, entry in enumerate(_below(root, max_depth, ()), start=1):
+        counted_files(number)
+        yield entry
+
+
+def _below(root: int, max_depth: int, parts: Parts) -> Iterator[TreeEntry]:
     for name in sorted(os.listdir(root), key=os.fsencode):
         try:
             found = os.stat(name, dir_fd=root, follow_symlinks=False)
@@ -116,7 +123,7 @@ def _folder(parent: int, parts: Parts, max_depth: int) -> Iterator[TreeEntry]:
     try:
         yield TreeEntry(parts, "folder", parent, 0, executable=True)
         if len(parts) < max_depth:
-            yield from walk(descriptor, max_depth, parts)
+            yield from _below(descriptor, max_depth, parts)
     finally:
         os.close(descriptor)
 

@@ -11,6 +11,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
@@ -395,7 +396,7 @@ T = TypeVar("T")
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Do blocking *work* in a thread. When cancelled, wait for its end first: it may still be writing."""
-    done = asyncio.get_running_loop().run_in_executor(None, work)
+    done = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:

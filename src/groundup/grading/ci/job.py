@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.grading.ci.act_sandbox import ActSandbox
 from groundup.grading.ci.plan import PASSED_OVER, PlannedJob, Tool
 from groundup.grading.ci.records import (
@@ -234,6 +235,7 @@ async def run_job(request: JobRequest, context: GradingContext, languages: Itera
         what = f"CI jobs need this machine's programs in a sandbox: {', '.join(_SANDBOXES)}, without an image"
         raise UnsupportedJobError((Obstacle(kind="sandbox", what=what),))
     started = time.monotonic()
+    at_step(f"preparing its CI job {request.job}")
     planned = await asyncio.to_thread(PlannedJob, request, languages)
     timeout_s = context.timeout_s or request.limits.wall_clock_s
     context.scratch.mkdir(parents=True, exist_ok=True)
@@ -243,6 +245,7 @@ async def run_job(request: JobRequest, context: GradingContext, languages: Itera
         ready = time.monotonic()
         try:
             async with ActSandbox(planned, context) as act:
+                at_step(f"its CI job {request.job}")
                 ended = await act.run(relay, timeout_s)
             ran = time.monotonic()
         finally:

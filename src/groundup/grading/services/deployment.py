@@ -18,6 +18,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
@@ -322,6 +323,7 @@ async def deployed(
     context: GradingContext,
 ) -> AsyncIterator[ServicePod]:
     """Yield a copy of *submission*, ready to be started; everything ends with the context."""
+    at_step("starting the service")
     workspace, nothing = context.scratch / "service", context.scratch / "observer"
     await asyncio.to_thread(copy_tree, submission, workspace)
     nothing.mkdir()

@@ -19,6 +19,7 @@ from pydantic import Field
 from groundup.domain.errors import SubmissionError, UsageError, reading_submission
 from groundup.domain.names import printable
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.grading.context import GradingContext
@@ -305,6 +306,7 @@ async def install_declared(
     Raises `InfrastructureError` when the package index or the machine fails.
     """
     began = time.monotonic()
+    at_step("installing what it declares")
     declared = await asyncio.to_thread(read_declared, tree)
     outcome, message, environment = InstallOutcome.UNDECLARED, "", None
     if declared is not None:

@@ -17,6 +17,7 @@ from pydantic import Field
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, pytest_words, stop_of
@@ -111,6 +112,7 @@ class ServiceTesting(Closing):
     async def run(self, allowed_s: float | None = None) -> TestRun:
         """Run all of the tests, going on after those that end the process. Raises `SandboxError`."""
         began = time.monotonic()
+        at_step("hidden tests")
         left_s = allowed_s = allowed_s or self._lifecycle.tests_s
         gathered = _Gathered()
         for _ in range(_MAX_ROUNDS):

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError
+from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
@@ -102,6 +103,7 @@ async def judge(
     Where a slot is free, they run with *fresh* inputs while they are checked.
     """
     async with context.slots.taken():
+        at_step("hidden tests")
         library = await with_extensions(library, context, context.scratch)
         rounds = await run_to_the_end(library, context)
     last = rounds.last
@@ -112,6 +114,7 @@ async def judge(
         if decision.passed:
             check = Check(library, context, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
             async with context.slots.taken():
+                at_step("checking whether to believe them")
                 integrity = await check.integrity(deep=deep)
         # What is tampered with already needs no further sign.
         seen = None if integrity.answer == "tampered" else await freshly
