@@ -10,6 +10,7 @@ import pytest
 from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.grading.ci.records import Obstacle, UnsupportedJobError
 from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.sandbox.deadlines import note
 from groundup.suites.dibench.answers import Edited, original, submitted
@@ -327,6 +328,29 @@ async def test_originals_in_csharp_say_how_many_tests_must_pass(dataset: Instanc
     graders = (ExecutionGrader({one.id: one}, "none", 60.0, None, least) for least in ({one.id: 11}, None))
     known, unknown = (grader.identity(task) for grader in graders)
     assert known != unknown
+
+
+@pytest.mark.parametrize(
+    ("obstacles", "standing"),
+    [
+        ([("toolchain", "dotnet is not on this machine; install a .NET SDK")], "infrastructure"),
+        ([("runs-on", "windows-latest"), ("toolchain", "node is not on this machine")], "infrastructure"),
+        ([("sandbox", "CI jobs need this machine's programs in a sandbox: bubblewrap")], "infrastructure"),
+        ([("runs-on", "windows-latest")], "not executed"),
+    ],
+)
+async def test_what_this_machine_has_not_disproves_nothing(
+    dataset: InstanceSet, obstacles: list[tuple[str, str]], standing: str
+) -> None:
+    """Without the toolchain an instance is pending: it is tried again where somebody installed one."""
+    error = UnsupportedJobError(tuple(Obstacle(kind=kind, what=what) for kind, what in obstacles))
+    reason = Reason(stage=Stage.ENVIRONMENT, message=f"not executed: {error}")
+
+    async def try_once(which: Which, number: int) -> Verdict:
+        return graded(None).but(reasons=(reason,))
+
+    found = await assess(problem(dataset, "one_alpha"), 3, try_once)
+    assert (found.standing, len(found.tries)) == (standing, 1)
 
 
 async def test_machine_faults_say_nothing_of_a_task(dataset: InstanceSet, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ _HEAVY = 2 / 3
 """The same for a job that failed at something that does not speak of time."""
 _LACKS = frozenset({FailureKind.PROGRAM, FailureKind.SYSTEM_PACKAGE, FailureKind.NEWER_SDK})
 """Failures of an original for want of something that this machine has not."""
+_NOT_HERE = re.compile(r"cannot be run here \((?:[^()]*; )?(?:toolchain|sandbox): ")
+"""A job that this machine has no toolchain or sandbox for; another one may have, or this one later."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[\d.]+")
 """Addresses and durations, which differ from try to try."""
 Reference = Callable[[Task, str, Path, GradingContext], Awaitable[None]]
@@ -258,7 +260,8 @@ def _end_of(last: TryRecord, whose: str, number: int) -> tuple[Standing, str] | 
     if last.failure == FailureKind.TIMEOUT:
         return "not executed", f"{whose} takes longer than ci_timeout_s; raise it and use --again: {last.reason}"
     if last.passed is None:
-        return "not executed", last.reason.removeprefix("not executed: ")
+        standing: Standing = "infrastructure" if _NOT_HERE.search(last.reason) else "not executed"
+        return standing, last.reason.removeprefix("not executed: ")
     if last.passed == (last.subject == "oracle"):
         return None
     if last.passed:
