@@ -264,6 +264,89 @@ def test_msbuild_functions_are_refused(dataset: InstanceSet, tmp_path: Path, ver
     assert "$(EvilVersion)" in executed_of(one, path, plain, tmp_path / "s")
 
 
+_CALL = "([System.IO.File]::ReadAllText('x'))"
+
+
+@pytest.mark.parametrize(
+    ("item", "complaint"),
+    [
+        (
+            f'<PackageReference Include="E"><Version Condition="&#36;{_CALL}">1</Version></PackageReference>',
+            "computed",
+        ),
+        (
+            f'<PackageReference Include="E"><Any Condition="">$<!-- x -->{_CALL}</Any></PackageReference>',
+            "computed",
+        ),
+        (
+            f'<PackageReference Include="E"><Any Condition="">$<![CDATA[{_CALL}]]></Any></PackageReference>',
+            "computed",
+        ),
+        (f'<PackageReference Include="E" Condition="&#x24;{_CALL}" />', "computed"),
+        ('<ProjectReference Include="../E.csproj" AdditionalProperties="A=b" />', "another project"),
+        (
+            '<ProjectReference Include="../E.csproj"><targets Condition="">T</targets></ProjectReference>',
+            "another",
+        ),
+        ('<ProjectReference Include="../E.csproj"><Properties>A=b</Properties></ProjectReference>', "another"),
+    ],
+)
+def test_code_hidden_in_items_of_msbuild_is_refused(
+    dataset: InstanceSet, tmp_path: Path, item: str, complaint: str
+) -> None:
+    """Functions in metadata, however they are spelt, and metadata that say how another project is built."""
+    one = problem(dataset, "four_delta")
+    text = (original(one)("App/App.csproj") or b"").decode()
+    with pytest.raises(SubmissionError, match=complaint):
+        executed_of(
+            one, "App/App.csproj", text.replace("<PackageReference", f"{item}<PackageReference", 1), tmp_path / "s"
+        )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("</Project>", '<Target Name="T" BeforeTargets="Build"><Exec Command="cheat" /></Target></Project>'),
+        ("</Project>", '<Import Project="cheat.targets" /></Project>'),
+        ("</Project>", '<Sdk Name="cheat" Version="1" /></Project>'),
+        (
+            "</Project>",
+            "<PropertyGroup><A>$([System.IO.File]::ReadAllText('cheat'))</A></PropertyGroup></Project>",
+        ),
+        (
+            "</Project>",
+            '<Target Name="cheat"><ItemGroup><PackageReference Include="E" /></ItemGroup></Target></Project>',
+        ),
+        ("<Project ", '<Project InitialTargets="cheat" '),
+    ],
+    ids=["exec", "import", "sdk", "property function", "items of a target", "initial targets"],
+)
+def test_only_references_of_a_project_are_executed(
+    dataset: InstanceSet, tmp_path: Path, change: tuple[str, str]
+) -> None:
+    """Targets, imports, SDKs and properties of a prediction are left out; its references count."""
+    one = problem(dataset, "four_delta")
+    text = (original(one)("App/App.csproj") or b"").decode().replace(*change)
+    item = '<PackageReference Include="E" Version="1" GeneratePathProperty="true" />'
+    executed = executed_of(
+        one, "App/App.csproj", text.replace("<PackageReference", f"{item}<PackageReference", 1), tmp_path / "s"
+    )
+    assert "cheat" not in executed
+    assert 'Include="E"' in executed
+
+
+def test_metadata_on_several_lines_are_executed(dataset: InstanceSet, tmp_path: Path) -> None:
+    """Conditional metadata are written as they stand, line ends and all."""
+    one = problem(dataset, "four_delta")
+    text = (original(one)("App/App.csproj") or b"").decode()
+    version = "<Version Condition=\"'$(A)' == ''\">1</Version>"
+    item = f'<PackageReference Include="E">\n{version}\n<Other>x</Other>\n</PackageReference>'
+    executed = executed_of(
+        one, "App/App.csproj", text.replace("<PackageReference", f"{item}<PackageReference", 1), tmp_path / "s"
+    )
+    assert "<Other>x</Other>" in executed
+
+
 def test_too_large_a_file_is_not_read(dataset: InstanceSet, tmp_path: Path) -> None:
     """A build file that is larger than any manifest is not looked at: the masked one is executed."""
     one = problem(dataset, "three_gamma")

@@ -6,6 +6,7 @@ masked file. A file that cannot be read, or that computes what it declares, is r
 """
 
 import contextlib
+import html
 import json
 import re
 import shlex
@@ -30,6 +31,15 @@ _RUNNERS = re.compile(r"(?:pytest|nose2?|tox|coverage)(?:-.*)?")
 """Names of distributions in Python that change how tests run wherever they are installed."""
 _CODE = (re.compile(r"\{…\}"), re.compile(r"\$\((?!\w+\))|[@%]\("))
 """What is no literal: what a formatted string computes, and, in C#, functions and lists of MSBuild."""
+_HIDING = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[|\]\]>", re.DOTALL)
+"""What MSBuild leaves out of the text of an element."""
+_STEERING = re.compile(
+    r"AdditionalProperties|Properties|Targets|SetConfiguration|SetPlatform|SetTargetFramework|UndefineProperties"
+    r"|GlobalPropertiesToRemove",
+    re.IGNORECASE,
+)
+"""Metadata by which a reference between projects says how the other project is built."""
+_ELEMENT = re.compile(r"<\s*(?:[\w.-]+:)?([\w.-]+)")
 _EMPTY_GROUP = re.compile(r"<ItemGroup[^>]*/>|<ItemGroup[^>]*></ItemGroup>")
 
 
@@ -178,8 +188,23 @@ def _refuse_code(path: str, present: Manifest, ours: Sequence[Manifest]) -> None
             code = _CODE[item.language == "csharp"].search(text)
             if code and text not in usual:
                 raise SubmissionError(f"{path}: {text[:80]!r} is computed; only literal values are executed")
-            if not text.isprintable():
+            if not (" ".join(text.split()) if item.language == "csharp" else text).isprintable():
                 raise SubmissionError(f"{path}: {text[:80]!r} has a control character; write it plainly")
+    steering = {detail for one in ours for item in one.dependencies for detail in _steering(item)}
+    for item in present.dependencies:
+        for name, value in _steering(item):
+            if (name, value) not in steering:
+                raise SubmissionError(
+                    f"{path}: {name} of {item.name} says how another project is built; write the reference alone"
+                )
+
+
+def _steering(item: Dependency) -> Iterator[tuple[str, str]]:
+    """Yield what a reference between C# projects says of how the other one is built."""
+    if item.source is DependencySource.PROJECT:
+        for name, value in item.details:
+            names = _ELEMENT.findall(value) if name == "metadata" else [name]
+            yield from ((one, value) for one in names if _STEERING.fullmatch(one))
 
 
 def _refuse_many(path: str, present: Manifest, ours: Sequence[Manifest]) -> None:
@@ -195,8 +220,9 @@ def _groups(manifest: Manifest) -> int:
 
 
 def _texts(item: Dependency) -> tuple[str, ...]:
-    """Return all that a declaration writes."""
-    details = (part for detail in item.details for part in detail)
+    """Return all that a declaration writes; XML that is written as it stands also as MSBuild reads it."""
+    details = [part for detail in item.details for part in detail]
+    details += [html.unescape(_HIDING.sub("", value)) for name, value in item.details if name == "metadata"]
     named = (item.name, item.constraint, item.marker, item.group, item.origin, item.alias)
     return (*named, *item.extras, *details)
 
