@@ -1,8 +1,14 @@
 """Strict textual metrics: counts, rates, groups."""
 
+from random import Random
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.javascript.package_json import PackageJson
-from groundup.manifests.records import Dependency, DependencyKind, DependencySource
+from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language
 from groundup.manifests.rust.cargo_toml import CargoToml
 from groundup.suites.dibench.declarations import exact_key, name_key
 from groundup.suites.dibench.metrics import (
@@ -178,3 +184,48 @@ def test_python_names_fold_all_separators() -> None:
     names = ("Ruamel.yaml", "ruamel_yaml", "ruamel--yaml")
     keys = {name_key(Dependency(language="python", name=name, normalised=name)) for name in names}
     assert {key.name for key in keys} == {"ruamel-yaml"}
+
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@st.composite
+def dependencies(draw: st.DrawFn) -> tuple[Dependency, ...]:
+    """Draw what one build file declares, of few names in all sections."""
+    language = draw(st.sampled_from(LANGUAGES))
+    found = []
+    for _ in range(draw(st.integers(0, 6))):
+        name = draw(st.sampled_from(["a-b", "a_b", "A.B", "c"]))
+        item = Dependency(
+            language=language,
+            name=name,
+            normalised=name,
+            constraint=draw(st.sampled_from(["", "1", "2"])),
+            kind=draw(st.sampled_from(list(DependencyKind))),
+            group=draw(st.sampled_from(["", "x"])),
+        )
+        found.append(item)
+    return tuple(found)
+
+
+@given(dependencies(), st.randoms(use_true_random=False))
+def test_what_is_declared_alike_is_right_in_any_order(declared: tuple[Dependency, ...], random: Random) -> None:
+    """Neither too many nor missing, however it is sorted and repeated."""
+    again = [*declared, *declared]
+    random.shuffle(again)
+    score = score_instance(answer(FileAnswer(path="a", expected=declared, predicted=tuple(again))))
+    for counts in (score.total.exact, score.total.name_only):
+        assert (counts.false_positives, counts.false_negatives) == (0, 0)
+    assert score.elsewhere == 0
+
+
+@given(dependencies(), dependencies())
+def test_what_should_be_there_does_not_depend_on_the_prediction(
+    expected: tuple[Dependency, ...], predicted: tuple[Dependency, ...]
+) -> None:
+    """Right and missing ones are together what is expected; what is elsewhere is missing where it belongs."""
+    score = score_instance(answer(FileAnswer(path="a", expected=expected, predicted=predicted)))
+    nothing = score_instance(answer(FileAnswer(path="a", expected=expected, predicted=None)))
+    for one, none in ((score.total.exact, nothing.total.exact), (score.total.name_only, nothing.total.name_only)):
+        assert one.true_positives + one.false_negatives == none.false_negatives
+    assert (score.elsewhere or 0) <= score.total.name_only.false_negatives
