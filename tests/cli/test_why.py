@@ -99,6 +99,7 @@ def test_each_attempt_that_lost_has_its_causes(groundup: Groundup, tmp_path: Pat
         "task-0000/0: 60.0 % (3/5); 2 tests lost",
     ]
     whole = groundup("why", "r").out.splitlines()
+    assert whole[0] == "r: 64.4 % over 2 tasks: of 6 attempts 5 partial, 1 solved"
     assert len([line for line in whole if line.startswith("task-")]) == 5
     assert len(whole) <= SCREEN
     documents = json.loads(groundup("why", "r", "task-0000", "--json").out)["attempts"]
@@ -106,13 +107,16 @@ def test_each_attempt_that_lost_has_its_causes(groundup: Groundup, tmp_path: Pat
     assert [[cause["tests"] for cause in one["causes"]] for one in documents] == [[2], [5, 1]]
 
 
-def test_attempts_for_which_there_is_no_room_are_counted(groundup: Groundup, tmp_path: Path) -> None:
-    """A run of a hundred lost tasks is a screen, too."""
+def test_many_attempts_have_a_line_each(groundup: Groundup, tmp_path: Path) -> None:
+    """A run of a hundred lost tasks is a screen, too: the largest losses with their cause, the others counted."""
     write_losses(tmp_path, "r", [[many([number + 1])] for number in range(100)])
-    ended = groundup("why", "r")
-    assert len(ended.out.splitlines()) <= SCREEN
-    assert ended.out.startswith("task-0099/0: 2.9 % (3/103); 100 tests lost\n")
-    assert "91 more attempts lost points: task-0090/0" in ended.err
+    lines = groundup("why", "r").out.splitlines()
+    assert len(lines) == SCREEN
+    assert lines[0].startswith("r: 10.2 % [")
+    assert lines[1].startswith(
+        "task-0099/0: 2.9 % (3/103); 100 tests lost, first tests/test_a.py::test_aError0000[0]"
+    )
+    assert lines[-1] == f"and 62 more; `groundup why {tmp_path}/runs/r TASK` shows one of them"
 
 
 def test_all_prints_each_lost_test(groundup: Groundup, tmp_path: Path) -> None:
@@ -180,6 +184,31 @@ def test_tests_that_were_not_tried_stand_below_their_reason(groundup: Groundup, 
     assert f"2 tests: {said}\n  tests/test_a.py::first\n  also second\n" in groundup("why", "r").out
     listed = f"tests without a result: 2, {said}\ntests/test_a.py::first\ntests/test_a.py::second\n"
     assert listed in groundup("why", "r", "--all").out
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_three_questions_are_answered_in_five_lines(
+    groundup: Groundup, predict: Predict, tmp_path: Path, form: str
+) -> None:
+    """Is my repository good, and why not; which model is better; what did this run lose, and where."""
+
+    def asked(*arguments: str | Path) -> str:
+        lines = groundup(*arguments).out.replace("\\", "").splitlines()
+        return " ".join(" ".join([line for line in lines if line][:5]).split())
+
+    one = ("evaluate", WRITTEN, "-p", predict({"task-0000": "half"}), "--tasks", "task-0000", "--format", form)
+    assert "task-0000: 50.0 % (1/2); 1 test lost, failed" in asked(*one)
+    write_losses(tmp_path, "a", [[many([2])], [many([5, 2])], [many([1])]])
+    write_losses(tmp_path, "b", [[many([1])], [many([3, 1])], [many([])]])
+    compared = asked("compare", "a", "b", "--format", form)
+    assert (
+        "b is better by 17.6 points (on 3 of 3 tasks), but these tasks cannot tell the two apart (p 0.25)"
+        in compared
+    )
+    lost = (
+        "lost most: task-0001 30.0 %, 7 tests lost, 5 of them by AssertionError: assert 'aError' == 2; task-0000"
+    )
+    assert lost in asked("report", "a", "--format", form)
 
 
 def test_a_row_of_a_report_names_the_same_causes(groundup: Groundup, tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ EXAMPLES: dict[str, Examples] = {
 
 SCREEN = 40
 """Lines that are printed without --all."""
-_BY_ATTEMPT = 4
-"""Lines of one attempt at least, where several lost; with less room only the first ones are shown."""
+_BY_ATTEMPT = 6
+"""Lines of one attempt at least, where several lost; with less room each has one line."""
 _SILENT = 20
 """With --all, tests of which only the names are known that are listed."""
 
@@ -43,6 +43,12 @@ class Lost(NamedTuple):
     def reasons(self) -> "tuple[Reason, ...]":
         """The reasons of its verdict."""
         return () if self.line is None or self.line.verdict is None else self.line.verdict.reasons
+
+    @property
+    def reward(self) -> float:
+        """Its score as a share of 1; 1 where there is none."""
+        reward = None if self.line is None or self.line.verdict is None else self.line.verdict.reward
+        return 1.0 if reward is None else reward
 
     @property
     def score(self) -> str:
@@ -151,22 +157,54 @@ def _print_screen(folder: "RunFolder", attempts: Sequence[Lost]) -> None:
     """Print the causes of all *attempts*, those that lost most tests first, in at most `SCREEN` lines."""
     from groundup.cli.console import say, tables
 
-    ordered = sorted(attempts, key=lambda one: -sum(known.lost for known in one.tests))
-    shown = ordered[: SCREEN // _BY_ATTEMPT - 1] if len(ordered) * _BY_ATTEMPT > SCREEN else ordered
-    room = SCREEN - (len(shown) < len(ordered))
-    for number, one in enumerate(shown):
+    ordered = sorted(attempts, key=lambda one: (-sum(known.lost for known in one.tests), one.reward))
+    room = SCREEN
+    if len(ordered) > 1:
+        tables().print(_of_run(folder), soft_wrap=True, markup=False)
+        room -= 1
+    if len(ordered) * _BY_ATTEMPT > room:
+        _print_lines(folder, ordered, room)
+        return
+    for number, one in enumerate(ordered):
         if number:
             tables().print()
             room -= 1
-        room -= _print_causes(one, room // (len(shown) - number))
-    if rest := [str(one.key) for one in ordered[len(shown) :]]:
-        say(f"groundup: {len(rest)} more attempts lost points: {', '.join(rest[:5])}{', ...' if rest[5:] else ''}")
-    if not any(known.lost for one in attempts for known in one.tests):
-        first = attempts[0]
-        if any(one.tests for one in attempts):
-            say(f"groundup: {_all_passed(first.tests)}")
-        else:
-            say(f"groundup: no list of tests: `groundup show {folder.path} {first.key}` says how it ended")
+        room -= _print_causes(one, room // (len(ordered) - number))
+    if any(known.lost for one in attempts for known in one.tests):
+        return
+    if any(one.tests for one in attempts):
+        say(f"groundup: {_all_passed(attempts[0].tests)}")
+    else:
+        say(f"groundup: no list of tests: `groundup show {folder.path} {attempts[0].key}` says how it ended")
+
+
+def _of_run(folder: "RunFolder") -> str:
+    """Return how good the whole run is."""
+    from groundup.domain.names import printable
+    from groundup.reports.answers import run_answer
+    from groundup.reports.summary import report_run
+
+    config, records = folder.config(), folder.records()
+    score, *_ = run_answer(report_run(config, records.lines, (), folder.made(config, records.lines)))
+    return printable(f"{config.run_id}: {score}")
+
+
+def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> None:
+    """Print one line for each attempt, as many as there is room for."""
+    from groundup.cli.console import tables
+    from groundup.domain.names import printable
+    from groundup.reports.causes import losses_of
+    from groundup.reports.why import losses_words
+
+    console = tables()
+    shown = attempts[: room - 1]
+    for one in shown:
+        losses = losses_of(one.tests, one.reasons)
+        words = losses_words(losses) if losses else "; ".join(reason.message for reason in one.reasons)
+        line = printable(f"{one.key}: {one.score}; {words}")
+        console.print(line if len(line) < console.width else f"{line[: console.width - 1]}…", markup=False)
+    more = f"and {len(attempts) - len(shown)} more; " if attempts[len(shown) :] else ""
+    console.print(f"{more}`groundup why {folder.path} TASK` shows one of them", markup=False, soft_wrap=True)
 
 
 def _print_causes(one: Lost, room: int) -> int:
