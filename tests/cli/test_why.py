@@ -107,12 +107,16 @@ def test_each_attempt_that_lost_has_its_causes(groundup: Groundup, tmp_path: Pat
     assert [[cause["tests"] for cause in one["causes"]] for one in documents] == [[2], [5, 1]]
 
 
-def test_many_attempts_have_a_line_each(groundup: Groundup, tmp_path: Path) -> None:
+def test_many_attempts_have_a_line_each(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run of a hundred lost tasks is a screen, too: the largest losses with their cause, the others counted."""
+    monkeypatch.setenv("COLUMNS", "100")
     write_losses(tmp_path, "r", [[many([number + 1])] for number in range(100)])
     lines = groundup("why", "r").out.splitlines()
     assert len(lines) == SCREEN
     assert lines[0].startswith("r: 10.2 % [")
+    assert max(map(len, lines[:-1])) == 100
     assert lines[1].startswith(
         "task-0099/0: 2.9 % (3/103); 100 tests lost, first tests/test_a.py::test_aError0000[0]"
     )

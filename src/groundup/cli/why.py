@@ -202,7 +202,8 @@ def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> No
         losses = losses_of(one.tests, one.reasons)
         words = losses_words(losses) if losses else "; ".join(reason.message for reason in one.reasons)
         line = printable(f"{one.key}: {one.score}; {words}")
-        console.print(line if len(line) < console.width else f"{line[: console.width - 1]}…", markup=False)
+        fitting = line if len(line) <= console.width else f"{line[: console.width - 1]}…"
+        console.print(fitting, markup=False, soft_wrap=True)
     more = f"and {len(attempts) - len(shown)} more; " if attempts[len(shown) :] else ""
     console.print(f"{more}`groundup why {folder.path} TASK` shows one of them", markup=False, soft_wrap=True)
 
