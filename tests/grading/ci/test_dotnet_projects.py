@@ -150,6 +150,12 @@ def test_a_feed_that_wants_credentials_is_named(more: str, refused: bool) -> Non
     assert [one.what for one in obstacles("dotnet test", files)] == (expected if refused else [])
 
 
+def test_a_step_that_may_fail_is_no_obstacle() -> None:
+    """`continue-on-error` lets the job pass, whatever the step wants."""
+    step = {"run": "dotnet workload restore", "continue-on-error": True}
+    assert not needs({"steps": [step]}, None, APP).obstacles
+
+
 def test_a_broken_project_is_left_to_the_build() -> None:
     """What is no XML, is missing, or is listed but not there is no obstacle: the build names it."""
     files = {**APP, "Lib/Lib.csproj": "<Project", "NuGet.config": "<"}

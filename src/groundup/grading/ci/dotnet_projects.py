@@ -80,8 +80,8 @@ _WHY = {
 
 
 def _calls(placed: PlacedStep) -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of a step, each with its folder in the repository."""
-    if placed.step.run is None:
+    """Yield the commands of a step that must succeed, each with its folder in the repository."""
+    if placed.step.run is None or placed.step.continue_on_error:
         return
     folder = placed.contexts.shown(placed.step.working_directory or "")
     script = expanded(placed.contexts.shown(placed.step.run), placed.contexts.environment)
