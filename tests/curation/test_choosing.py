@@ -97,7 +97,7 @@ def test_obstacles_are_told_before_an_instance_is_made(tmp_path: Path) -> None:
 
 
 def test_other_services_are_named_where_no_workflow_tests(tmp_path: Path) -> None:
-    """A repository that Travis tests is refused with that, not with `every workflow was read`."""
+    """A repository that Travis tests is refused with that, not with how many workflows were read."""
     root = repository(tmp_path, "on: push\njobs: {}\n", {".travis.yml": "script: pytest\n"})
     with pytest.raises(TaskError, match=r"uses \.travis\.yml, of which only GitHub's workflows are read"):
         chosen_job(JobWish(), "r", root)

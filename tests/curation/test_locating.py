@@ -126,6 +126,8 @@ def test_nothing_is_located_where_nothing_tests() -> None:
     broken = located("on: [push\njobs: {")
 
     assert found.best is None
+    assert "1 workflow was read" in found.nothing
+    assert "no workflows of GitHub" in locate(MadeTree({})).nothing
     assert broken.best is None
     assert "not YAML" in broken.unread[0]
 

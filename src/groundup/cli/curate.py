@@ -108,7 +108,8 @@ def locate(
 ) -> int:
     """Find the workflow file and the job that run the tests of REPOSITORY, and the leg of its matrix.
 
-    Runs nothing. A folder is read as it lies there, unless --commit is given.
+    Runs nothing, and fetches called workflows of other repositories. A folder is read as it lies there, unless
+    --commit is given.
     """
     import asyncio
 

@@ -74,6 +74,8 @@ class Located(Record):
     """Where the tests run, the best candidate first; empty where no job runs any."""
 
     candidates: tuple[JobCandidate, ...] = ()
+    workflows: int = 0
+    """How many workflow files were read."""
     unread: tuple[str, ...] = ()
     """Workflow files that could not be read: one sentence each."""
     unseen: tuple[str, ...] = ()
@@ -92,7 +94,13 @@ class Located(Record):
         if self.others:
             listed = ", ".join(self.others[:3])
             return f"no job seems to run tests (it uses {listed}, of which only GitHub's workflows are read)"
-        return "no job seems to run tests (every workflow was read)"
+        count = self.workflows
+        read = (
+            f"{count} workflow{'s were' if count > 1 else ' was'} read"
+            if count
+            else "it has no workflows of GitHub"
+        )
+        return f"no job seems to run tests ({read})"
 
     @property
     def best(self) -> JobCandidate | None:
@@ -177,7 +185,13 @@ def locate(tree: RepositoryTree, foreign: Mapping[str, bytes] | None = None) -> 
                 )
     found.sort(key=lambda item: -item.score)
     others = tuple(path for path in sorted(tree.paths()) if _OTHER_SERVICES.fullmatch(path))
-    return Located(candidates=tuple(found), unread=tuple(unread), unseen=tuple(unseen), others=others)
+    return Located(
+        candidates=tuple(found),
+        workflows=len(workflows),
+        unread=tuple(unread),
+        unseen=tuple(unseen),
+        others=others,
+    )
 
 
 def read_workflows(tree: RepositoryTree) -> tuple[list[Workflow], list[str]]:
