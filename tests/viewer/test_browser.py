@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("chromium"), pytest.mark.xdist_group("browser")]
 _PATIENCE_MS = patient(60) * 1000
 ATTEMPT = "/run/base/attempt/one/0"
+CODE = {
+    "rich.py": '@wraps(f)\nclass A(B):\n    """Doc."""\n    # comment\n    x = f"{0x1F!r}\\n"\n$ ??\n',
+    "page.html": '<!doctype html><a href="x">&amp;</a><!-- c -->\n',
+    "change.diff": "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n",
+    "run.sh": '#!/bin/sh\nfor i in $(ls); do echo "$i"; done\n',
+    "list.yaml": "a: &x\n  - *x\n  - 'q' # c\n",
+}
+"""Files whose highlighting has every kind of colour."""
+_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 PAGES = {
     "runs": "/",
     "run": "/run/base",
@@ -40,6 +49,7 @@ PAGES = {
     "tests": f"{ATTEMPT}?tab=tests",
     "trajectory": f"{ATTEMPT}?tab=trajectory",
     "files": f"{ATTEMPT}?tab=files&path=pkg/main.py",
+    **{name: f"{ATTEMPT}?tab=files&path={name}" for name in CODE},
     "logs": f"{ATTEMPT}?tab=logs",
     "instruction": f"{ATTEMPT}?tab=instruction",
     "difference": f"{ATTEMPT}?tab=files&against=other",
@@ -68,7 +78,10 @@ def browser() -> Iterator["Browser"]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs with a hostile submission."""
     folder = tmp_path_factory.mktemp("runs")
-    fill(write_run(folder, "base", BASE), "one")
+    base = write_run(folder, "base", BASE)
+    fill(base, "one")
+    for name, text in CODE.items():
+        (base.attempt(AttemptKey(task="one")).submission / name).write_text(text)
     better = write_run(folder, "other", OTHER).attempt(AttemptKey(task="one")).submission
     shutil.copytree(folder / "base" / "attempts" / "one" / "0" / "submission", better, symlinks=True)
     (better / "pkg" / "main.py").write_text("def main():\n    return 1\n")
@@ -112,7 +125,7 @@ def complaints(page: "Page") -> list[str]:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError as error:
         lack("axe-playwright-python", error)
-    found = Axe().run(page).response["violations"]
+    found = Axe().run(page, options={"runOnly": _RULES}).response["violations"]
     return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
 

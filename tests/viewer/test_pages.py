@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from groundup.api.reports import compare, report
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import GraderIdentity
+from groundup.domain.verdicts import GraderIdentity, TestResult
 from groundup.reports.numbers import between, percent, share
 from groundup.runs import evidence
 from groundup.settings import load
@@ -156,7 +156,7 @@ def test_a_comparison_has_a_grid_of_tasks_and_runs(client: TestClient) -> None:
     """Each score leads to its attempts; a filter narrows the tasks."""
     page = client.get("/compare?run=base&run=other&q=tw").text
     assert "1 task:" in words(page)
-    start = page.index('<table class="grid"')
+    start = page.index('<table class="grid cards"')
     grid = page[start : page.index("</table>", start)]
     assert '<a href="/run/base/task/two">100.0 %</a>' in grid
     assert '<a href="/run/other/task/two">50.0 %</a>' in grid
@@ -274,8 +274,8 @@ def test_two_submissions_are_compared_file_by_file(client: TestClient, runs: Pat
     (better.submission / "pkg" / "main.py").write_text("def main():\n    return 1\n")
     (better.submission / "data.bin").write_bytes(b"\0\1\3")
     page = client.get("/run/base/attempt/one/0")
-    assert "The run other got 100.0 % here" in words(page.text)
-    (address,) = set(re.findall(r'href="([^"]*against=other)"', page.text))
+    assert "Attempt 0 of other got 100.0 % here" in words(page.text)
+    (address,) = set(re.findall(r'href="([^"]*against=other&amp;attempt=0)"', page.text))
     text = words(client.get(html.unescape(address)).text)
     assert "-    return 1\n" in text
     assert f"+    return {EVIL!r}\n" in text
@@ -476,7 +476,77 @@ def test_a_comparison_parts_tasks_by_who_solved_them(client: TestClient) -> None
     assert "neither solved 1" in words(page)
     assert 'href="/compare?run=other&amp;run=base"' in page
     found = client.get("/compare?run=base&run=other&part=gained&other=other").text
-    grid = found[found.index('<table class="grid"') : found.index("</table>")]
+    start = found.index('<table class="grid cards"')
+    grid = found[start : found.index("</table>", start)]
     assert "/task/one" in grid
     assert "/task/two" not in grid
     assert client.get("/compare?run=base&run=other&part=evil&other=x").status_code == 200
+
+
+def test_a_comparison_begins_with_the_answer(client: TestClient) -> None:
+    """Who is better, the difference with its interval, and p stand above the tasks and the plots."""
+    page = words(client.get("/compare?run=base&run=other").text)
+    answer = page.index("base and other are equal over 3 tasks")
+    assert answer < page.index("over the tasks that both have a score for") < page.index("The base is base")
+    assert page.index("The base is base") < page.index("Tasks")
+    assert "95 % intervals" not in page  # three tasks have none
+    assert "every attempt" not in page
+
+
+@pytest.fixture
+def repeated(tmp_path: Path) -> Iterator[TestClient]:
+    """Two runs with two attempts at each of eight tasks; two attempts of the first run are solved."""
+    scores: dict[str, list[Word]] = {f"t{number}": [(1, 4), (2, 4)] for number in range(6)}
+    write_run(tmp_path, "one", {**scores, "u": [(4, 4), (1, 4)], "v": [(0, 4), (4, 4)]})
+    write_run(tmp_path, "two", {**scores, "u": [(4, 4), (4, 4)], "v": [(3, 4), (0, 4)]})
+    viewer = Viewer(load({"output": str(tmp_path)}))
+    with TestClient(viewer.app()) as client:
+        yield client
+    viewer.index.close()
+
+
+def test_the_cards_of_a_run_count_attempts(repeated: TestClient) -> None:
+    """Two of 16 attempts are solved, at eight tasks; the answer stands first."""
+    page = " ".join(words(repeated.get("/run/one").text).split())
+    assert "solved2of 16 attempts at 8 tasks" in page
+    assert page.index("over 8 tasks: of 16 attempts") < page.index("solved2of")
+
+
+def test_chips_say_when_a_task_counts_as_solved(repeated: TestClient) -> None:
+    """With several attempts, a task is solved where all of them are."""
+    page = words(repeated.get("/compare?run=one&run=two").text)
+    assert "one failed, two solved 1" in page
+    assert "solved where every attempt at it has the full score" in page
+
+
+def test_a_better_attempt_of_the_same_run_is_offered(repeated: TestClient) -> None:
+    """The attempt at 100 % beside one that lost points, with what differs; a solved one is offered none."""
+    page = repeated.get("/run/one/attempt/u/1").text
+    assert "Attempt 0 of this run got 100.0 % here" in words(page)
+    (address,) = set(re.findall(r'href="([^"]*against=one&amp;attempt=0)"', page))
+    text = words(repeated.get(html.unescape(address)).text)
+    assert "How this submission differs from that of this run, attempt 0" in text
+    assert "got 100.0 % here" not in words(repeated.get("/run/one/attempt/u/0").text)
+
+
+def test_lost_tests_stand_by_their_cause(client: TestClient, runs: Path) -> None:
+    """Tests that fail at one line of the submission are one cause: one is shown, the others are named."""
+    attempt = RunFolder(runs / "base").attempt(AttemptKey(task="one"))
+    at_line = "tests/test_a.py:3: in test_b\n    f()\npkg/main.py:{}: in f\n    return {}\nE   ValueError: no"
+    tests = [
+        TestResult(
+            id=f"tests/test_a.py::test_{number}",
+            outcome="failed",
+            expected=True,
+            message=f"ValueError: no {number}",
+            detail=at_line.format(1 if number else 7, number),
+        )
+        for number in range(4)
+    ]
+    attempt.tests_file.write_text("".join(f"{one.model_dump_json()}\n" for one in tests))
+    page = " ".join(words(client.get("/run/base/attempt/one/0").text).split())
+    assert "4 expected tests did not pass, of 2 causes" in page
+    assert page.index("3 tests: ValueError: no 1") < page.index("1 test: ValueError: no 0")
+    assert "pkg/main.py:1: return 1" in page
+    assert "2 more" in page
+    assert "tests/test_a.py::test_3" in page

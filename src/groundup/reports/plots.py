@@ -27,11 +27,12 @@ _NUMBERED = 50
 """Wider squares of the heat map hold their number."""
 _STYLE = """
 svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--mark:#2a6fbb;--ground:#fcfcfb;
---s0:#2a6fbb;--s1:#b3611a;--s2:#2f7f4f;--s3:#a0519e;--s4:#b8443f;--s5:#6f7d1f;--s6:#217b82;--s7:#8a6d4f}
+--s0:#2a6fbb;--s1:#a85a17;--s2:#2f7f4f;--s3:#a0519e;--s4:#b8443f;--s5:#6a781d;--s6:#217b82;--s7:#8a6d4f}
 @media (prefers-color-scheme:dark){svg{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--mark:#6ba6e8;--ground:#1a1a19;
 --s0:#6ba6e8;--s1:#e9a45b;--s2:#6fc08f;--s3:#c886c6;--s4:#e5807b;--s5:#b3c152;--s6:#62c1c8;--s7:#c3a382}}
 text{fill:var(--ink)}.soft{fill:var(--soft)}.end{text-anchor:end}.middle{text-anchor:middle}
 .small{font-size:11px}.over{fill:var(--ground)}
+.on{stroke:var(--ground);stroke-width:3px;stroke-linejoin:round;paint-order:stroke}
 .grid{stroke:var(--line)}.bar{fill:var(--mark)}.whisker{stroke:var(--ink);stroke-width:1.5;fill:none}
 .none{fill:none;stroke:var(--line);stroke-dasharray:3 2}.tampered{fill:var(--s4)}
 .s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
@@ -296,9 +297,8 @@ def _outcomes(runs: Sequence[RunReport]) -> Plot:
                 words = f"{run.run_id}: {name}, {one[name]} of {total} attempts"
                 parts.append(_rect(x, y + 4, width - 2, 16, colours[name], words))
                 if width > 26:
-                    parts.append(
-                        f'<text x="{x + width / 2:.1f}" y="{y + 16}" class="middle over">{one[name]}</text>'
-                    )
+                    kind = "middle" if colours[name] in ("rest", "none") else "middle over"
+                    parts.append(_text(x + width / 2, y + 16, str(one[name]), kind))
                 x += width
     return _picture("outcomes", "How attempts ended", height, parts)
 
@@ -344,7 +344,7 @@ def _cell(x: float, y: float, width: float, run: str, task: str, rows: Sequence[
     opacity = f' fill-opacity="{0.06 + 0.94 * mean:.3f}"'
     parts = [_rect(x + 1, y + 1, width - 2, 16, "bar", words, opacity)]
     if width > _NUMBERED:
-        parts.append(_text(x + width / 2, y + 13, percent(mean), "small middle" + (" over" if mean > 0.6 else "")))
+        parts.append(_text(x + width / 2, y + 13, percent(mean), "small middle on"))
     if any(row.standing == "tampered" for row in rows):
         parts.append(_rect(x + 1, y + 1, 6, 16, "tampered", where + "tampered"))
     return parts

@@ -564,7 +564,7 @@ def highlight_styles() -> str:
     """Return the style sheet of `highlighted`, for light and dark."""
     from pygments.formatters import HtmlFormatter
 
-    light = HtmlFormatter(style="friendly").get_style_defs("pre.code")
+    light = HtmlFormatter(style="xcode").get_style_defs("pre.code")
     dark = HtmlFormatter(style="monokai").get_style_defs("pre.code")
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\npre.code{{background:none}}\n"
 

@@ -22,8 +22,11 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import printable
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
+from groundup.reports.answers import comparison_answer
+from groundup.reports.causes import grouped
+from groundup.reports.document import AttemptRow
 from groundup.reports.formats import STYLE
-from groundup.reports.numbers import between, percent, share, words
+from groundup.reports.numbers import between, chance, percent, share, signed, words
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
 from groundup.reports.views import evidence_views, figures_view, paper_views, views_of
@@ -34,7 +37,7 @@ from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
-from groundup.viewer.index import RunIndex, RunSummary, under_way
+from groundup.viewer.index import Elsewhere, RunIndex, RunSummary, under_way
 from groundup.viewer.searching import HITS, search_files
 
 RUNS_SHOWN = 100
@@ -109,6 +112,9 @@ class Viewer:
             percent=percent,
             plain=evidence.plain,
             printable=printable,
+            coded=_coded,
+            signed=signed,
+            chance=chance,
             words=words,
             part=_part,
             own=_own,
@@ -252,7 +258,6 @@ class Viewer:
         values = parts.get(tab, self._why)(attempt, request)
         before, after = self.index.neighbours(run, task)
         others = self.index.elsewhere(run, task) if tab not in parts else []
-        better = max((one for one in others if not one.same), key=lambda one: one.mean, default=None)
         return self._html(
             "attempt.html",
             run=run,
@@ -265,7 +270,7 @@ class Viewer:
             after=after,
             here=request.url.path,
             others=others,
-            better=better if better and better.mean > (row.counted or 0.0) else None,
+            better=_better(run, row, rows, others),
             live=(live := row.standing in ("pending", "made") and is_held(folder.path)),
             saying=evidence.saying(attempt) if live else "",
             **values,
@@ -326,8 +331,10 @@ class Viewer:
         ][:5]
 
     def _counterpart(self, run: str, request: Request) -> AttemptFolder:
-        """Return the same attempt of another run, or its first where it has fewer."""
-        key = AttemptKey(task=request.path_params["task"], index=request.path_params["number"])
+        """Return the attempt of a run that the address names, else that of the same number, else the first."""
+        number = request.query_params.get("attempt")
+        index = request.path_params["number"] if number is None else _number(number)
+        key = AttemptKey(task=request.path_params["task"], index=index)
         there = RunFolder(self.settings.output / run)
         found = there.attempt(key)
         return found if found.path.is_dir() else there.attempt(key.but(index=0))
@@ -341,7 +348,8 @@ class Viewer:
         against, path = (request.query_params.get(name, "") for name in ("against", "path"))
         if against and self.index.run(against) is not None:
             changes, more = evidence.changes(self._counterpart(against, request), attempt)
-            return {"against": against, "changes": changes, "more": more}
+            number = request.query_params.get("attempt")
+            return {"against": against, "against_number": number, "changes": changes, "more": more}
         if not path and names:
             path = next((one.path for one in names if one.path.lower().startswith("readme")), names[0].path)
         piece = evidence.file_piece(attempt, path) if path else None
@@ -415,6 +423,8 @@ class Viewer:
             "compare.html",
             names=names,
             made=made,
+            answer=comparison_answer(made),
+            several=any(run.several for run in made.runs),
             plots=plots,
             views=list(evidence_views(made)),
             power=power,
@@ -475,16 +485,28 @@ def _size(attempt: AttemptFolder) -> str:
     return json.dumps(sizes)
 
 
+def _better(
+    run: str, row: AttemptRow, attempts: Sequence[AttemptRow], others: Sequence[Elsewhere]
+) -> tuple[str, int, float] | None:
+    """Return run, number and score of the best attempt at a task, where it did better than *row*."""
+    known = [(run, one.index, one.counted) for one in attempts if one.counted is not None]
+    known += [(one.run, one.best_index, one.best) for one in others if not one.same]
+    best = max(known, key=lambda one: one[2], default=None)
+    return best if best and best[2] > (row.counted or 0.0) else None
+
+
 def _lost(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+    """Return what was lost by cause, those of most tests first, each with one test as an example."""
     tests = attempt.tests()
-    lost = [test for test in tests if test.lost]
-    said = evidence.excerpts(attempt) if lost else {}
+    causes = grouped(tests)
+    said = evidence.excerpts(attempt) if causes else {}
     quoted = request.scope.get("quoted", LOST_SHOWN)
-    shown = [(test, said.get(_pytest_name(test.id))) for test in lost[:quoted]]
+    lost = sum(group.cause.tests for group in causes)
     return {
-        "lost": shown,
-        "lost_total": len(lost),
-        "passed": len(tests) - len(lost),
+        "causes": [(group, said.get(_pytest_name(group.tests[0].id))) for group in causes[:quoted]],
+        "causes_total": len(causes),
+        "lost_total": lost,
+        "passed": len(tests) - lost,
         "dependencies": any(test.kind == "dependency" for test in tests),
         "record": attempt.record(),
     }
@@ -578,6 +600,14 @@ def _number(text: str | None, least: int = 0) -> int:
 def _own(svg: str) -> Markup:
     """Let a picture be markup: it is made here, from escaped words."""
     return Markup(svg)  # noqa: S704
+
+
+def _coded(text: str) -> Markup:
+    """Show what stands between backticks as code."""
+    parts = enumerate(printable(text).split("`"))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else part for number, part in parts
+    )
 
 
 def _size_words(size: int) -> str:

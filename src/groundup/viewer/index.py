@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.garbage import collecting_nothing
 from groundup.domain.records import Record
+from groundup.reports.answers import run_answer
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words
@@ -29,12 +30,12 @@ from groundup.store.records import VerdictLine
 from groundup.trees.walking import open_regular
 
 NAME = ".groundup-index.sqlite"
-_FORMAT = 2
+_FORMAT = 3
 _QUICKLY = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
 """It can be made again, so no write waits for the disk."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, began REAL NOT NULL, report TEXT,
-    error TEXT);
+    head TEXT, error TEXT);
 CREATE TABLE IF NOT EXISTS attempts (run TEXT NOT NULL, task TEXT NOT NULL, number INTEGER NOT NULL,
     standing TEXT NOT NULL, counted REAL, stage TEXT, row TEXT NOT NULL,
     PRIMARY KEY (run, task, number)) WITHOUT ROWID;
@@ -50,11 +51,23 @@ _PART = (
 )
 
 
+class RunHead(Record):
+    """What stands above a run's tasks, of all its attempts."""
+
+    answer: tuple[str, ...]
+    tasks: int
+    solved: int
+    """Attempts that got all points."""
+    counting: int
+    """Attempts that count, of which these are some."""
+
+
 class RunSummary(Record):
-    """A run in a list. Exactly one of `report` (without its attempts) and `error` is there."""
+    """A run in a list. Either `report` (without its attempts) and `head` are there, or `error`."""
 
     name: str
     report: RunReport | None = None
+    head: RunHead | None = None
     error: str | None = None
     working: bool = False
 
@@ -76,6 +89,9 @@ class Elsewhere(Record):
     run: str
     graders: tuple[str, ...]
     mean: float
+    best: float
+    """The highest of its attempts, which is number `best_index`."""
+    best_index: int
     same: bool
     """Whether it is about the same submission, graded by another run."""
 
@@ -158,17 +174,22 @@ class RunIndex:
 
     def runs(self) -> list[RunSummary]:
         """Return all runs, the newest first."""
-        query = "SELECT name, report, error FROM runs ORDER BY began DESC, name"
+        query = "SELECT name, report, head, error FROM runs ORDER BY began DESC, name"
         return [self._summary(*row) for row in self._rows(query)]
 
     def run(self, name: str) -> RunSummary | None:
         """Return one run; None where there is none of that name."""
-        found = self._rows("SELECT name, report, error FROM runs WHERE name = ?", (name,))
+        found = self._rows("SELECT name, report, head, error FROM runs WHERE name = ?", (name,))
         return self._summary(*found[0]) if found else None
 
-    def _summary(self, name: str, report: str | None, error: str | None) -> RunSummary:
-        made = None if report is None else RunReport.model_validate_json(report)
-        return RunSummary(name=name, report=made, error=error, working=is_held(self.folder / name))
+    def _summary(self, name: str, report: str | None, head: str | None, error: str | None) -> RunSummary:
+        return RunSummary(
+            name=name,
+            report=None if report is None else RunReport.model_validate_json(report),
+            head=None if head is None else RunHead.model_validate_json(head),
+            error=error,
+            working=is_held(self.folder / name),
+        )
 
     def tasks(
         self, run: str, wanted: str = "", stage: str = "", offset: int = 0, limit: int = 200
@@ -203,8 +224,10 @@ class RunIndex:
     def elsewhere(self, run: str, task: str) -> list["Elsewhere"]:
         """Return the other runs that have a score for *task*, the newest first, with the mean of what counts."""
         here = {row.submission for row in self.attempts(run, task)} - {None}
+        best = "FROM attempts WHERE run = name AND task = ? ORDER BY counted DESC, number LIMIT 1"
         query = (
-            "SELECT name, report, (SELECT avg(counted) FROM attempts WHERE run = name AND task = ?) AS mean, "
+            "SELECT name, report, (SELECT avg(counted) FROM attempts WHERE run = name AND task = ?) AS mean, "  # noqa: S608 - words of ours
+            f"(SELECT counted {best}), (SELECT number {best}), "
             "(SELECT group_concat(json_extract(row, '$.submission')) FROM attempts WHERE run = name AND task = ?) "
             "FROM runs WHERE name != ? AND mean IS NOT NULL ORDER BY began DESC, name"
         )
@@ -213,9 +236,11 @@ class RunIndex:
                 run=name,
                 graders=tuple(map(grader_words, RunReport.model_validate_json(report).graders)),
                 mean=mean,
+                best=best,
+                best_index=index,
                 same=bool(here & set((submissions or "").split(","))),
             )
-            for name, report, mean, submissions in self._rows(query, (task, task, run))
+            for name, report, mean, best, index, submissions in self._rows(query, (task, task, task, task, run))
         ]
 
     def place_count(self, run: str = "") -> int:
@@ -343,12 +368,21 @@ def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
     try:
         report = run_report(path)
     except UsageError as error:
-        cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, ?)", (name, stamp, str(error)))
+        cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, NULL, ?)", (name, stamp, str(error)))
         return
     cursor.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)", _attempt_rows(name, report.attempts))
     kept = report.but(attempts=()).model_dump_json()
-    cursor.execute(
-        "INSERT INTO runs VALUES (?, ?, ?, ?, NULL)", (name, stamp, report.created_at.timestamp(), kept)
+    began, head = report.created_at.timestamp(), _head(report).model_dump_json()
+    cursor.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, NULL)", (name, stamp, began, kept, head))
+
+
+def _head(report: RunReport) -> RunHead:
+    solved = [row.solved for row in report.attempts if row.solved is not None]
+    return RunHead(
+        answer=run_answer(report),
+        tasks=len({row.task for row in report.attempts}),
+        solved=solved.count(1.0),
+        counting=len(solved),
     )
 
 
