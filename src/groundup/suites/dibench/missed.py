@@ -86,59 +86,74 @@ def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[Na
     """Return each name that the original or the prediction declares, file by file and section by section."""
     existence = {(one.path, name_key(one.dependency)): one.existence for one in checked}
     elsewhere = declared_elsewhere(found.files)
-    return tuple(result for file in found.files for result in _of_file(file, elsewhere, existence))
+    return tuple(result for file in found.files for result in _Comparison(file, elsewhere, existence).names())
 
 
-def _of_file(
-    file: FileAnswer,
-    elsewhere: Mapping[tuple[str, NameKey], Elsewhere],
-    existence: Mapping[tuple[str, NameKey], Existence],
-) -> Iterator[NameFound]:
-    wanted, declared, given = _by_key(file.expected), _by_key(file.predicted or ()), _by_key(file.given)
-    moved = {name_key(one.dependency) for one in elsewhere.values() if one.path == file.path}
-    hollow = {key: key._replace(defined=False) for key in wanted if key._replace(defined=False) in declared}
-    spelt = {_folded(key.name): originals[0] for key, originals in wanted.items() if key not in declared}
-    for key in sorted((wanted.keys() | declared.keys()) - moved - {*hollow.values()}):
-        originals, own = wanted.get(key, []), declared.get(key, [])
+class _Comparison:
+    """One build file of an instance, name by name."""
+
+    def __init__(
+        self,
+        file: FileAnswer,
+        elsewhere: Mapping[tuple[str, NameKey], Elsewhere],
+        existence: Mapping[tuple[str, NameKey], Existence],
+    ) -> None:
+        self.path, self.elsewhere, self.existence = file.path, elsewhere, existence
+        self.wanted, self.declared = _by_key(file.expected), _by_key(file.predicted or ())
+        self.given = _by_key(file.given)
+        hollow = {key: key._replace(defined=False) for key in self.wanted if key.defined}
+        self.hollow = {key: other for key, other in hollow.items() if other in self.declared}
+        """What is declared, and inherits what is not there."""
+        self.spelt = {_folded(key.name): key.name for key in self.wanted if key not in self.declared}
+
+    def names(self) -> Iterator[NameFound]:
+        """Yield the names of the file; what stands for one of another section is told with that."""
+        moved = {name_key(one.dependency) for one in self.elsewhere.values() if one.path == self.path}
+        told = moved | {*self.hollow.values()}
+        yield from (self._name(key) for key in sorted((self.wanted.keys() | self.declared.keys()) - told))
+
+    def _name(self, key: NameKey) -> NameFound:
+        originals, own = self.wanted.get(key, []), self.declared.get(key, [])
         one = (originals or own)[0]
-        its = existence.get((file.path, key))
-        found = NameFound(file.path, key.section, one.name or key.name, existence=its)
+        its = self.existence.get((self.path, key))
+        found = NameFound(self.path, key.section, one.name or key.name, existence=its)
         known = "" if its is None else _NOT_THERE.get(its, "")
-        known = known if key.defined else UNDEFINED
         if {*map(exact_key, originals)} == {*map(exact_key, own)}:
-            yield found._replace(line=_line(own), detail=known and f"{known}: {_words(own)}")
-        elif (file.path, key) in elsewhere:
-            path, other = elsewhere[file.path, key]
-            where = f"in {section_of(other)}, not {key.section}" if path == file.path else f"in {path}"
-            detail = f"{ELSEWHERE}, {where}: {_words([other])}; the original has {_words(originals)}"
-            its = existence.get((path, name_key(other)))
-            yield found._replace(
-                wrong=ELSEWHERE,
-                existence=its,
-                line=_line([other]),
-                detail=detail,
-                instead=elsewhere[file.path, key],
-            )
-        elif key in hollow and not own:
-            own = declared[hollow[key]]
+            return found._replace(line=_line(own), detail=known and f"{known}: {_words(own)}")
+        if (self.path, key) in self.elsewhere:
+            return self._moved(found, key, originals)
+        if key in self.hollow and not own:
+            own = self.declared[self.hollow[key]]
             detail = f"{UNDEFINED}: {_words(own)} has no version; the original has {_words(originals)}"
-            yield found._replace(wrong=UNDEFINED, line=_line(own), detail=detail)
-        elif (originals and own) or not is_request(one) or key in given:
-            said = _words(own) if own else "not at all"
-            standing = originals or given.get(key, [])
-            detail = f"{OTHERWISE}: {said}; the original has {_words(standing) if standing else 'none'}"
-            detail += known and f"; {known}"
-            yield found._replace(wrong=OTHERWISE, line=_line(own or originals), detail=detail)
-        elif originals:
+            return found._replace(wrong=UNDEFINED, line=_line(own), detail=detail)
+        if (originals and own) or not is_request(one) or key in self.given:
+            said, standing = _words(own) or "not at all", _words(originals or self.given.get(key, [])) or "none"
+            detail = f"{OTHERWISE}: {said}; the original has {standing}" + (known and f"; {known}")
+            return found._replace(wrong=OTHERWISE, line=_line(own or originals), detail=detail)
+        if originals:
             detail = f"{MISSING}: the original declares {_words(originals)}"
-            yield found._replace(wrong=MISSING, line=_line(originals), detail=detail)
-        else:
-            why = known or "the original does not declare it"
-            meant = spelt.get(_folded(key.name))
-            client = LANGUAGES[one.language].installer
-            hint = f"; for {client} it is another package than {meant.name}" if meant and key.defined else ""
-            detail = f"{TOO_MANY}: {why}; declared as {_words(own)}{hint}"
-            yield found._replace(wrong=TOO_MANY, line=_line(own), detail=detail)
+            return found._replace(wrong=MISSING, line=_line(originals), detail=detail)
+        return self._too_many(found, key, own, known)
+
+    def _moved(self, found: NameFound, key: NameKey, originals: Sequence[Dependency]) -> NameFound:
+        other = self.elsewhere[self.path, key]
+        section = section_of(other.dependency)
+        where = f"in {section}, not {key.section}" if other.path == self.path else f"in {other.path}"
+        return found._replace(
+            wrong=ELSEWHERE,
+            existence=self.existence.get((other.path, name_key(other.dependency))),
+            line=_line([other.dependency]),
+            detail=f"{ELSEWHERE}, {where}: {_words([other.dependency])}; the original has {_words(originals)}",
+            instead=other,
+        )
+
+    def _too_many(self, found: NameFound, key: NameKey, own: Sequence[Dependency], known: str) -> NameFound:
+        why = (known if key.defined else UNDEFINED) or "the original does not declare it"
+        meant = self.spelt.get(_folded(key.name)) if key.defined else None
+        client = LANGUAGES[own[0].language].installer
+        hint = f"; for {client} it is another package than {meant}" if meant else ""
+        detail = f"{TOO_MANY}: {why}; declared as {_words(own)}{hint}"
+        return found._replace(wrong=TOO_MANY, line=_line(own), detail=detail)
 
 
 def _by_key(items: Iterable[Dependency]) -> dict[NameKey, list[Dependency]]:
