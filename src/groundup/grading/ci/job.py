@@ -182,7 +182,7 @@ def count_passed(planned: PlannedJob, commands: Sequence[RunCommand]) -> int | N
         return None  # what says so may have been in the part that was not kept
     if known:
         return sum(known)
-    return 0 if any(one.step in planned.telling for one in ran) else None
+    return 0 if ran and all(one.step in planned.telling for one in ran) else None
 
 
 def why_too_few(passed: int | None, least: int | None) -> str:
