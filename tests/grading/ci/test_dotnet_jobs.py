@@ -87,3 +87,86 @@ async def test_powershell_is_there_as_on_a_runner(tmp_path: Path, cache: Path) -
     )
     result = await run(tmp_path, workflow, {"build.ps1": script}, cache=cache, exclude_newer="2025-01-15")
     assert result.outcome is JobOutcome.PASSED, log_of(result)
+
+
+SOLUTION = {
+    "Directory.Packages.props": """<Project>
+  <PropertyGroup><ManagePackageVersionsCentrally>true</ManagePackageVersionsCentrally></PropertyGroup>
+  <ItemGroup>
+    <PackageVersion Include="Newtonsoft.Json" Version="13.0.1" />
+    <PackageVersion Include="Microsoft.NET.Test.Sdk" Version="17.12.0" />
+    <PackageVersion Include="NUnit" Version="4.2.2" />
+    <PackageVersion Include="NUnit3TestAdapter" Version="4.6.0" />
+    <PackageVersion Include="coverlet.collector" Version="6.0.2" />
+  </ItemGroup>
+</Project>
+""",
+    "Directory.Build.props": """<Project>
+  <PropertyGroup>
+    <TargetFramework>net8.0</TargetFramework>
+    <RestorePackagesWithLockFile>true</RestorePackagesWithLockFile>
+  </PropertyGroup>
+</Project>
+""",
+    "All.slnx": '<Solution><Project Path="Lib/Lib.csproj" /><Project Path="Nu/Nu.csproj" /></Solution>\n',
+    "Lib/Lib.csproj": """<Project Sdk="Microsoft.NET.Sdk">
+  <ItemGroup><PackageReference Include="Newtonsoft.Json" VersionOverride="13.0.3" /></ItemGroup>
+</Project>
+""",
+    "Lib/Words.cs": LIBRARY["Lib/Words.cs"],
+    "Nu/Nu.csproj": """<Project Sdk="Microsoft.NET.Sdk">
+  <ItemGroup>
+    <PackageReference Include="Microsoft.NET.Test.Sdk" />
+    <PackageReference Include="NUnit" />
+    <PackageReference Include="NUnit3TestAdapter" />
+    <PackageReference Include="coverlet.collector" />
+    <ProjectReference Include="..\\Lib\\Lib.csproj" />
+  </ItemGroup>
+</Project>
+""",
+    "Nu/WordsTests.cs": "using System.Globalization;\nusing NUnit.Framework;\npublic class WordsTests\n{\n"
+    '    [Test] public void Says() => Assert.That(Lib.Words.Say(1), Is.EqualTo("1"));\n'
+    "    [Test] public void KnowsGerman() =>\n"
+    '        Assert.That(1.5.ToString(new CultureInfo("de-DE")), Is.EqualTo("1,5"));\n}\n',
+}
+PLATFORM = {
+    "Mtp/global.json": """{
+  "sdk": {"version": "9.0.100", "rollForward": "latestMinor"},
+  "msbuild-sdks": {"MSTest.Sdk": "4.4.0"},
+  "test": {"runner": "Microsoft.Testing.Platform"}
+}
+""",
+    "Mtp/Directory.Build.props": "<Project />\n",
+    "Mtp/Directory.Packages.props": "<Project />\n",
+    "Mtp/Mtp.csproj": """<Project Sdk="MSTest.Sdk">
+  <PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup>
+</Project>
+""",
+    "Mtp/OneTests.cs": "using Microsoft.VisualStudio.TestTools.UnitTesting;\n"
+    "[TestClass] public class OneTests\n{\n    [TestMethod] public void Passes() { }\n"
+    "    [TestMethod, Ignore] public void Waits() { }\n}\n",
+}
+
+
+async def test_a_solution_goes_all_the_way(tmp_path: Path, cache: Path) -> None:
+    """Central versions, locked mode, coverage, packages and tools work, and so does the newer platform of tests.
+
+    Of a solution with two projects, and one on Microsoft.Testing.Platform; three tests pass and are counted.
+    """
+    workflow = steps(
+        CHECKOUT,
+        '{uses: actions/setup-dotnet@v4, with: {dotnet-version: "8.0.x\\n9.0.x"}}',
+        "{uses: actions/cache@v4, with: {path: ~/.nuget, key: \"${{ hashFiles('**/packages.lock.json') }}\"}}",
+        "{run: dotnet restore --locked-mode}",
+        "run: dotnet build --no-restore -c ${{ matrix.configuration }}",
+        '{run: dotnet test --no-build -c Release --collect "XPlat Code Coverage" --results-directory out -l trx}',
+        "{run: 'ls out/*/coverage.cobertura.xml out/*.trx'}",
+        "{run: dotnet pack Lib --no-build -c Release -o packages && test -f packages/Lib.1.0.0.nupkg}",
+        "{run: dotnet tool install --global minver-cli && minver --help}",
+        "{working-directory: Mtp, run: dotnet test}",
+        head="    strategy: {matrix: {configuration: [Debug, Release]}}\n",
+    )
+    leg = {"configuration": "Release"}
+    result = await run(tmp_path, workflow, {**SOLUTION, **PLATFORM}, timeout_s=900.0, cache=cache, matrix=leg)
+    assert result.outcome is JobOutcome.PASSED, log_of(result)
+    assert result.passed_tests == 3
