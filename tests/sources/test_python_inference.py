@@ -350,3 +350,31 @@ def test_stubs_do_not_need_what_they_describe() -> None:
         text = "from botocore.client import BaseClient\nfrom typing_extensions import Self\n"
         files |= {f"mypy_boto3_kit/{name}.py": text, f"mypy_boto3_kit/{name}.pyi": text}
     assert names(inferred("python", files), InferredKind.RUNTIME) == {"typing-extensions"}
+
+
+def test_an_unknown_part_of_a_shared_root_is_no_dependency() -> None:
+    """`soda.common` is not soda-common: what nobody is known to provide is listed as unknown."""
+    found = inferred(
+        "python",
+        {
+            "pyproject.toml": '[project]\nname = "soda-spark"\n',
+            "soda/spark/__init__.py": "from soda.common.logs import Logs\nimport requests\n",
+        },
+    )
+    assert [one.name for one in found.dependencies] == ["requests"]
+    assert found.unknown == ("soda.common.logs.Logs",)
+
+
+def test_a_project_in_a_folder_that_cannot_be_imported() -> None:
+    """In `mylib-1.0/` a package is a package; the paths are those of the repository."""
+    found = inferred(
+        "python",
+        {
+            "mylib-1.0/pyproject.toml": '[project]\nname = "mylib"\n',
+            "mylib-1.0/mylib/__init__.py": "import requests\n",
+            "README.md": "# mylib\n",
+        },
+    )
+    assert names(found, InferredKind.RUNTIME) == {"requests"}
+    assert found.dependencies[0].evidence[0].path == "mylib-1.0/mylib/__init__.py"
+    assert found.local == ("mylib",)

@@ -97,13 +97,20 @@ def write_missing(root: Path, found: Sequence[Inference], kinds: Sequence[str]) 
         if not paths and needed:
             failed.append(f"{language}: there is no manifest to write {', '.join(needed[:5])} to; make one first")
         wanted = {DependencyKind(kind) for kind in kinds}
-        for file in write_inferred(root, language, paths, lambda path: _content(root / path), wanted):
+        files = write_inferred(root, language, paths, lambda path: _content(root / path), wanted, guesses=False)
+        for file in files:
             problem = file.problem or (_put(root / file.path, file.content) if file.added else "")
             if problem:
                 failed.append(f"{file.path}: left as it is: {problem}")
             else:
-                change = f"added {', '.join(file.added)}" if file.added else "nothing is missing"
+                nothing = "nothing is missing" if not file.guessed else "nothing more is surely missing"
+                change = f"added {', '.join(file.added)}" if file.added else nothing
                 done.append(f"{file.path}: {change}")
+            if file.guessed and not file.problem:
+                names = ", ".join(file.guessed)
+                failed.append(
+                    f"{file.path}: left out {names}: such names are guesses; add what the packages are called"
+                )
     return done, failed
 
 

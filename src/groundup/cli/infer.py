@@ -71,6 +71,9 @@ def infer(
         shown = [item for item in one.dependencies if item.kind.value in kinds]
         title = f"{one.language}: {len(shown)} packages from {one.files} files"
         print_table(title, ("package", "kind", "why"), [_row(item) for item in shown])
+        hidden = len(one.dependencies) - len(shown)
+        if hidden and not shown:
+            say(f"groundup: {one.language}: --all shows {hidden} that are optional, for building or for tests")
         if one.language in declared:
             _print_declared(one, declared[one.language], shown)
         for limit in one.cannot_know:

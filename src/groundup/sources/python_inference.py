@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import CYTHON, SourceFile, SourceFiles
+from groundup.sources.files import CYTHON, SourceFile, SourceFiles, below
 from groundup.sources.names import (
     NAMESPACES,
     ModuleProvider,
@@ -36,7 +36,7 @@ from groundup.sources.python_imports import (
     shares,
     walk,
 )
-from groundup.sources.python_layout import PythonLayout, lay_out
+from groundup.sources.python_layout import PythonLayout, enclosing_folder, lay_out
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -339,6 +339,8 @@ def weights() -> Weights:
 
 def infer_python(tree: SourceFiles) -> Inference:
     """Infer the dependencies of the Python part of *tree*."""
+    if folder := enclosing_folder(tree):
+        return _placed(infer_python(below(tree, folder)), folder)
     fitted = weights()
     found = collect(tree, fitted.priors)
     stubs = _describes_another(found.layout)
@@ -348,17 +350,50 @@ def infer_python(tree: SourceFiles) -> Inference:
         )
         for candidate in found.candidates
     ]
+    parts = [item for item in dependencies if _is_unknown_part(item)]
     return Inference(
         language="python",
         dependencies=tuple(
-            sorted(dependencies, key=lambda item: (list(InferredKind).index(item.kind), item.name))
+            sorted(
+                (item for item in dependencies if item not in parts),
+                key=lambda item: (list(InferredKind).index(item.kind), item.name),
+            )
         ),
-        unknown=tuple(sorted({module for item in dependencies if not item.known for module in item.imported})),
+        unknown=tuple(
+            sorted(
+                {
+                    module
+                    for item in dependencies
+                    if not item.known and item not in parts
+                    for module in item.imported
+                }
+                | {evidence.imported for item in parts for evidence in item.evidence}
+            )
+        ),
         local=found.layout.roots,
         requires_python=found.requires_python,
         files=found.files,
         cannot_know=_LIMITS,
     )
+
+
+def _placed(found: Inference, folder: str) -> Inference:
+    """Return what was found in *folder*, with paths as the repository has them."""
+    return found.but(
+        dependencies=tuple(
+            item.but(evidence=tuple(one.but(path=f"{folder}/{one.path}") for one in item.evidence))
+            for item in found.dependencies
+        )
+    )
+
+
+def _is_unknown_part(item: InferredDependency) -> bool:
+    """Whether nobody is known to provide a part of a root that unrelated distributions share.
+
+    Its first two words are then no name: `soda.common` is in soda-core.
+    """
+    spelled = {normalised(".".join(one.imported.split(".")[:2])) for one in item.evidence}
+    return not item.known and NAMESPACES.issuperset(item.imported) and item.name in spelled
 
 
 def _describes_another(layout: PythonLayout) -> bool:

@@ -252,6 +252,21 @@ def _above(packages: object) -> list[str]:
     return [str(PurePosixPath(one).parent) for one in _texts(packages)]
 
 
+_PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+
+
+def enclosing_folder(tree: SourceFiles) -> str:
+    """Return the folder with a project file that holds all Python and cannot be imported, such as `mylib-1.0`.
+
+    Empty where there is none.
+    """
+    paths = [source.path for source in tree.sources if source.suffix in READ["python"]]
+    tops = {path.partition("/")[0] if "/" in path else "" for path in paths}
+    top = tops.pop() if len(tops) == 1 else ""
+    is_project = not top.isidentifier() and any(f"{top}/{name}" in tree.manifests for name in _PROJECT_FILES)
+    return top if is_project and not any(name in tree.manifests for name in _PROJECT_FILES) else ""
+
+
 def lay_out(tree: SourceFiles) -> PythonLayout:
     """Find import roots and give each Python file its place."""
     project = read_project(tree)

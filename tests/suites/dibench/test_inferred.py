@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from groundup.domain.digests import digest_bytes
 from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
 from tests.suites.dibench.conftest import Groundup
@@ -139,3 +141,38 @@ def test_what_tests_need_is_written_only_when_asked_for(groundup: Groundup, tmp_
     assert (root / "A.Tests/A.Tests.csproj").read_bytes() == PROJECT
     assert groundup("infer", root, "--write", "--all").code == 0
     assert b'Include="xunit"' in (root / "A.Tests/A.Tests.csproj").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("files", "manifest"),
+    [
+        (
+            {"a.py": "import oddthing\n", "pyproject.toml": '[project]\nname = "a"\ndependencies = []\n'},
+            "pyproject.toml",
+        ),
+        (
+            {
+                "src/lib.rs": "use oddthing::x;\n",
+                "Cargo.toml": '[package]\nname = "a"\nedition = "2021"\n[dependencies]\n',
+            },
+            "Cargo.toml",
+        ),
+    ],
+)
+def test_a_guess_is_never_written(
+    groundup: Groundup, tmp_path: Path, files: dict[str, str], manifest: str
+) -> None:
+    """A name that is only a guess is left out of manifests and named; the exit code says so."""
+    root = write_tree(tmp_path / "r", files)
+    ended = groundup("infer", root, "--write")
+    assert ended.code == 2
+    assert f"{manifest}: left out oddthing" in ended.err
+    assert (root / manifest).read_text() == files[manifest]
+
+
+def test_what_is_not_shown_is_counted(groundup: Groundup, tmp_path: Path) -> None:
+    """A repository that needs nothing at run time says that there is more to see."""
+    root = write_tree(tmp_path / "r", {"tests/test_a.py": "import pytest\n"})
+    ended = groundup("infer", root)
+    assert "0 packages" in ended.out
+    assert "--all shows 1 that are optional, for building or for tests" in ended.err

@@ -44,6 +44,8 @@ class Written(Record):
     path: str
     content: bytes
     added: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+    """What was left out because its name is a guess."""
     problem: str = ""
     """Why nothing could be written, in one sentence; empty when it could."""
 
@@ -65,11 +67,14 @@ def write_inferred(
     build_files: Sequence[str],
     read: Read,
     kinds: Collection[DependencyKind] = (DependencyKind.RUNTIME,),
+    *,
+    guesses: bool = True,
 ) -> list[Written]:
     """Infer for each build file from the source around it, and return the files with what is missing added.
 
     A build file speaks for its folder, except for folders below it that have a build file of their own. What it
-    declares already stays, and is not declared again unless it stands in an extra only.
+    declares already stays, and is not declared again unless it stands in an extra only. Without *guesses*, names
+    that no data file knows are left out: they are fit for a prediction that is scored, not for a manifest in use.
     """
     tree = read_tree(root)
     if language == "csharp":
@@ -88,9 +93,15 @@ def write_inferred(
         inferred = [item for item in asked if item.kind.value in {kind.value for kind in kinds}]
         members = _members(tree, language, path)
         own = [item for item in inferred if imported_name(language, item.name) not in members]
+        guessed = [] if guesses else [item.name for item in own if not item.known]
         named = {imported_name(language, name) for name in (*local, *(item.name for item in inferred))}
         inside = named & members.keys()
-        found.append(written(path, data, own, [members[name] for name in sorted(inside)]))
+        sure = [item for item in own if item.name not in guessed]
+        file = written(path, data, sure, [members[name] for name in sorted(inside)])
+        if guessed:
+            lacking = written(path, data, [item for item in own if item.name in guessed]).added
+            file = file.but(guessed=lacking)
+        found.append(file)
     return found
 
 
