@@ -8,6 +8,7 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
 from tests.reports.made import Word, run_of
 from tests.serving.house import Client, job_in, opened
+from tests.store.folders import SHAPES, SuiteName
+from tests.store.folders import write_run as write_whole_run
+from tests.store.test_checking import FOUND
 from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
 
 NODES = FleetFile(
@@ -550,3 +554,20 @@ def test_lost_tests_stand_by_their_cause(client: TestClient, runs: Path) -> None
     assert "pkg/main.py:1: return 1" in page
     assert "2 more" in page
     assert "tests/test_a.py::test_3" in page
+
+
+@pytest.mark.parametrize("case", ["garbage for tests", "a folder for tests", "half a record of it", "no lock"])
+def test_pages_of_what_does_not_fit_say_why(tmp_path: Path, case: str) -> None:
+    """The attempt has no score, and its page names the file instead of failing over it."""
+    name, edit, said, lost = FOUND[case]
+    suites: dict[str, SuiteName] = {name: name for name in SHAPES}
+    run = write_whole_run(tmp_path / name, suites.get(name, "nl2repobench"), made_by_agent=name == "agent")
+    edit(run)
+    task = min(lost)
+    viewer = Viewer(load({"output": str(tmp_path)}))
+    with closing(viewer.index), TestClient(viewer.app()) as client:
+        assert said.partition(":")[0] in client.get(f"/run/{name}").text
+        page = client.get(f"/run/{name}/attempt/{task}/0")
+        assert page.status_code == 200
+        assert "records do not fit" in page.text
+        assert client.get(f"/run/{name}/attempt/{task}/0?tab=tests").status_code == 200

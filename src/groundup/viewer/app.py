@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import printable
-from groundup.domain.subjects import AttemptKey
+from groundup.domain.subjects import AttemptKey, Submission
+from groundup.domain.verdicts import TestResult
 from groundup.domain.version import __version__
 from groundup.reports.answers import comparison_answer
 from groundup.reports.causes import grouped
@@ -497,7 +498,7 @@ def _better(
 
 def _lost(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     """Return what was lost by cause, those of most tests first, each with one test as an example."""
-    tests = attempt.tests()
+    tests = _read_tests(attempt)
     causes = grouped(tests)
     said = evidence.excerpts(attempt) if causes else {}
     quoted = request.scope.get("quoted", LOST_SHOWN)
@@ -508,8 +509,21 @@ def _lost(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         "lost_total": lost,
         "passed": len(tests) - lost,
         "dependencies": any(test.kind == "dependency" for test in tests),
-        "record": attempt.record(),
+        "record": _read_record(attempt),
     }
+
+
+def _read_tests(attempt: AttemptFolder) -> Sequence[TestResult]:
+    """Return the results that can be read: the attempt's own reason says why they cannot."""
+    with suppress(UsageError):
+        return attempt.tests()
+    return ()
+
+
+def _read_record(attempt: AttemptFolder) -> Submission | None:
+    with suppress(UsageError):
+        return attempt.record()
+    return None
 
 
 def _pytest_name(test: str) -> str:
@@ -519,7 +533,7 @@ def _pytest_name(test: str) -> str:
 
 def _tests(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     wanted, outcome = (request.query_params.get(name, "") for name in ("q", "outcome"))
-    tests = attempt.tests()
+    tests = _read_tests(attempt)
     outcomes = sorted({test.outcome for test in tests})
     found = [
         test for test in tests if wanted.lower() in test.id.lower() and (not outcome or test.outcome == outcome)
