@@ -16,6 +16,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
 from tests.runs.configurations import PROVIDER, QUICK, Recorder, evaluation, oracle
 from tests.runs.test_api import Predict
+from tests.runs.toy import BEHAVIOUR
 from tests.runs.toy_agent import AGENT
 from tests.store.folders import as_earlier, edit_line, write_run
 from tests.store.test_checking import FOUND, runs  # noqa: F401 - a fixture
@@ -49,6 +50,7 @@ def test_no_mean_holds_what_does_not_fit(runs: Path, tmp_path: Path, settings: S
             "attempts/six/0/submission: it was changed after it was",
         ),
         ("attempts/six/0/trajectory.jsonl", "{}\n[]\n{}\n", "attempts/six/0/trajectory.jsonl: line 2 is damaged"),
+        ("attempts/six/0/trajectory.jsonl", "{}\n{", "attempts/six/0/trajectory.jsonl: it ends in the middle"),
         ("judgements.jsonl", "[]\n", "judgements.jsonl: line 1 is damaged"),
         ("report.json", "{}", "report.json: it is no report"),
     ],
@@ -146,6 +148,27 @@ def test_what_an_agent_made_and_is_gone_is_not_paid_for_again(settings: Settings
     assert "task-0000" not in scored
     said = " ".join(event.message for event in recorder.events if isinstance(event, Warned))
     assert "1 attempts whose submissions are gone" in said
+
+
+def test_a_trajectory_proves_what_an_attempt_cost(settings: Settings, tmp_path: Path) -> None:
+    """A cost that was lowered in line and record of an earlier version's run is less than what replies cost."""
+    script = tmp_path / "script.json"
+    content = f"```path={BEHAVIOUR}\nhalf\n```\n"
+    script.write_text(json.dumps({"turn": [{"content": content, "output_tokens": 1000}], "then": "repeat"}))
+    made_by = Generated(agent="oneshot", model=f"scripted/{script}")
+    configuration = RunConfiguration(
+        suite="tests.runs.toy:create_written", submissions=made_by, sandbox=PROVIDER, tasks=("task-0000",)
+    )
+    folder = api.run(configuration, QUICK.but(price="0:100"), settings, run_id="one").folder
+    assert check_run(RunFolder(folder), settings).faults == ()
+    as_earlier(folder)
+    record = folder / "attempts" / "task-0000" / "0" / "submission.json"
+    told = json.loads(record.read_text())
+    told["effort"]["cost_usd"] = 0.0
+    record.write_text(json.dumps(told))
+    edit_line(folder, 1, lambda line: line["effort"].update(cost_usd=0.0))
+    (fault,) = check_run(RunFolder(folder), settings).faults
+    assert fault.why == "its replies cost $0.1000, and the record of the submission says $0.0000"
 
 
 def test_a_check_is_a_document(tmp_path: Path, settings: Settings) -> None:

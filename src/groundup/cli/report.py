@@ -156,9 +156,9 @@ def _unfit(made: "ShownReport") -> int:
     """Name the runs whose records do not fit, and return the exit code."""
     from groundup.cli.console import say
 
-    unfit = [run.run_id for run in made.runs if run.faults]
+    unfit = [run for run in made.runs if run.faults]
     for run in unfit:
-        say(f"groundup: what does not fit in {run} is in no score; `groundup runs check {run}` lists it")
+        say(f"groundup: {run.run_id}: {run.warnings[0]}")
     return UNFIT if unfit else 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from groundup.agents.trajectories import paid_for
 from groundup.domain.errors import GroundupError, InfrastructureError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
@@ -66,12 +67,40 @@ def _of_attempt(run: RunFolder, key: AttemptKey) -> Iterator[RecordFault]:
     attempt = run.attempt(key)
     if fault := _of_tree(attempt):
         yield RecordFault(file=_name(run, attempt.submission), attempt=key, why=fault)
-    for file, read in (
-        (attempt.tests_file, attempt.tests),
-        (attempt.trajectory_file, lambda: list(read_trajectory(attempt.trajectory_file))),
-    ):
-        if why := _unreadable(read, file):
-            yield RecordFault(file=_name(run, file), attempt=key, why=why)
+    if why := _unreadable(attempt.tests, attempt.tests_file):
+        yield RecordFault(file=_name(run, attempt.tests_file), attempt=key, why=why)
+    if why := _of_trajectory(attempt):
+        yield RecordFault(file=_name(run, attempt.trajectory_file), attempt=key, why=why)
+
+
+def _of_trajectory(attempt: AttemptFolder) -> str | None:
+    """Return what is wrong with what an agent did: it is all there, and cost no more than is said."""
+    file = attempt.trajectory_file
+    try:
+        paid_usd = paid_for(read_trajectory(file)).cost_usd or 0.0
+        record = attempt.record()
+    except UsageError as error:
+        return str(error).removeprefix(str(file)).lstrip(", ")
+    if record is None or record.provenance.source != "agent" or record.effort is None:
+        return None
+    if not file.exists():
+        return "it is missing: what the agent did is not known"
+    if _ends_torn(file):
+        return "it ends in the middle of a line: it was cut"
+    told_usd = record.effort.cost_usd
+    if told_usd is not None and told_usd < paid_usd * 0.99 - _LEAST_USD:
+        return f"its replies cost ${paid_usd:.4f}, and the record of the submission says ${told_usd:.4f}"
+    return None
+
+
+_LEAST_USD = 1e-6
+
+
+def _ends_torn(file: Path) -> bool:
+    with file.open("rb") as content:
+        size = content.seek(0, 2)
+        content.seek(max(0, size - 1))
+        return content.read() not in (b"", b"\n")
 
 
 def _of_tree(attempt: AttemptFolder) -> str | None:

@@ -49,7 +49,9 @@ def with_faults(report: RunReport, records: RunRecords) -> RunReport:
     if records.faults:
         first, count = records.faults[0], len(records.faults)
         more = f" and {count - 1} more" if count > 1 else ""
-        told.append(f"the records of this run do not fit: {first}{more}; `groundup runs check` lists all of it")
+        told.append(
+            f"the records of this run do not fit: {first}{more}; `groundup runs check {report.run_id}` lists all"
+        )
     if records.unchained:
         told.append("an earlier version wrote its verdicts, which have no digests: a change of them may not show")
     return report.but(faults=len(records.faults), warnings=(*told, *report.warnings)) if told else report
