@@ -96,6 +96,8 @@ STAND_INS: Mapping[str, str] = {
     "ctrf-io/github-test-reporter": "nothing",
     "re-actors/alls-green": "nothing",
     "EnricoMi/publish-unit-test-result-action": "nothing",
+    "EnricoMi/publish-unit-test-result-action/composite": "nothing",
+    "EnricoMi/publish-unit-test-result-action/linux": "nothing",
     "mikepenz/action-junit-report": "nothing",
     "irongut/CodeCoverageSummary": "nothing",
     "danielpalme/ReportGenerator-GitHub-Action": "nothing",
@@ -299,8 +301,8 @@ class JobNeeds(NamedTuple):
     """Steps of the wanted job that may run, those of local actions included."""
 
 
-def needs_of(workflow: Workflow, job: Job, leg: Leg, tree: RepositoryTree) -> JobNeeds:
-    """Look at *job* and what it needs, without running anything; *tree* is its workspace."""
+def needs_of(workflow: Workflow, job: Job, leg: Leg | None, tree: RepositoryTree) -> JobNeeds:
+    """Look at *job* in *leg* (None: any), and what it needs, without running anything; *tree* is its workspace."""
     looking = _Looking(workflow, tree, checkout_folder(job))
     for needed in workflow.needed(job.id):
         # A needed job runs in all its legs, so nothing is known of its matrix.

@@ -301,6 +301,9 @@ def _result(
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
     spent = sum(command.duration_s for command in relay.commands)
+    without = (
+        f"without the job {name}, which cannot be run here ({why})" for name, why in planned.left_out.items()
+    )
     return JobResult(
         outcome=outcome,
         reason=reason,
@@ -308,7 +311,14 @@ def _result(
         steps=steps,
         substitutes=tuple(
             dict.fromkeys(
-                (*prepared.substitutes, *prepared.changed, *forward, *_said(relay.log), *prepared.undated())
+                (
+                    *without,
+                    *prepared.substitutes,
+                    *prepared.changed,
+                    *forward,
+                    *_said(relay.log),
+                    *prepared.undated(),
+                )
             )
         ),
         passed_tests=passed,

@@ -7,8 +7,10 @@ to do with the project's dependencies. A line changes only where it is one comma
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+
+from pydantic import JsonValue
 
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
@@ -255,6 +257,30 @@ def _matches(kind: str, asked: str, have: str) -> bool:
     return have == text or have.startswith(f"{text}.")
 
 
+def unneeded_jobs(workflow: Workflow, job: Job, tree: RepositoryTree) -> dict[str, str]:
+    """Return the jobs that *job* names in `needs` and takes nothing from, if they cannot be run here, with why."""
+    text = job.model_dump_json(exclude={"needs"})
+    if "download-artifact" in text:
+        return {}
+    found: dict[str, str] = {}
+    named = re.findall(r"\bneeds\b(?:\s*\.\s*([\w-]+))?", text)
+    for name in job.needs if "" not in named else ():
+        obstacles = () if name in named else needs_of(workflow, workflow.job(name), None, tree).obstacles
+        if obstacles:
+            found[name] = f"{obstacles[0].kind}: {obstacles[0].what}"
+    return found
+
+
+def without_needs(workflow: Workflow, name: str, left_out: Collection[str]) -> Workflow:
+    """Return *workflow* in which the job *name* does not wait for those *left_out*."""
+    jobs = workflow.document["jobs"]
+    job = jobs.get(name) if isinstance(jobs, dict) else None
+    if not left_out or not isinstance(jobs, dict) or not isinstance(job, dict):
+        return workflow
+    kept: list[JsonValue] = [one for one in workflow.job(name).needs if one not in left_out]
+    return workflow_of(workflow.document | {"jobs": jobs | {name: job | {"needs": kept}}}, workflow.path)
+
+
 class PlannedJob:
     """A job that can be run here: its leg, what it needs, and which of its steps run tests."""
 
@@ -272,7 +298,10 @@ class PlannedJob:
         if data is None:
             raise WorkflowError(f"there is no workflow {request.workflow} in the repository")
         document = with_changes_known(read_yaml(data, request.workflow), tree)
-        self.workflow: Workflow = workflow_of(document, request.workflow)
+        whole = workflow_of(document, request.workflow)
+        self.left_out = unneeded_jobs(whole, whole.job(request.job), tree)
+        """Jobs that the wanted one only waits for, and that cannot be run here, each with why."""
+        self.workflow: Workflow = without_needs(whole, request.job, self.left_out)
         self.job: Job = self.workflow.job(request.job)
         self.leg: Leg = self._leg(tree)
         self.place = checkout_folder(self.job)
