@@ -27,7 +27,7 @@ from groundup.sources.csharp_packages import (
 )
 from groundup.sources.csharp_projects import NO_PROJECT, Project, owners, read_projects
 from groundup.sources.csharp_references import ProjectFiles, Use, all_referenced, referenced
-from groundup.sources.csharp_settings import Settings
+from groundup.sources.csharp_settings import ProjectSettings
 from groundup.sources.files import SUFFIXES, SourceFiles
 from groundup.sources.records import (
     EVIDENCE_KEPT,
@@ -117,7 +117,7 @@ class _Repository:
             for project in [*projects, *([NO_PROJECT] if NO_PROJECT.path in owned else [])]
         ]
         self.references = referenced([part for part in self._parts if part.project.path])
-        self._settings = Settings(tree.manifests)
+        self._settings = ProjectSettings(tree.manifests)
 
     def needs(self) -> dict[str, _Needs]:
         """Return what each project needs that the projects which it refers to do not bring, by its path."""

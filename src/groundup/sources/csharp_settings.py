@@ -16,7 +16,7 @@ _FODY = "fodyweavers.xml"
 _WEAVER = re.compile(r"<\s*([A-Z]\w{1,80})")
 
 
-class Settings:
+class ProjectSettings:
     """The settings of a repository, each for the projects in and below its folder."""
 
     def __init__(self, manifests: Mapping[str, bytes]) -> None:

@@ -25,7 +25,7 @@ _NO_COMMAND = ("//", "::", "REM ")
 """How comments of other shells begin."""
 
 
-class Piece(NamedTuple):
+class ScriptPart(NamedTuple):
     """What stands between two operators."""
 
     text: str
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     """What ends it: `&&`, `||`, `;`, `|`, `&`, a line feed, or nothing."""
 
 
-def pieces(script: str) -> Iterator[Piece]:
+def pieces(script: str) -> Iterator[ScriptPart]:
     """Yield the pieces of *script* that are not empty, without comments and here-documents."""
     text = ""
     ending: list[str] = []
@@ -59,9 +59,9 @@ def pieces(script: str) -> Iterator[Piece]:
     yield from _piece(text, "")
 
 
-def _piece(text: str, operator: str) -> Iterator[Piece]:
+def _piece(text: str, operator: str) -> Iterator[ScriptPart]:
     if text.strip() and not text.strip().startswith(_NO_COMMAND):
-        yield Piece(text.strip(), operator)
+        yield ScriptPart(text.strip(), operator)
 
 
 def _after_document(script: str, at: int, word: str) -> int:

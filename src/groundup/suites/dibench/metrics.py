@@ -184,24 +184,24 @@ def predicted_keys(file: FileAnswer) -> set[NameKey]:
     return request_keys(file.predicted or ()) - (request_keys(file.given) - request_keys(file.expected))
 
 
-class Elsewhere(NamedTuple):
+class DeclaredElsewhere(NamedTuple):
     """Where a prediction declares a name that it should declare in another section."""
 
     path: str
     dependency: Dependency
 
 
-def declared_elsewhere(files: Sequence[FileAnswer]) -> dict[tuple[str, NameKey], Elsewhere]:
+def declared_elsewhere(files: Sequence[FileAnswer]) -> dict[tuple[str, NameKey], DeclaredElsewhere]:
     """Return, for names that are missing in a section of a file, where a prediction wrongly has them instead.
 
     Another section of the same file comes before other build files.
     """
-    wrong: dict[str, list[Elsewhere]] = {}
+    wrong: dict[str, list[DeclaredElsewhere]] = {}
     for file in files:
         right = request_keys(file.expected) | {name_key(item) for item in file.given}
         for item in file.predicted or ():
             if (key := name_key(item)) not in right:
-                wrong.setdefault(key.name, []).append(Elsewhere(file.path, item))
+                wrong.setdefault(key.name, []).append(DeclaredElsewhere(file.path, item))
     found = {}
     for file in files:
         for key in request_keys(file.expected) - predicted_keys(file):
@@ -211,7 +211,7 @@ def declared_elsewhere(files: Sequence[FileAnswer]) -> dict[tuple[str, NameKey],
     return found
 
 
-def _is_elsewhere(one: Elsewhere, path: str, key: NameKey) -> bool:
+def _is_elsewhere(one: DeclaredElsewhere, path: str, key: NameKey) -> bool:
     """Whether it is another place than the one that *key* names, where it may inherit what is not there."""
     return (one.path, section_of(one.dependency)) != (path, key.section)
 

@@ -15,7 +15,7 @@ from groundup.suites.dibench.answers import Edited, answer, new_dependencies
 from groundup.suites.dibench.dataset import InstanceProblem
 from groundup.suites.dibench.declarations import UNDEFINED, NameKey, exact_key, is_request, name_key, section_of
 from groundup.suites.dibench.metrics import (
-    Elsewhere,
+    DeclaredElsewhere,
     FileAnswer,
     InstanceAnswer,
     InstanceScore,
@@ -51,7 +51,7 @@ class NameFound(NamedTuple):
     line: int | None = None
     """Where it stands: in the original's file what is missing, in the prediction's all else."""
     detail: str = ""
-    instead: Elsewhere | None = None
+    instead: DeclaredElsewhere | None = None
     """Where the prediction declares it, when that is elsewhere."""
 
     @property
@@ -95,7 +95,7 @@ class _Comparison:
     def __init__(
         self,
         file: FileAnswer,
-        elsewhere: Mapping[tuple[str, NameKey], Elsewhere],
+        elsewhere: Mapping[tuple[str, NameKey], DeclaredElsewhere],
         existence: Mapping[tuple[str, NameKey], Existence],
     ) -> None:
         self.path, self.elsewhere, self.existence = file.path, elsewhere, existence
