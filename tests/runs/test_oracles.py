@@ -11,7 +11,7 @@ from typing_extensions import override
 from groundup import catalog
 from groundup.domain.tasks import Task
 from groundup.runs import api
-from groundup.runs.gradable import newest_oracles
+from groundup.runs.oracles import newest_oracles
 from groundup.runs.plan import RunOptions
 from groundup.settings import Settings
 from groundup.store.oracles import oracle_runs

@@ -19,8 +19,8 @@ from groundup.reports.formats import Rows, html
 from groundup.reports.numbers import share
 from groundup.reports.summary import report_run
 from groundup.reports.views import View
-from groundup.runs.gradable import OracleResult, newest_oracles
 from groundup.runs.leftovers import Leftover, a_leftover, remove
+from groundup.runs.oracles import OracleResult, newest_oracles
 from groundup.runs.predictions import without_ending
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
