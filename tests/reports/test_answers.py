@@ -101,6 +101,8 @@ def test_both_forms_begin_with_it() -> None:
     for shown in (ShownReport.of(report), ShownComparison.of(report)):
         lines = [line for line in shown.markdown().splitlines() if line]
         assert lines[1].startswith("b is better by 8.0 points")
+    assert report.answer == comparison_answer(report), "JSON has it, too"
+    assert side_by_side(report.runs[:1]).answer == run_answer(report.runs[0])
 
 
 REPEATED: dict[str, list[Word]] = {

@@ -83,10 +83,13 @@ def why(
     folder = RunFolder(run_folder(run, load({"output": output})))
     records = folder.records()
     asked = _asked(folder, records.lines, task)
-    attempts = [
-        Lost(key, records.lines.get(key), () if key in records.bad else folder.attempt(key).tests())
-        for key in asked
-    ]
+    # What passed is of no use where each attempt has a line; of a long run it would take long to read.
+    is_short = not json and not every and test is None and len(asked) * _BY_ATTEMPT >= SCREEN
+    attempts = []
+    for key in asked:
+        place = folder.attempt(key)
+        read = place.lost_tests if is_short else place.tests
+        attempts.append(Lost(key, records.lines.get(key), () if key in records.bad else read()))
     if test is not None:
         attempts = _named(attempts, test)
     if json:
@@ -96,7 +99,7 @@ def why(
         for one in attempts:
             _print_every(folder, one, test)
     else:
-        _print_screen(folder, attempts)
+        _print_screen(folder, records.lines, attempts)
     unfit = [fault for fault in records.faults if fault.attempt is None or fault.attempt in asked]
     if unfit:
         say(f"groundup: what does not fit is in no score: {unfit[0]}; `groundup runs check {run}` lists all of it")
@@ -153,16 +156,18 @@ def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
     return [one.model_dump(mode="json") for one in records]
 
 
-def _print_screen(folder: "RunFolder", attempts: Sequence[Lost]) -> None:
+def _print_screen(
+    folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", attempts: Sequence[Lost]
+) -> None:
     """Print the causes of all *attempts*, those that lost most tests first, in at most `SCREEN` lines."""
     from groundup.cli.console import say, tables
 
     ordered = sorted(attempts, key=lambda one: (-sum(known.lost for known in one.tests), one.reward))
     room = SCREEN
     if len(ordered) > 1:
-        tables().print(_of_run(folder), soft_wrap=True, markup=False)
+        tables().print(_of_run(folder, lines), soft_wrap=True, markup=False)
         room -= 1
-    if len(ordered) * _BY_ATTEMPT > room:
+    if len(ordered) * _BY_ATTEMPT >= SCREEN:
         _print_lines(folder, ordered, room)
         return
     for number, one in enumerate(ordered):
@@ -178,14 +183,14 @@ def _print_screen(folder: "RunFolder", attempts: Sequence[Lost]) -> None:
         say(f"groundup: no list of tests: `groundup show {folder.path} {attempts[0].key}` says how it ended")
 
 
-def _of_run(folder: "RunFolder") -> str:
+def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> str:
     """Return how good the whole run is."""
     from groundup.domain.names import printable
     from groundup.reports.answers import run_answer
     from groundup.reports.summary import report_run
 
-    config, records = folder.config(), folder.records()
-    score, *_ = run_answer(report_run(config, records.lines, (), folder.made(config, records.lines)))
+    config = folder.config()
+    score, *_ = run_answer(report_run(config, lines, (), folder.made(config, lines)))
     return printable(f"{config.run_id}: {score}")
 
 

@@ -255,6 +255,9 @@ class Report(Record):
 
     format: Literal[1] = 1
     groundup: str = Field(description="version that made the report")
+    answer: tuple[str, ...] = Field(
+        default=(), description="what it comes to, in sentences: of one run, or of all compared with the first"
+    )
     runs: tuple[RunReport, ...]
     comparisons: tuple[RunComparison, ...] = ()
     ranks: tuple[Rank, ...] = Field(default=(), description="of three runs or more of one suite, the best first")

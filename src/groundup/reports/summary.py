@@ -14,6 +14,7 @@ from groundup.domain.subjects import ROUNDS, SELECT, AttemptKey, Outcome, Subjec
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
+from groundup.reports.answers import comparison_answer, run_answer
 from groundup.reports.causes import Losses
 from groundup.reports.comparison import compare, corrected, task_means
 from groundup.reports.conditions import conditions_of
@@ -177,12 +178,14 @@ def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> 
     *difference*, a share of 1, is one whose power comparisons tell.
     """
     ranked = len(runs) >= _RANKED_FROM and len({run.benchmark for run in runs}) == 1
-    return Report(
+    report = Report(
         groundup=__version__,
         runs=tuple(runs),
         comparisons=corrected([compare(runs[0], other, difference) for other in runs[1:]]),
         ranks=ranks([(run.run_id, task_means(run)) for run in runs]) if ranked else (),
     )
+    alone = run_answer(runs[0]) if len(runs) == 1 else ()
+    return report.but(answer=comparison_answer(report) if report.comparisons else alone)
 
 
 def report_run(
