@@ -146,7 +146,7 @@ LANGUAGES: Mapping[str, LanguageRecord] = {
             "*.nuget.dgspec.json",
             "project.nuget.cache",
         ),
-        installed_folders=("obj",),
+        installed_folders=("obj", "bin/Debug", "bin/Release"),
         telltales=("*.cake", "paket.dependencies", "paket.references", "NuGet.config"),
         sdk=".NET",
         version_keys=("dotnet", "framework", "version"),

@@ -230,3 +230,14 @@ def test_a_file_is_what_the_manifest_that_reads_it_says(tmp_path: Path) -> None:
     assert (tmp_path / "bench/requirements.txt").read_text() == ""
     assert (tmp_path / "constraints.txt").read_text() == "numpy<3\n"
     assert (tmp_path / "requirements.txt").read_text() == "-c constraints.txt\n"
+
+
+def test_files_of_a_package_that_a_project_names_are_reported(tmp_path: Path) -> None:
+    """The property of a package's folder, and a path in NuGet's cache, still say what was masked."""
+    items = [f'<PackageReference Include="{name}" Version="1" />' for name in ("Kit.Tools", "Other.Kit", "Silent")]
+    used = '<None Include="$(PkgKit_Tools)/a.dll" />\n<None Include="$(NuGetPackageRoot)\\other.kit\\1\\b.dll" />'
+    (tmp_path / "A.csproj").write_text(
+        f"<Project><ItemGroup>\n{''.join(items)}\n</ItemGroup>\n<ItemGroup>\n{used}\n</ItemGroup></Project>"
+    )
+    report = mask_repository(tmp_path)
+    assert [(leak.name, leak.line) for leak in report.leaks] == [("Kit.Tools", 4), ("Other.Kit", 5)]

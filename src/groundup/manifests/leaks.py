@@ -35,6 +35,8 @@ _WORD = re.compile(r"@?[\w./-]+")
 _HEADER = re.compile(r"\s*\[\s*(?P<name>[^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _ENABLED = re.compile(r"""["'](?:dep:)?([\w-]+)(?:\??/[\w-]+)?["']""")
 """An item of a feature: `"serde"`, `"dep:serde"`, `"serde/std"`, `"serde?/std"`."""
+_OF_PACKAGE = re.compile(r"\$\((?:Pkg(\w+)|NuGetPackageRoot)\)[\\/]*([\w.-]*)", re.IGNORECASE)
+"""How a C# project names a file of a package: `$(PkgXunit_Core)`, or `$(NuGetPackageRoot)xunit.core`."""
 _METADATA = ("PKG-INFO", "METADATA")
 _REQUIRES = re.compile(rb"^(?:Requires-Dist|Requires|Provides-Extra):[^\n]*(?:\n[ \t][^\n]*)*\n?", re.MULTILINE)
 _NOT_LISTS = frozenset({".py", ".md", ".rst", ".toml", ".cfg", ".json", ".ini", ".yml", ".yaml"})
@@ -255,6 +257,8 @@ def _leaks(root: Path, paths: Iterable[str], told: _Told) -> Iterator[Leak]:
         if file.stat().st_size > _LARGEST:
             continue
         words = _CargoWords() if path.endswith("Cargo.toml") else _words
+        if path.endswith(("proj", ".props", ".targets")):
+            words = _project_words
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             leaked = told.first_of(words(line))
             if leaked is not None and found < _MOST_LEAKS:
@@ -282,6 +286,12 @@ def _words(line: str) -> list[str]:
         return _WORD.findall(line)
     item = _ITEM.match(line)
     return [item["name"]] if item else []
+
+
+def _project_words(line: str) -> list[str]:
+    """Return what a line of a C# project may name: also the package in whose folder a file lies."""
+    found = _OF_PACKAGE.findall(line)
+    return [*_words(line), *(of_property.replace("_", ".") or folder for of_property, folder in found)]
 
 
 def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
