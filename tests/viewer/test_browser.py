@@ -379,7 +379,7 @@ def test_the_walk_from_a_failed_task_to_a_file_at_turn_7(
             choose("checkbox", "Compare model-b")
             choose("button", "Compare the chosen runs")
             window.picture(f"walk-compare-{scheme}-{width}")
-            assert "model-a failed, model-b solved 1" in page.locator("main").inner_text()
+            assert "model-b alone solved 1" in page.locator("main").inner_text()
             choose("link", "50.0 %")
             assert "assert split" in page.locator("main").inner_text()
             choose("link", "trajectory")

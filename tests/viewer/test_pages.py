@@ -475,8 +475,8 @@ def test_a_comparison_parts_tasks_by_who_solved_them(client: TestClient) -> None
     """The base is named and can be changed; what has no score in one of the runs is in no part."""
     page = client.get("/compare?run=base&run=other").text
     assert "The base is base" in words(page)
-    assert "base failed, other solved 1" in words(page)
-    assert "base solved, other failed 1" in words(page)
+    assert "other alone solved 1" in words(page)
+    assert "base alone solved 1" in words(page)
     assert "neither solved 1" in words(page)
     assert 'href="/compare?run=other&amp;run=base"' in page
     found = client.get("/compare?run=base&run=other&part=gained&other=other").text
@@ -519,7 +519,7 @@ def test_the_cards_of_a_run_count_attempts(repeated: TestClient) -> None:
 def test_chips_say_when_a_task_counts_as_solved(repeated: TestClient) -> None:
     """With several attempts, a task is solved where all of them are."""
     page = words(repeated.get("/compare?run=one&run=two").text)
-    assert "one failed, two solved 1" in page
+    assert "two alone solved 1" in page
     assert "solved where every attempt at it has the full score" in page
 
 

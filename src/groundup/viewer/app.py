@@ -591,8 +591,8 @@ def _described(run: RunSummary) -> str:
 
 
 _PARTS = {
-    "gained": "{base} failed, {other} solved",
-    "lost": "{base} solved, {other} failed",
+    "gained": "{other} alone solved",
+    "lost": "{base} alone solved",
     "both": "both solved",
     "neither": "neither solved",
 }
