@@ -400,7 +400,7 @@ def test_a_damaged_submission_record_is_made_again(settings: Settings, predict: 
 
 def test_a_resume_grades_again_what_does_not_fit(settings: Settings) -> None:
     """A damaged line is named, what was handed in gets another verdict, and from then on the run fits again."""
-    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    folder = api.run(oracle(), QUICK.but(jobs=1), settings, run_id="one").folder
     verdicts = folder / "verdicts.jsonl"
     lines = verdicts.read_text().splitlines(keepends=True)
     verdicts.write_text("".join(["garbage\n", *lines[1:]]))
