@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from groundup.reports.intervals import LEVEL, Interval, mean_interval
+from groundup.reports.intervals import LEVEL, Interval, difference_interval, mean_interval
 from groundup.reports.statistics import one_of, ranks, sign_flips
 
 Values = NDArray[np.float64]
@@ -140,7 +140,7 @@ def _figures(run: Values, losing: Values) -> dict[str, Values]:
 
 
 def _interval(name: str, values: Values) -> Interval:
-    found = mean_interval(values.tolist(), lowest=-1.0 if name == "difference" else 0.0)
+    found = (difference_interval if name == "difference" else mean_interval)(values.tolist())
     assert found is not None, "a number of tasks below the least"
     return found
 

@@ -15,7 +15,7 @@ from groundup.reports.document import (
     TaskPair,
     Unpaired,
 )
-from groundup.reports.intervals import mean_interval
+from groundup.reports.intervals import difference_interval
 from groundup.reports.numbers import percent
 from groundup.reports.statistics import Power, holm, power, sign_flips, standard_error
 
@@ -81,7 +81,7 @@ def _figure(name: str, left: Means, right: Means) -> PairedFigure | None:
         base=math.fsum(left[task] for task in tasks) / len(tasks),
         other=math.fsum(right[task] for task in tasks) / len(tasks),
         difference=math.fsum(differences) / len(tasks),
-        interval=mean_interval(differences, lowest=-1.0),
+        interval=difference_interval(differences),
         standard_error=standard_error([[value] for value in differences]),
         correlation=_correlation([left[task] for task in tasks], [right[task] for task in tasks]),
         p_value=sign_flips(differences),

@@ -23,6 +23,7 @@ LEAST_TASKS = 6
 TOO_FEW = f"no interval: it takes {LEAST_TASKS} tasks or more"
 CLOPPER_PEARSON = "Clopper-Pearson"
 GAFFKE = "Gaffke's, for means of values between bounds"
+MIDWAY = f"{GAFFKE}, mid-p"
 
 
 class Interval(Record):
@@ -34,43 +35,56 @@ class Interval(Record):
     method: str = Field(description="how it was computed")
 
 
-def mean_interval(values: Sequence[float], lowest: float = 0.0, highest: float = 1.0) -> Interval | None:
-    """Return the interval of the mean of *values*, one for each task, which can lie from *lowest* to *highest*.
-
-    None for fewer than `LEAST_TASKS`.
-    """
-    if len(values) < LEAST_TASKS:
+def mean_interval(scores: Sequence[float]) -> Interval | None:
+    """Return the interval of the mean of *scores*, shares of 1, one for each task; None below `LEAST_TASKS`."""
+    if len(scores) < LEAST_TASKS:
         return None
-    lowest, highest = min(lowest, *values), max(highest, *values)
-    width = highest - lowest
+    highest = max(1.0, *scores)  # an old run may hold more points than there are
     return Interval(
-        low=highest - width * _upper_end([(highest - value) / width for value in values]),
-        high=lowest + width * _upper_end([(value - lowest) / width for value in values]),
-        method=CLOPPER_PEARSON if set(values) <= {0, 1} and lowest == 0 else GAFFKE,
+        low=highest - highest * _upper_end([1 - value / highest for value in scores], added=[1.0]),
+        high=highest * _upper_end([value / highest for value in scores], added=[1.0]),
+        method=CLOPPER_PEARSON if set(scores) <= {0, 1} else GAFFKE,
     )
+
+
+def difference_interval(differences: Sequence[float]) -> Interval | None:
+    """Return the interval of the mean of *differences* of scores, one for each task; None below `LEAST_TASKS`.
+
+    They can lie from -1 to 1, so a value added at a far bound allows for more than need be. Half the chance is
+    therefore that with the value at the other bound: mid-p, Lancaster (1961), "Significance tests in discrete
+    distributions".
+    """
+    if len(differences) < LEAST_TASKS:
+        return None
+    most = max(1.0, *map(abs, differences))
+    ends = [
+        _upper_end([(sign * value / most + 1) / 2 for value in differences], added=[0.0, 1.0]) for sign in (-1, 1)
+    ]
+    return Interval(low=(1 - 2 * ends[0]) * most, high=(2 * ends[1] - 1) * most, method=MIDWAY)
 
 
 _CHANCE = (1 - LEVEL) / 2
 _PRECISION = 1e-7
-_MOST_STEPS = 60
 
 
-def _upper_end(values: Collection[float]) -> float:
-    """Return what the weighted mean of *values* and 1 exceeds with 2.5 %; values lie from 0 to 1.
+def _upper_end(values: Collection[float], added: Sequence[float]) -> float:
+    """Return what the weighted mean exceeds with a chance of 2.5 %; values lie from 0 to 1.
 
-    Newton's method on the logarithm of that chance, which is concave: after one step all ends are approached from
-    above.
+    The chance is the average over the numbers *added*, one at a time, to the *values*. Newton's method on its
+    logarithm, and halving where that leaves the bracket.
     """
-    counts = Counter([*values, 1.0])
-    end = math.fsum(value * count for value, count in counts.items()) / counts.total()
-    for _ in range(_MOST_STEPS):
-        if 1 - end < _PRECISION:
-            return 1.0
-        chance, slope = _exceeding(counts, end)
-        nearer = end + chance * math.log(chance / _CHANCE) / slope
+    counts = [Counter([*values, one]) for one in added]
+    low, high = math.fsum(values) / len(values), 1.0
+    end = (low * len(values) + 1) / (len(values) + 1)
+    while high - low >= _PRECISION:
+        found = [_exceeding(one, end) for one in counts]
+        chance = math.fsum(chance for chance, _ in found) / len(found)
+        slope = math.fsum(slope for _, slope in found) / len(found)
+        low, high = (end, high) if chance > _CHANCE else (low, end)
+        nearer = end + chance * math.log(chance / _CHANCE) / slope if chance else high
         if abs(nearer - end) < _PRECISION:
             break
-        end = min(nearer, (end + 1) / 2)
+        end = nearer if low < nearer < high else (low + high) / 2
     return end
 
 
@@ -88,6 +102,8 @@ def _exceeding(counts: Counter[float], end: float) -> tuple[float, float]:
     by numerical integration".
     """
     excesses = [(value - end, count) for value, count in counts.items()]
+    if max(excesses)[0] <= 0:
+        return 0.0, 0.0
     saddle, step = _saddle_point(excesses)
     chance = slope = 0.0
     place = complex(saddle, 0)
