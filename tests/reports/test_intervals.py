@@ -100,9 +100,9 @@ def test_the_opposite_difference_has_the_opposite_interval(differences: list[flo
 @pytest.mark.parametrize("population", POPULATIONS)
 @pytest.mark.parametrize(("tasks", "attempts"), [(8, 1), (20, 3)])
 def test_intervals_hold_the_truth_in_every_population(population: str, tasks: int, attempts: int) -> None:
-    """The gate of `benchmarks/intervals.py` with fewer draws: scores, shares, pass@k and differences."""
+    """The gate of `benchmarks/intervals.py` with fewer draws: 94 % less what 80 draws explain."""
     held, _ = coverage(population, tasks, attempts, draws=80, seed=1)
-    assert min(held.values()) >= 0.93
+    assert min(held.values()) >= 0.9
 
 
 @pytest.mark.parametrize("population", POPULATIONS)
