@@ -49,3 +49,24 @@ def test_python_names_are_normalised() -> None:
         *(name for some in companions().values() for name in some),
     }
     assert [name for name in found if not spelled.fullmatch(name)] == []
+
+
+def test_what_is_known_of_csharp_is_well_formed() -> None:
+    """Each line of the lists for C# is of the form that its first lines describe, and stands there once."""
+    lists = {
+        name: [line for line in (DATA / f"{name}.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
+        for name in ("csharp_names", "csharp_popular", "csharp_traces", "csharp_brings")
+    }
+    package = r"[A-Za-z][\w.-]*"
+    kinds = "word|old-word|old-using|file|property|rule|command|sdk"
+    forms = {
+        "csharp_names": rf"[A-Za-z_][\w.]* ({package}|-)",
+        "csharp_popular": package,
+        "csharp_traces": rf"{package}( ({kinds}):\S.*)+",
+        "csharp_brings": rf"{package}( {package})+",
+    }
+    for name, lines in lists.items():
+        assert [line for line in lines if not re.fullmatch(forms[name], line)] == []
+    for name in ("csharp_names", "csharp_popular", "csharp_brings"):
+        first = [line.split(" ")[0] for line in lists[name]]
+        assert len(first) == len(set(first)), name

@@ -32,6 +32,8 @@ def items(draw: st.DrawFn) -> str:
                 f'{package}><Version Condition="x">1</Version><A>&lt;</A></PackageReference>',
                 f"<PackageReference Update={quote}{name}{quote}{version} PrivateAssets='all' />",
                 f'<PackageVersion Include="{name}"{version} />',
+                f'<GlobalPackageReference Include="{name}"{version}{condition} />',
+                f"{package} VersionOverride={quote}[1,2){quote}{condition} />",
                 f'<ProjectReference Include="..\\{name}.csproj"{condition} />',
                 f'<ProjectReference Include="../{name}.csproj"><Private>false</Private></ProjectReference>',
                 f'<Reference Include="{name}, Version=1"><HintPath>..\\x\\{name}.dll</HintPath></Reference>',
