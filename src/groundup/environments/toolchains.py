@@ -195,9 +195,8 @@ _DOTNET = {
     "DOTNET_CLI_WORKLOAD_UPDATE_NOTIFY_DISABLE": "true",
     "DOTNET_CLI_USE_MSBUILD_SERVER": "0",
     "MSBUILDDISABLENODEREUSE": "1",
-    "UseSharedCompilation": "false",
 }
-"""What keeps `dotnet` to what it was asked for: nothing is sent, and no server is left running."""
+"""What keeps `dotnet` to what it was asked for: nothing is sent, and none of its own servers is left running."""
 
 
 async def _dotnet(host: _Host, staging: Path) -> Toolchain:

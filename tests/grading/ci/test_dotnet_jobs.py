@@ -57,7 +57,7 @@ async def test_a_repository_of_last_year_is_tested(tmp_path: Path, cache: Path) 
         CHECKOUT,
         "{uses: actions/setup-dotnet@v4, with: {dotnet-version: 8.0.x}}",
         "{name: test, run: dotnet test Tests -warnaserror}",
-        "{run: '! grep -lx dotnet /proc/[0-9]*/comm'}",
+        "{run: '! grep -lE \"^(dotnet|VBCSCompiler)\" /proc/[0-9]*/comm'}",
     )
     pinned = {"global.json": '{"sdk": {"version": "8.0.100", "rollForward": "latestFeature"}}'}
     result = await run(

@@ -17,6 +17,13 @@ from groundup.manifests.formats import files_of
 
 _ROLL_FORWARD = {"DOTNET_ROLL_FORWARD": "Major", "DOTNET_ROLL_FORWARD_TO_PRERELEASE": "1"}
 """Has programs run on the next newer runtime where theirs is not here."""
+END_COMPILER = (
+    "sh",
+    "-c",
+    'for p in $(grep -ls "[V]BCSCompiler" /proc/[0-9]*/cmdline); do p=${p#/proc/}; p=${p%/*}; kill -9 $p; n=0; '
+    "while kill -0 $p 2>/dev/null && [ $n -lt 160 ]; do sleep 0.05; n=$((n+1)); done; done",
+)
+"""Ends the compiler server that a build leaves: its projects share it, and without it each costs a third more."""
 _RAN = re.compile(
     rb"^Test run for .{1,500} \(\.NETCoreApp,Version=v(\d+\.\d+)\)"
     rb"|^Running tests from .{1,500}/net(\d+\.\d+)/[^/\n]{1,200} \(net\d",

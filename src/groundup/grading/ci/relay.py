@@ -28,6 +28,7 @@ from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 _MOST_ASKED = 64 * 1024 * 1024
 _TOLD_TO_ACT = 256 * 1024
 _FILE_BYTES = 1024 * 1024
+_AFTERWARDS_S = 10.0
 _LOG_BYTES = 64 * 1024 * 1024
 _COMMAND = re.compile(r"^\s*(?:::|##\[)", re.MULTILINE)
 _NOT_PASSED_ON = ("LD_LIBRARY_PATH", "PWD", "OLDPWD", "SHLVL", "_", "HOME", "USER")
@@ -46,6 +47,8 @@ class StepPlace:
     sandbox: Sandbox
     environment: Mapping[str, str]
     path: tuple[str, ...]
+    afterwards: tuple[str, ...] = ()
+    """What is run after each command: it ends what the command left running for the next one."""
 
 
 class _Asked(Record):
@@ -148,6 +151,8 @@ class Relay:
         result = await place.sandbox.run(self._command(asked, place, job, files))
         self._left_s -= result.counted_s
         self._record(asked, result)
+        if place.afterwards:
+            await place.sandbox.run(Command(argv=place.afterwards, timeout_s=_AFTERWARDS_S))
         code = result.exit_code if result.ending is Ending.EXITED and result.exit_code is not None else 1
         found = {name: await _appended(place.sandbox, path) for name, path in files.items()}
         self._empty[job] = {files[name] for name, text in found.items() if text == ""}

@@ -12,7 +12,7 @@ from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.ci.actions import write_programs
-from groundup.grading.ci.dotnet_versions import DotNetVersions, dotnet_versions
+from groundup.grading.ci.dotnet_versions import END_COMPILER, DotNetVersions, dotnet_versions
 from groundup.grading.ci.nuget_configuration import free_of_feeds
 from groundup.grading.ci.plan import Tools, asked_pythons, substitute
 from groundup.grading.ci.records import (
@@ -195,7 +195,12 @@ class StepSandboxes:
         where = str(PurePosixPath(checkout(self._request.repository), self._place))
         if not (folder / "workspace" / self._request.repository / self._place / ".git").exists():
             await sandbox.run(Command(argv=("bash", "-c", _GIT), cwd=where, timeout_s=300.0))
-        return StepPlace(sandbox=sandbox, environment=self._variables() | variables, path=self._path())
+        return StepPlace(
+            sandbox=sandbox,
+            environment=self._variables() | variables,
+            path=self._path(),
+            afterwards=END_COMPILER if self._prepared.dotnet is not None else (),
+        )
 
     async def _attach(self, sandbox: Sandbox) -> dict[str, str]:
         prepared = self._prepared
