@@ -3,13 +3,12 @@
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
-from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -19,18 +18,10 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError, UsageError
-from groundup.domain.names import printable
-from groundup.domain.subjects import AttemptKey, Submission
-from groundup.domain.verdicts import TestResult
-from groundup.domain.version import __version__
-from groundup.reports.answers import comparison_answer
-from groundup.reports.causes import grouped
-from groundup.reports.document import AttemptRow
+from groundup.domain.subjects import AttemptKey
 from groundup.reports.formats import STYLE
-from groundup.reports.numbers import between, chance, percent, share, signed, words
 from groundup.reports.plots import plots_of
-from groundup.reports.summary import side_by_side
-from groundup.reports.views import evidence_views, figures_view, paper_views, views_of
+from groundup.reports.views import figures_view, paper_views, views_of
 from groundup.runs import evidence
 from groundup.runs.reporting import read_report
 from groundup.settings import Settings
@@ -38,13 +29,14 @@ from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import FleetFile
 from groundup.suites.base import open_suite
-from groundup.viewer.index import Elsewhere, RunIndex, RunSummary, under_way
+from groundup.viewer.addresses import whole_number
+from groundup.viewer.comparing import TASKS_SHOWN, compared
+from groundup.viewer.index import RunIndex, RunSummary, under_way
+from groundup.viewer.results import LOST_SHOWN, better_than, logs_of, lost_of, tests_of
 from groundup.viewer.searching import HITS, search_files
+from groundup.viewer.templating import templates
 
 RUNS_SHOWN = 100
-TASKS_SHOWN = 200
-TESTS_SHOWN = 200
-LOST_SHOWN = 10
 _REFRESH_S = 2.0
 _COOKIE = "groundup-token"
 _HEADERS = {
@@ -105,23 +97,7 @@ class Viewer:
         self.settings = settings
         self.still = still
         self.index = RunIndex(settings.output)
-        self._templates = Environment(
-            loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-        )
-        self._templates.filters.update(
-            share=share,
-            percent=percent,
-            plain=evidence.plain,
-            printable=printable,
-            coded=_coded,
-            signed=signed,
-            chance=chance,
-            words=words,
-            part=_part,
-            own=_own,
-            size=_size_words,
-        )
-        self._templates.globals.update(between=between, version=__version__, still=still)
+        self._templates = templates(still=still)
 
     def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
         """Return the application; *hosts* are the names it answers to, None for any."""
@@ -179,7 +155,7 @@ class Viewer:
         runs = [run for run in every if not wanted or wanted.lower() in _described(run)]
         if order in _ORDERS:  # the newest first among equals, as the index has them
             runs.sort(key=_ORDERS[order])
-        first = _number(request.query_params.get("first"))
+        first = whole_number(request.query_params.get("first"))
         return self._html(
             "runs.html",
             runs=runs[first : first + RUNS_SHOWN],
@@ -198,7 +174,7 @@ class Viewer:
         if found is None or found.report is None:
             return self.missing(found.error if found and found.error else "There is no such run.")
         wanted, stage = (request.query_params.get(name, "") for name in ("q", "stage"))
-        first = _number(request.query_params.get("first"))
+        first = whole_number(request.query_params.get("first"))
         total = self.index.task_count(found.name, wanted, stage)
         tasks = self.index.tasks(found.name, wanted, stage, first, TASKS_SHOWN)
         return self._html(
@@ -253,8 +229,8 @@ class Viewer:
             "instruction": self._instruction,
             "trajectory": self._trajectory,
             "files": self._files,
-            "tests": _tests,
-            "logs": _logs,
+            "tests": tests_of,
+            "logs": logs_of,
         }
         values = parts.get(tab, self._why)(attempt, request)
         before, after = self.index.neighbours(run, task)
@@ -271,7 +247,7 @@ class Viewer:
             after=after,
             here=request.url.path,
             others=others,
-            better=_better(run, row, rows, others),
+            better=better_than(run, row, rows, others),
             live=(live := row.standing in ("pending", "made") and is_held(folder.path)),
             saying=evidence.saying(attempt) if live else "",
             **values,
@@ -285,7 +261,7 @@ class Viewer:
             said = {"opinions": evidence.opinions(folder, key), "unjudged": ""}
         except UsageError as error:
             said = {"opinions": [], "unjudged": str(error)}
-        return {**_lost(attempt, request), **said}
+        return {**lost_of(attempt, request), **said}
 
     def _instruction(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return what was asked, as this machine's data of the suite has it."""
@@ -302,16 +278,16 @@ class Viewer:
         """Return some steps, one turn, or the turns beside those of another run."""
         query = request.query_params
         turns, beside, turn = evidence.turns(attempt), query.get("beside", ""), query.get("turn")
-        also = {"turns": evidence.listed(turns, _number(turn)), "turn": None, "beside": "", "kind": ""}
+        also = {"turns": evidence.listed(turns, whole_number(turn)), "turn": None, "beside": "", "kind": ""}
         if beside and self.index.run(beside) is not None:
             other = self._counterpart(beside, request)
-            first = max(_number(query.get("first")), 1)
+            first = max(whole_number(query.get("first")), 1)
             pairs = evidence.beside(attempt, other, first)
             return {**also, "beside": beside, "pairs": pairs, "next": first + len(pairs)}
-        if turn is not None and (page := evidence.turn_page(attempt, _number(turn))):
+        if turn is not None and (page := evidence.turn_page(attempt, whole_number(turn))):
             return {**also, "turn": page}
         kind = query.get("kind", "")
-        steps = evidence.steps(attempt, _number(query.get("first")), kind)
+        steps = evidence.steps(attempt, whole_number(query.get("first")), kind)
         return {
             **also,
             "missing": turn,
@@ -334,7 +310,7 @@ class Viewer:
     def _counterpart(self, run: str, request: Request) -> AttemptFolder:
         """Return the attempt of a run that the address names, else that of the same number, else the first."""
         number = request.query_params.get("attempt")
-        index = request.path_params["number"] if number is None else _number(number)
+        index = request.path_params["number"] if number is None else whole_number(number)
         key = AttemptKey(task=request.path_params["task"], index=index)
         there = RunFolder(self.settings.output / run)
         found = there.attempt(key)
@@ -344,7 +320,7 @@ class Viewer:
         """Return the submission's files and one of them, as a turn left them, or against those of another run."""
         turn = request.query_params.get("turn")
         if turn is not None:
-            return self._files_after(attempt, _number(turn), request.query_params.get("path", ""))
+            return self._files_after(attempt, whole_number(turn), request.query_params.get("path", ""))
         names, more = evidence.files(attempt)
         against, path = (request.query_params.get(name, "") for name in ("against", "path"))
         if against and self.index.run(against) is not None:
@@ -391,7 +367,7 @@ class Viewer:
     def _search(self, request: Request) -> Response:
         """Look for words in runs, tasks, reasons, tests and trajectories; a part of them where there are many."""
         wanted, run = (request.query_params.get(name, "").strip() for name in ("q", "run"))
-        first = _number(request.query_params.get("first"))
+        first = whole_number(request.query_params.get("first"))
         runs = [one for one in self.index.runs() if wanted and wanted.lower() in _described(one)]
         places, whole = self.index.search(wanted, run, HITS, _SEARCH_S) if wanted else ([], True)
         found = search_files(self.index, wanted, run, first) if wanted else None
@@ -407,40 +383,10 @@ class Viewer:
         )
 
     def _compare(self, request: Request) -> Response:
-        names = request.query_params.getlist("run")
-        known = {one.name for one in self.index.runs() if one.report}
-        if len(names) < 2 or not set(names) <= known:
+        values = compared(self.index, self.settings, request.query_params)
+        if values is None:
             return self.missing("Choose two runs or more on the first page.")
-        power = min(_number(request.query_params.get("power")), 100)
-        paths = [self.settings.output / name for name in names]
-        made = side_by_side(read_report(paths, self.settings).runs, power / 100 or None)
-        plots = [plot for plot in plots_of(made) if plot.name != "tasks"]
-        wanted, first = request.query_params.get("q", ""), _number(request.query_params.get("first"))
-        part, other = (request.query_params.get(name, "") for name in ("part", "other"))
-        if part not in _PARTS or other not in names[1:]:
-            part, other = "", ""
-        grid, total = self.index.grid(names, wanted, first, TASKS_SHOWN, (part, other) if part else None)
-        return self._html(
-            "compare.html",
-            names=names,
-            made=made,
-            answer=comparison_answer(made),
-            several=any(run.several for run in made.runs),
-            plots=plots,
-            views=list(evidence_views(made)),
-            power=power,
-            grid=grid,
-            total=total,
-            wanted=wanted,
-            first=first,
-            pages=evidence.pages(total, first, TASKS_SHOWN),
-            asked=urlencode([("run", name) for name in names]),
-            parted=[self.index.parted(names[0], name) for name in names[1:]],
-            part=part,
-            other=other,
-            parts=_PARTS,
-            rebased={name: urlencode([("run", one) for one in _first(name, names)]) for name in names},
-        )
+        return self._html("compare.html", **values)
 
     async def _events(self, request: Request) -> Response:
         """Say whenever a run's verdicts changed, as server-sent events, until it is at rest."""
@@ -468,7 +414,7 @@ class Viewer:
     def _watched(self, request: Request) -> AttemptFolder | None:
         """Return the attempt that a page follows; None where it follows the run's counts."""
         run, task = request.path_params["run"], request.query_params.get("task", "")
-        number = _number(request.query_params.get("number"))
+        number = whole_number(request.query_params.get("number"))
         if not any(row.index == number for row in self.index.attempts(run, task)):
             return None
         return RunFolder(self.settings.output / run).attempt(AttemptKey(task=task, index=number))
@@ -484,81 +430,6 @@ def _size(attempt: AttemptFolder) -> str:
         except OSError:
             sizes[name] = 0
     return json.dumps(sizes)
-
-
-def _better(
-    run: str, row: AttemptRow, attempts: Sequence[AttemptRow], others: Sequence[Elsewhere]
-) -> tuple[str, int, float] | None:
-    """Return run, number and score of the best attempt at a task, where it did better than *row*."""
-    known = [(run, one.index, one.counted) for one in attempts if one.counted is not None]
-    known += [(one.run, one.best_index, one.best) for one in others if not one.same]
-    best = max(known, key=lambda one: one[2], default=None)
-    return best if best and best[2] > (row.counted or 0.0) else None
-
-
-def _lost(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    """Return what was lost by cause, those of most tests first, each with one test as an example."""
-    tests = _read_tests(attempt)
-    causes = grouped(tests)
-    said = evidence.excerpts(attempt) if causes else {}
-    quoted = request.scope.get("quoted", LOST_SHOWN)
-    lost = sum(group.cause.tests for group in causes)
-    return {
-        "causes": [(group, said.get(_pytest_name(group.tests[0].id))) for group in causes[:quoted]],
-        "causes_total": len(causes),
-        "lost_total": lost,
-        "passed": len(tests) - lost,
-        "dependencies": any(test.kind == "dependency" for test in tests),
-        "record": _read_record(attempt),
-    }
-
-
-def _read_tests(attempt: AttemptFolder) -> Sequence[TestResult]:
-    """Return the results that can be read: the attempt's own reason says why they cannot."""
-    with suppress(UsageError):
-        return attempt.tests()
-    return ()
-
-
-def _read_record(attempt: AttemptFolder) -> Submission | None:
-    with suppress(UsageError):
-        return attempt.record()
-    return None
-
-
-def _pytest_name(test: str) -> str:
-    """Return what a log of pytest calls the test of this id."""
-    return test.partition("::")[2].replace("::", ".")
-
-
-def _tests(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    wanted, outcome = (request.query_params.get(name, "") for name in ("q", "outcome"))
-    tests = _read_tests(attempt)
-    outcomes = sorted({test.outcome for test in tests})
-    found = [
-        test for test in tests if wanted.lower() in test.id.lower() and (not outcome or test.outcome == outcome)
-    ]
-    first = _number(request.query_params.get("first"))
-    found.sort(key=lambda test: (test.outcome == "passed", not test.expected))
-    shown = found[first : first + TESTS_SHOWN]
-    said = evidence.excerpts(attempt) if any(test.outcome != "passed" for test in shown) else {}
-    return {
-        "tests": [(test, said.get(_pytest_name(test.id))) for test in shown],
-        "total": len(found),
-        "outcomes": outcomes,
-        "wanted": wanted,
-        "outcome": outcome,
-        "first": first,
-        "pages": evidence.pages(len(found), first, TESTS_SHOWN),
-    }
-
-
-def _logs(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    names = evidence.logs(attempt)
-    path = request.query_params.get("path", names[0].path if names else "")
-    start = _number(request.query_params.get("start"), least=-evidence.LOG_BYTES)
-    piece = evidence.log_piece(attempt, path, start) if path else None
-    return {"tries": evidence.by_try(names), "path": path, "piece": piece, "size": evidence.LOG_BYTES}
 
 
 def _score_of(run: RunSummary) -> float:
@@ -588,53 +459,6 @@ def _described(run: RunSummary) -> str:
     report = run.report
     made = (report.suite, report.subject.title) if report else ()
     return "\n".join((run.name, *made)).lower()
-
-
-_PARTS = {
-    "gained": "{other} alone solved",
-    "lost": "{base} alone solved",
-    "both": "both solved",
-    "neither": "neither solved",
-}
-"""How two runs part the tasks that they share."""
-
-
-def _first(name: str, names: Sequence[str]) -> list[str]:
-    return [name, *(one for one in names if one != name)]
-
-
-def _number(text: str | None, least: int = 0) -> int:
-    """Return a whole number from an address; *least* or 0 for what is none."""
-    try:
-        return max(int(text or 0), least)
-    except ValueError:
-        return 0
-
-
-def _own(svg: str) -> Markup:
-    """Let a picture be markup: it is made here, from escaped words."""
-    return Markup(svg)  # noqa: S704
-
-
-def _coded(text: str) -> Markup:
-    """Show what stands between backticks as code."""
-    parts = enumerate(printable(text).split("`"))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else part for number, part in parts
-    )
-
-
-def _size_words(size: int) -> str:
-    """Return a number of bytes as people read it."""
-    for unit, bytes_of in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if size >= bytes_of:
-            return f"{size / bytes_of:.1f} {unit}"
-    return f"{size} B"
-
-
-def _part(text: str) -> str:
-    """Quote a name as one part of a path."""
-    return quote(text, safe="")
 
 
 async def _static(request: Request) -> Response:

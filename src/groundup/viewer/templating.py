@@ -1,0 +1,59 @@
+"""The templates of pages, and what they can do with values."""
+
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from groundup.domain.names import printable
+from groundup.domain.version import __version__
+from groundup.reports.numbers import between, chance, percent, share, signed, words
+from groundup.runs import evidence
+
+
+def templates(*, still: bool) -> Environment:
+    """Return the templates; with *still*, of pages that are files."""
+    made = Environment(
+        loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters.update(
+        share=share,
+        percent=percent,
+        plain=evidence.plain,
+        printable=printable,
+        coded=_coded,
+        signed=signed,
+        chance=chance,
+        words=words,
+        part=_part,
+        own=_own,
+        size=_size_words,
+    )
+    made.globals.update(between=between, version=__version__, still=still)
+    return made
+
+
+def _own(svg: str) -> Markup:
+    """Let a picture be markup: it is made here, from escaped words."""
+    return Markup(svg)  # noqa: S704
+
+
+def _coded(text: str) -> Markup:
+    """Show what stands between backticks as code."""
+    parts = enumerate(printable(text).split("`"))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else part for number, part in parts
+    )
+
+
+def _size_words(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    for unit, bytes_of in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if size >= bytes_of:
+            return f"{size / bytes_of:.1f} {unit}"
+    return f"{size} B"
+
+
+def _part(text: str) -> str:
+    """Quote a name as one part of a path."""
+    return quote(text, safe="")
