@@ -248,3 +248,11 @@ def test_packages_of_the_repository_itself_are_references() -> None:
 def test_a_hostile_project_file_says_nothing(text: str) -> None:
     """What is no XML, declares entities, or refers to itself many times is a project without settings."""
     assert alone(text, "using Newtonsoft.Json;\nclass A {}") == {"Newtonsoft.Json"}
+
+
+def test_a_file_of_thousands_of_namespaces_is_read_without_their_products() -> None:
+    """What no person writes costs no more than its size."""
+    code = "".join(f"using N{i};\nnamespace M{i} {{ class C{i} {{}} }}\n" for i in range(2000))
+    found = csharp_imports(code.encode())
+    assert (len(found.usings), len(found.namespaces), found.types) == (2000, 2000, frozenset())
+    assert alone(NET, f"using Newtonsoft.Json;\n{code}") == {"Newtonsoft.Json"}

@@ -29,6 +29,8 @@ _WORD = re.compile(rb"[A-Za-z_]\w+")
 _ATTRIBUTE = re.compile(rb"\[\s*(?:\w+\.)*(\w+)")
 _LONGEST = 300
 """Characters of a namespace; nobody writes a longer one."""
+_MOST = 100
+"""Namespaces that a file may declare before its types count for none of them; their products would be large."""
 
 
 class CSharpFile(NamedTuple):
@@ -66,7 +68,8 @@ def csharp_imports(source: bytes, suffix: str = ".cs") -> CSharpFile:
                 usings.append((match.group(2), line_of(node)))
                 if match.group(1):
                     shared.add(match.group(2))
-    return CSharpFile(usings, frozenset(namespaces), frozenset(types), frozenset(shared))
+    counted = types if len(namespaces) <= _MOST else ()
+    return CSharpFile(usings, frozenset(namespaces), frozenset(counted), frozenset(shared))
 
 
 def mentioned(source: SourceFile) -> frozenset[str]:

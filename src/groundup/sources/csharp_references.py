@@ -48,6 +48,8 @@ class ProjectFiles:
         found = {"": 0} | dict.fromkeys(self.shared, 0)
         found |= dict(reversed(file.usings))
         around = {namespace[:end] for namespace in file.namespaces for end in _ends(namespace)}
+        if len(around) * len(file.usings) > _MOST_PAIRS:
+            return found
         # Inside of `namespace A.B`, `using C` may mean `A.C`.
         found |= {f"{outer}.{namespace}": line for outer in around for namespace, line in file.usings}
         return found | dict.fromkeys(around, 0)
@@ -58,6 +60,8 @@ def _ends(namespace: str) -> list[int]:
     return [*(at for at, letter in enumerate(namespace) if letter == "."), len(namespace)]
 
 
+_MOST_PAIRS = 50_000
+"""Of namespaces around a file's code and usings in it; what has more was generated, or made to take long."""
 _MANY = 10
 """From this many names on a project is named though another reference brings it."""
 _SEVERAL = 2
