@@ -254,7 +254,8 @@ def _print_causes(one: Lost, room: int) -> int:
 
 
 def _all_passed(tests: "Sequence[TestResult]") -> str:
-    return f"all {sum(one.expected for one in tests)} expected tests passed"
+    expected = sum(one.expected for one in tests)
+    return f"all {expected} expected tests passed" if expected else "no test was counted, so none can have passed"
 
 
 def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
