@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,11 @@ class RunningFleet:
         return [int(pid) for pid in re.findall(r" is there: process (\d+) on ", self.log.read_text())]
 
 
-def worker_here(number: int = 1) -> Any:
-    """Return a cluster of Dask's own with so many workers of one slot in this process."""
+@contextmanager
+def worker_here(number: int = 1) -> Iterator[Any]:
+    """Yield a cluster of Dask's own with so many workers of one slot in this process."""
     configure()
-    return distributed.LocalCluster(
+    cluster = distributed.LocalCluster(
         n_workers=number,
         threads_per_worker=1,
         processes=False,
@@ -51,6 +52,11 @@ def worker_here(number: int = 1) -> Any:
         # Without an address the scheduler asks for port 8787, and warns where another test has it.
         scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     )
+    try:
+        yield cluster
+    finally:
+        with suppress(TimeoutError):  # Dask gives its thread ten seconds by the clock, however busy others are
+            cluster.close()
 
 
 def standing_in(folder: Path, name: str, script: str) -> Path:
