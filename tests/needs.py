@@ -21,10 +21,10 @@ from typing import NoReturn
 
 import pytest
 
-from groundup.domain.errors import InfrastructureError, NetworkError, SandboxError
+from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.registries.cache import FetchCache
 from groundup.registries.nuget.client import NuGetClient, nuget_settings
-from groundup.registries.pypi.client import PyPIClient, pypi_settings
+from groundup.registries.pypi.client import index_trouble
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from groundup.settings import Settings, environment
@@ -65,7 +65,7 @@ def need(tool: str) -> None:
 def trouble(tool: str) -> str:
     """Return why *tool* cannot be used; empty when it can."""
     if tool == "package index":
-        return asyncio.run(_index_trouble())
+        return asyncio.run(index_trouble(environment()))
     if tool == "NuGet":
         return asyncio.run(_nuget_trouble())
     for program in VERSION.get(tool, (tool,)):
@@ -77,19 +77,6 @@ def trouble(tool: str) -> str:
             return f"{program} is on PATH and does not start: {error}"
         if done.returncode:
             return f"{program} is on PATH and does not start: {done.stderr.decode(errors='replace').strip()}"
-    return ""
-
-
-async def _index_trouble() -> str:
-    """Return why this user's package index cannot be asked; empty where it answers."""
-    with TemporaryDirectory() as folder:
-        registry = PyPIClient(await pypi_settings(environment()), FetchCache(Path(folder)))
-        try:
-            await registry.page("six")
-        except NetworkError as error:
-            return str(error)
-        finally:
-            await registry.close()
     return ""
 
 
