@@ -17,6 +17,7 @@ from groundup.domain.usage import TokenUsage
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.models.prices import estimated_tokens
+from groundup.models.protocol import CallWatch
 from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider
 
@@ -56,7 +57,7 @@ class FakeModel:
         self._replies = list(replies)
         self._say = say
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
         """Say the next reply."""
         self.requests.append(request)
         if self._say is not None:

@@ -12,6 +12,7 @@ from groundup.agents.trajectories import Step, spent_s
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
+from groundup.models.protocol import CallWatch
 from tests.agents.fakes import FakeModel, Memory, agent_context
 
 STEPS: list[Step] = [
@@ -76,7 +77,7 @@ class Silent(FakeModel):
     """Never answers."""
 
     @override
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
         """Wait."""
         await asyncio.Event().wait()
         raise AssertionError

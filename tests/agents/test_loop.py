@@ -19,6 +19,7 @@ from groundup.domain.usage import TokenUsage
 from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import (
     BudgetSpentError,
+    CallWatch,
     ContextOverflowError,
     ModelError,
     RefusedError,
@@ -129,10 +130,10 @@ async def test_time_is_a_limit(tmp_path: Path) -> None:
     """An attempt whose time is over ends in the middle of a turn, and keeps what it paid."""
 
     class Slow(FakeModel):
-        async def complete(self, request: ChatRequest) -> ChatReply:
+        async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
             if self.requests:
                 await asyncio.Event().wait()
-            return await super().complete(request)
+            return await super().complete(request, watch)
 
     ended = await play(tmp_path, Slow([runs("ls")]), limits=EpisodeLimits(wall_clock_s=0.2))
     assert (ended.outcome, ended.turns) == (Outcome.LIMIT, 1)
@@ -146,7 +147,7 @@ async def test_time_that_earlier_tries_took_is_gone(tmp_path: Path) -> None:
     rest, provider = Memory(whole.steps[:4]), FakeProvider(echoing)  # up to the command's result
 
     class Silent(FakeModel):
-        async def complete(self, request: ChatRequest) -> ChatReply:
+        async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
             await asyncio.Event().wait()
             return DONE
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.errors import InfrastructureError
 from groundup.fleet.agents import ModelRelay
-from groundup.models.protocol import BudgetSpentError
+from groundup.models.protocol import BudgetSpentError, CallWatch
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.settings import Settings
@@ -136,7 +136,7 @@ class Model:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
         """Answer once."""
         self.asked += 1
         if self.asked > 1:

@@ -82,7 +82,7 @@ async def test_broken_answers_are_asked_for_again_twice() -> None:
     async with endpoint.served() as url, open_model("compatible/m", settings_for(url), ledger=ledger) as model:
         assert isinstance(model, EndpointModel)
         with pytest.raises(ModelError, match="3 tries"):
-            await model.watched(saying("hi " * 50), watch)
+            await model.complete(saying("hi " * 50), watch)
     assert len(endpoint.asked) == 3
     assert watch.use.estimated
     assert watch.use.usage.input_tokens > 150
@@ -138,7 +138,7 @@ async def test_what_a_stream_says_is_told_while_it_comes(api: Api) -> None:
         settings = settings_for(url, api=api, stream=True)
         async with open_model("compatible/m", settings) as model:
             assert isinstance(model, EndpointModel)
-            reply = await model.watched(saying("hi"), watch)
+            reply = await model.complete(saying("hi"), watch)
     assert reply.message.content == "Let me look."
     assert any("Let me look." in text for text in watch.said)
     assert watch.said[-1] == ""
@@ -148,7 +148,7 @@ async def _ended_early(url: str, end: Callable[["asyncio.Task[object]"], None], 
     watch = Watch()
     async with open_model("compatible/m", settings_for(url, patience_s=0.0, **further)) as model:
         assert isinstance(model, EndpointModel)
-        task: asyncio.Task[object] = asyncio.ensure_future(model.watched(saying("hi " * 50), watch))
+        task: asyncio.Task[object] = asyncio.ensure_future(model.complete(saying("hi " * 50), watch))
         end(task)
         with pytest.raises((ModelError, asyncio.CancelledError)):
             await task

@@ -23,7 +23,7 @@ from groundup.domain.records import Record
 from groundup.domain.usage import ModelUse
 from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger
-from groundup.models.protocol import BudgetSpentError, ChatModel, asked
+from groundup.models.protocol import BudgetSpentError, CallWatch, ChatModel
 from groundup.models.settings import ModelSettings, usual_address
 from groundup.store.files import Journal, complete_lines
 
@@ -180,12 +180,12 @@ class _CountedModel:
         self._entry = entry
         self._spending = spending
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, and record what it cost. Raises `BudgetSpentError`."""
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
+        """Return the reply, and record what it cost; *watch* is not told. Raises `BudgetSpentError`."""
         lost = _Lost()
         try:
             with self._spending.asking():
-                reply = await asked(self._model, request, lost)
+                reply = await self._model.complete(request, lost)
         finally:
             if lost.use is not None:
                 self._enter(lost.use.usage.input_tokens + lost.use.usage.output_tokens, lost.use.cost_usd)

@@ -27,7 +27,7 @@ from groundup.episodes.records import MemorySink
 from groundup.fleet.clusters import FleetAddress, security
 from groundup.fleet.extra import distributed
 from groundup.fleet.orders import Play
-from groundup.models.protocol import ChatModel
+from groundup.models.protocol import CallWatch, ChatModel
 
 _OPERATION = "groundup_relay"
 
@@ -114,8 +114,8 @@ class DriversModel:
         self.context_tokens = play.context_tokens
         self._line = line
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, or raise what asking raised on the driver."""
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
+        """Return the reply, or raise what asking raised on the driver, which has the watch."""
         return ChatReply.model_validate_json(await self._line.asked("reply", request.model_dump_json()))
 
     async def count_tokens(self, request: ChatRequest) -> int:

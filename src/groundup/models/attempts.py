@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.usage import ModelUse
 from groundup.models.cache import for_attempt
-from groundup.models.protocol import ChatModel, asked
+from groundup.models.protocol import CallWatch, ChatModel
 
 LOST_STEP = "lost"
 """The step of a trajectory for what a call without a reply may have cost."""
@@ -34,9 +34,9 @@ class AttemptModel:
         self._shown_at = 0.0
         self._shown = ""
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Ask."""
-        return await asked(self._model, request, self)
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
+        """Ask; this model is the watch itself where no other one is given."""
+        return await self._model.complete(request, self if watch is None else watch)
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Ask the model."""

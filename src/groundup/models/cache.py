@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
 from groundup.domain.usage import TokenUsage
-from groundup.models.protocol import CallWatch, ChatModel, asked
+from groundup.models.protocol import CallWatch, ChatModel
 from groundup.registries.cache import FetchCache
 
 _KIND = "replies"
@@ -53,17 +53,13 @@ class CachedModel:
         """Return the same model and folder for another attempt."""
         return CachedModel(self._model, self._folder, self._identity, index=index)
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
         """Return the kept reply, or ask and keep the reply. Failures are not kept."""
-        return await self.watched(request, None)
-
-    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
-        """Do so, and let *watch* hear of it."""
         key = self._key(request)
         kept = self._cache.record(_KIND, key, ChatReply)
         if kept is not None:
             return kept.but(cached=True, cost_usd=0.0, latency_s=0.0, lost=TokenUsage())
-        reply = await asked(self._model, request, watch)
+        reply = await self._model.complete(request, watch)
         self._cache.keep_record(_KIND, key, reply)
         return reply
 

@@ -112,12 +112,11 @@ class EndpointModel:
         self._settings = settings
         self._open = AsyncExitStack()
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Ask the endpoint, within the run's budget."""
-        return await self.watched(request, None)
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
+        """Ask the endpoint, within the run's budget.
 
-    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
-        """Ask the endpoint; let *watch* hear what is being written, and what a call without a reply cost."""
+        *watch* hears what is being written, and what a call without a reply cost.
+        """
         request = self._completed(request)
         saying = None if watch is None else watch.saying
         bill = _Bill(request, (self.price, self.ledger, self._most_usd(request)), saying)

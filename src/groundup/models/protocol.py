@@ -1,7 +1,7 @@
 """What every chat model can do, and how it can fail. Knows no agent."""
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self
 
 from groundup.domain.errors import GroundupError, InfrastructureError
 
@@ -18,8 +18,11 @@ class ChatModel(Protocol):
     context_tokens: int | None
     """How many tokens a request and its reply may have together; None: not known."""
 
-    async def complete(self, request: "ChatRequest") -> "ChatReply":
-        """Return the model's reply. Retries what may pass; raises one of the errors below for the rest."""
+    async def complete(self, request: "ChatRequest", watch: "CallWatch | None" = None) -> "ChatReply":
+        """Return the model's reply, and tell *watch* what happens until then.
+
+        Retries what may pass; raises one of the errors below for the rest.
+        """
         ...
 
     async def count_tokens(self, request: "ChatRequest") -> int:
@@ -43,21 +46,6 @@ class CallWatch(Protocol):
     def lost(self, use: "ModelUse") -> None:
         """Take what a call without a reply may have cost: its answer broke off, or the call was cancelled."""
         ...
-
-
-@runtime_checkable
-class Watched(Protocol):
-    """A model whose calls can be watched."""
-
-    async def watched(self, request: "ChatRequest", watch: CallWatch | None) -> "ChatReply":
-        """Return the model's reply, and tell *watch* of what happens until then."""
-        ...
-
-
-async def asked(model: ChatModel, request: "ChatRequest", watch: CallWatch | None) -> "ChatReply":
-    """Return the reply of *model*, and let *watch* hear of it where the model can be watched."""
-    able: object = model
-    return await (able.watched(request, watch) if isinstance(able, Watched) else model.complete(request))
 
 
 class ContextOverflowError(GroundupError):

@@ -459,14 +459,10 @@ class ScriptedModel:
         self._model: EndpointModel | None = None
         self._open = AsyncExitStack()
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
         """Ask the own endpoint."""
-        return await self.watched(request, None)
-
-    async def watched(self, request: ChatRequest, watch: CallWatch | None) -> ChatReply:
-        """Ask the own endpoint; *watch* hears of it."""
         assert self._model is not None, "enter the model first"
-        return await self._model.watched(request, watch)
+        return await self._model.complete(request, watch)
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Return the estimate by which the script's window is kept."""
