@@ -1,10 +1,14 @@
 """The code that decides a verdict is found by its imports, and each change of it is noticed."""
 
+import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import groundup
 from groundup.store.verdict_cache import code_digest, modules_behind
 
 
@@ -44,3 +48,32 @@ def test_a_change_of_what_decides_is_another_digest(package: Path, name: str) ->
     (package / name).write_text((package / name).read_text() + "\n# changed\n")
     code_digest.cache_clear()
     assert code_digest("foreign_suite.grader") != before
+
+
+GRADERS = ("groundup.suites.nl2repobench.strict", "groundup.suites.dibench.suite", "foreign_suite.grader")
+
+
+def digests(*places: Path) -> dict[str, str]:
+    """Return the digest of each grader, as a process says it that imports from *places*."""
+    program = (
+        "import json, sys; places, graders = json.loads(sys.argv[1]); sys.path[:0] = places\n"
+        "from groundup.store.verdict_cache import code_digest\n"
+        "print(json.dumps({one: code_digest(one) for one in graders}))"
+    )
+    arguments = json.dumps([[str(place) for place in places], GRADERS])
+    told = subprocess.run([sys.executable, "-c", program, arguments], capture_output=True, check=True, text=True)
+    found: dict[str, str] = json.loads(told.stdout)
+    return found
+
+
+def test_code_is_the_same_wherever_it_is_installed(package: Path, tmp_path: Path) -> None:
+    """A checkout, and a wheel with the documentation in it beside a plug-in at another place, are one grader."""
+    here = Path(groundup.__file__).parent
+    installed = tmp_path / "site-packages"
+    shutil.copytree(here, installed / "groundup", ignore=shutil.ignore_patterns("oracles", "recipes"))
+    (installed / "groundup" / "docs").mkdir(exist_ok=True)
+    (installed / "groundup" / "docs" / "index.md").write_text("for readers")
+    (installed / "groundup" / "grading" / "README.md").write_text("what lies here")
+    shutil.copytree(package, tmp_path / "a" / "plugins" / package.name)
+
+    assert digests(installed, tmp_path / "a" / "plugins") == digests(here.parent, package.parent)

@@ -84,22 +84,24 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"\w+")
-_APART = frozenset({"recipes", "__pycache__"})
+_OWN = __name__.partition(".")[0]
+_APART = frozenset({"recipes", "__pycache__", "README.md"})
+"""Recipes stand in a grader's identity, compiled files are made of the others, and a folder's README decides nothing."""
 
 
 @cache
 def code_digest(module: str) -> str:
     """Return the digest of the code that the grader in *module* decides by."""
     digest = hashlib.sha256()
-    for path in sorted(set(_files(module))):
+    for name, path in sorted(_files(module).items()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{path.parent.name}/{path.name} {content}\n".encode())
+        digest.update(f"{name} {content}\n".encode())
     return f"sha256:{digest.hexdigest()}"
 
 
 def modules_behind(module: str) -> frozenset[str]:
     """Return *module* and the modules of its own top-level package and of groundup that it imports in the end."""
-    tops = {module.partition(".")[0], __name__.partition(".")[0]}
+    tops = {module.partition(".")[0], _OWN}
     found: set[str] = set()
     waiting = [module]
     while waiting:
@@ -139,16 +141,18 @@ def _source(name: str) -> Path | None:
     return next((path for path in (below / "__init__.py", below.with_suffix(".py")) if path.is_file()), None)
 
 
-def _files(module: str) -> Iterator[Path]:
-    folders: set[Path] = set()
+def _files(module: str) -> dict[str, Path]:
+    """Return the files that decide, by names that are the same wherever the packages lie: `groundup/grading/x.py`."""
+    found: dict[str, Path] = {}
     for name in modules_behind(module):
         path = _source(name)
         if path is None:
             continue
-        yield path
-        if "." in name and path.parent not in folders:
-            folders.add(path.parent)
-            yield from _beside(path.parent)
+        above = path.parents[name.count(".") + (path.name == "__init__.py")]
+        # Beside the modules at the top of groundup lies what a wheel brings for readers: its documentation.
+        beside = _beside(path.parent) if "." in name and path.parent != above / _OWN else ()
+        found |= {one.relative_to(above).as_posix(): one for one in (path, *beside)}
+    return found
 
 
 def _beside(folder: Path) -> Iterator[Path]:
