@@ -175,7 +175,7 @@ def open_predictions(
         else:
             raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"{error.filename or path} cannot be read: {error.strerror or error}") from error
     if not found:
         raise UsageError(f"{path} holds no predictions; expected {path}/<task>/ with a repository in it")
     if all(key.index > 0 for key in found):
@@ -304,7 +304,12 @@ def _of_task_entry(
 ) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     found = _resolved(root, entry, task)
     if found.place is not None and found.place.is_dir():
-        yield from _attempts(root, task, found.place, task, layout)
+        try:
+            yield from list(_attempts(root, task, found.place, task, layout))
+        except OSError as error:
+            name = os.path.relpath(error.filename, root) if error.filename else task
+            refusal = f"{name} cannot be read: {error.strerror}; change its mode, or take it away"
+            yield AttemptKey(task=task), FoundPrediction(task, refusal=refusal)
     elif found.place is not None:
         refusal = f"{task} is a file; a prediction is a folder {task}/ or an archive {task}/submission.tar.gz"
         yield AttemptKey(task=task), FoundPrediction(task, refusal=refusal)
