@@ -224,6 +224,8 @@ def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] 
         return "a JDK", "install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME"
     if absent := _absent(needs):
         return ", ".join(absent), "install it by the system's packages; tests start it"
+    if host.index and (needs.packages or _fetches_packages(needs, host, store)):
+        return "the package index", host.index
     if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
         name = host_of(needs.source.repository)
         if not host.has_git:
@@ -233,8 +235,6 @@ def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] 
             return lack, "add it to the mirror (GROUNDUP_GIT_MIRROR), or check the network"
         if not host.repositories.get(needs.source.repository):
             return f"{name}, which Git cannot reach", git_advice()
-    if host.index and (needs.packages or _fetches_packages(needs, host, store)):
-        return "the package index", host.index
     return None
 
 
