@@ -7,6 +7,9 @@ DEMO_STAMP := $(VENV)/.demo-ready
 STAMP := $(VENV)/.ready
 BROWSER_STAMP := $(VENV)/.browser-ready
 
+PATIENTLY := VENV=$(VENV) .ci/patiently
+INSTALL = $(BIN)/python -m pip install --quiet --no-compile
+
 .PHONY: setup demo wheel test thorough test-containers browser clients check coverage docs lock clean
 
 # Modules are compiled when they are first imported: most never are, and pip takes half its time for it. Where Python
@@ -18,13 +21,13 @@ setup: $(STAMP)
 $(DEMO_STAMP): requirements-demo.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("groundup needs Python 3.11 or later; name one: make PYTHON=python3.12" \
 	    if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-demo.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(PATIENTLY) "making the environment $(VENV)" $(PYTHON) -m venv $(VENV)
+	@$(PATIENTLY) "installing what groundup needs" $(INSTALL) --require-hashes --requirement requirements-demo.lock
+	@$(PATIENTLY) "installing groundup" $(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(STAMP): $(DEMO_STAMP) requirements.lock
-	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.lock
+	@$(PATIENTLY) "installing what its tests and checks need" $(INSTALL) --require-hashes --requirement requirements.lock
 	touch $@
 
 demo: $(DEMO_STAMP)
@@ -53,7 +56,7 @@ browser: $(BROWSER_STAMP)
 	    $(BIN)/python -m pytest tests/viewer/test_browser.py
 
 $(BROWSER_STAMP): $(STAMP) requirements-browser.lock
-	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-browser.lock
+	@$(PATIENTLY) "installing what drives a browser" $(INSTALL) --require-hashes --requirement requirements-browser.lock
 	touch $(BROWSER_STAMP)
 
 # Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
@@ -82,7 +85,7 @@ coverage: $(COVERAGE_STAMP)
 	$(BIN)/python -m coverage report --skip-covered
 
 $(COVERAGE_STAMP): $(STAMP) requirements-coverage.lock
-	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-coverage.lock
+	@$(PATIENTLY) "installing what measures coverage" $(INSTALL) --require-hashes --requirement requirements-coverage.lock
 	touch $(COVERAGE_STAMP)
 
 # The documentation as a site in site/. What builds it is locked apart, and nothing is fetched while it is built.
@@ -95,7 +98,7 @@ docs: $(DOCS_STAMP)
 	@echo "the documentation is in site/index.html"
 
 $(DOCS_STAMP): $(STAMP) requirements-docs.lock
-	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-docs.lock
+	@$(PATIENTLY) "installing what builds the documentation" $(INSTALL) --require-hashes --requirement requirements-docs.lock
 	touch $(DOCS_STAMP)
 
 # Names, versions and hashes only: no registry address is written down.

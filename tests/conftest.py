@@ -1,8 +1,10 @@
 """What holds for all tests: nothing fails because the machine was busy, and what is missing here is said."""
 
+import json
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 import pytest_timeout  # type: ignore[import-untyped]  # it has no types
@@ -11,10 +13,17 @@ from hypothesis import settings
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.launcher.limits import take_census
 from tests.effort import often
-from tests.needs import need, unlocked
+from tests.needs import need, skipped_by_reason
 
 settings.register_profile("groundup", deadline=None, max_examples=often(100))
 settings.load_profile("groundup")
+
+
+def pytest_configure() -> None:
+    """Give tests Git's own defaults: the user's configuration may rewrite addresses, sign, or start hooks."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        del os.environ[name]
+    os.environ.update(GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull)
 
 
 @pytest.hookimpl
@@ -50,14 +59,32 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             need(tool)
 
 
+_AS_ROOT = ("tests/environments/", "tests/grading/library/", "tests/inside/", "tests/sandbox/", "tests/trees/")
+"""Tests for which it matters who runs them: users of guests, modes of files, mounts."""
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what may take long, so that at the end no worker is waited for."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what may take long, so that at the end no worker is waited for.
+
+    With a file `SKIPPED_IN` of an ordinary user's run, take what was skipped there and what root changes.
+    """
+    if "SKIPPED_IN" in os.environ:
+        lines = Path(os.environ["SKIPPED_IN"]).read_text(encoding="utf-8").splitlines()
+        skipped = {json.loads(line) for line in lines}
+        left = [item for item in items if item.nodeid in skipped or item.nodeid.startswith(_AS_ROOT)]
+        config.hook.pytest_deselected(items=list(set(items) - set(left)))
+        items[:] = left
     items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("timeout", "end_to_end")])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line what would unlock the tests that were skipped."""
-    line = unlocked(str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
-    if line:
+    """Count the tests that were skipped by reason; leave their names in the file `SKIPPED_TO` for another run."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests were skipped:")
+    for line in skipped_by_reason(str(report.longrepr) for report in skipped):
         terminalreporter.write_line(line)
+    if "SKIPPED_TO" in os.environ:
+        names = "".join(f"{json.dumps(report.nodeid)}\n" for report in skipped)
+        Path(os.environ["SKIPPED_TO"]).write_text(names, encoding="utf-8")

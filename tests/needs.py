@@ -1,9 +1,9 @@
 """What a test needs of the machine: it skips by name where that is missing, and never unseen.
 
 `@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"` and
-`"NuGet"` ask the one of this user's clients; fixtures that find out by themselves call `lack`. The last line of a
-run says what would unlock how many tests. What is named in `EXPECTED_TOOLS`, separated by commas, must be there:
-its absence then fails the test.
+`"NuGet"` ask the one of this user's clients, `"Python 3.10"` looks where groundup does; fixtures that find out by
+themselves call `lack`. The last lines of a run count what was skipped by its reason. What is named in
+`EXPECTED_TOOLS`, separated by commas, must be there: its absence then fails the test.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from typing import NoReturn
 import pytest
 
 from groundup.domain.errors import InfrastructureError, SandboxError
+from groundup.environments.interpreters import present_interpreter
 from groundup.registries.cache import FetchCache
 from groundup.registries.nuget.client import NuGetClient, nuget_settings
 from groundup.registries.pypi.client import index_trouble
@@ -32,17 +33,22 @@ from groundup.settings import Settings, environment
 EXPECTED = "EXPECTED_TOOLS"
 VERSION = {"cargo": ("cargo", "rustc")}
 """Tools of which more than one program must start."""
-_DEBIAN = {
-    "cargo": "cargo",
-    "Slurm and dask-jobqueue": "slurm-wlm munge",
-    "cc": "gcc",
-    "chromium": "chromium",
-    "git": "git",
-    "javac": "default-jdk-headless",
-    "npm": "npm",
-    "pdflatex": "texlive-latex-recommended",
+_BRINGS = {
+    "cargo": "apt-get install cargo",
+    "cc": "apt-get install gcc python3-dev",
+    "chromium": "apt-get install chromium",
+    "data of NL2RepoBench": "groundup data pull nl2repobench",
+    "data of repogenesis": "groundup data pull repogenesis",
+    "git": "apt-get install git",
+    "javac": "apt-get install default-jdk-headless",
+    "JDK 17 and Maven": "apt-get install openjdk-17-jdk-headless maven",
+    "node": "apt-get install nodejs",
+    "npm": "apt-get install npm",
+    "originals": "groundup warm nl2repobench",
+    "pdflatex": "apt-get install texlive-latex-recommended",
+    "Slurm and dask-jobqueue": "apt-get install slurm-wlm munge",
 }
-"""Packages of Debian and Ubuntu, in each release, that have a tool. A JDK 17 is not in each."""
+"""What brings what tests need, as far as one command does; of programs the package of Debian and Ubuntu."""
 _REASON = re.compile(r"needs (?P<tool>[^:]+): ")
 
 
@@ -68,6 +74,8 @@ def trouble(tool: str) -> str:
         return asyncio.run(index_trouble(environment()))
     if tool == "NuGet":
         return asyncio.run(_nuget_trouble())
+    if tool.startswith("Python "):
+        return asyncio.run(_python_trouble(tool.removeprefix("Python ")))
     for program in VERSION.get(tool, (tool,)):
         if shutil.which(program) is None:
             return f"{program} is not on PATH"
@@ -78,6 +86,13 @@ def trouble(tool: str) -> str:
         if done.returncode:
             return f"{program} is on PATH and does not start: {done.stderr.decode(errors='replace').strip()}"
     return ""
+
+
+async def _python_trouble(minor: str) -> str:
+    """Return why no interpreter *minor* can be had; empty where groundup finds one on this machine."""
+    with TemporaryDirectory() as folder:
+        found = await present_interpreter(minor, Path(folder) / "none")
+    return "" if found else "none is on this machine"
 
 
 async def _nuget_trouble() -> str:
@@ -96,13 +111,17 @@ async def _nuget_trouble() -> str:
     return ""
 
 
-def unlocked(reasons: Iterable[str]) -> str:
-    """Return the line that says which tools would unlock how many tests; empty where all are there."""
-    missing = Counter(found["tool"] for reason in reasons if (found := _REASON.search(reason)))
-    ended = ", ".join(f"{tool} {count}" for tool, count in missing.most_common())
-    packages = " ".join(sorted({_DEBIAN[tool] for tool in missing if tool in _DEBIAN}))
-    how = f"; to get them: apt-get install {packages}" if packages else ""
-    return f"not here, and how many tests each would unlock: {ended}{how}" if ended else ""
+def skipped_by_reason(reasons: Iterable[str]) -> list[str]:
+    """Return a line for each reason why tests were skipped: how many, what for, and the command that brings it."""
+    counted: Counter[str] = Counter()
+    for reason in reasons:
+        found = _REASON.search(reason)
+        counted[f"need {found['tool']}" if found else reason.partition("Skipped: ")[2] or reason] += 1
+    lines = []
+    for what, count in counted.most_common():
+        command = _BRINGS.get(what.removeprefix("need "), "")
+        lines.append(f"{count:5} {what}" + (f": {command}" if command else ""))
+    return lines
 
 
 @asynccontextmanager

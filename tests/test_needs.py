@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.needs import EXPECTED, lack, need, trouble, unlocked
+from tests.needs import EXPECTED, lack, need, skipped_by_reason, trouble
 
 
 @pytest.fixture
@@ -49,11 +49,12 @@ def test_a_tool_that_is_expected_fails(tool: Path, monkeypatch: pytest.MonkeyPat
         lack("other", "why")
 
 
-def test_one_line_says_what_would_unlock_how_many() -> None:
-    """Most first; skips for other reasons are not counted."""
-    reasons = ["Skipped: needs npm: x", "Skipped: needs git: y", "Skipped: needs git: y", "Skipped: as root"]
-    assert (
-        unlocked(reasons)
-        == "not here, and how many tests each would unlock: git 2, npm 1; to get them: apt-get install git npm"
-    )
-    assert unlocked(["Skipped: as root"]) == ""
+def test_what_was_skipped_is_counted_with_what_brings_it() -> None:
+    """Most first; other reasons are counted in their own words."""
+    reasons = ["Skipped: needs npm: x", "Skipped: needs git: y", "Skipped: needs git: z", "Skipped: as root"]
+    assert skipped_by_reason(reasons) == [
+        "    2 need git: apt-get install git",
+        "    1 need npm: apt-get install npm",
+        "    1 as root",
+    ]
+    assert skipped_by_reason([]) == []

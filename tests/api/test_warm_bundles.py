@@ -12,6 +12,7 @@ from groundup.environments.interpreters import present_interpreter
 from groundup.environments.layers import Built, layer_store
 from groundup.environments.requests import Layer
 from groundup.settings import Settings
+from groundup.trees.archives import extract_archive
 from tests.needs import lack
 
 DIGEST = "sha256:" + "1" * 64
@@ -92,8 +93,7 @@ async def test_what_is_no_whole_bundle_of_such_a_machine_is_refused(
 ) -> None:
     """One sentence, and nothing in the cache that is not whole."""
     bundle = await bundled(tmp_path / "b", here)
-    with tarfile.open(bundle) as tar:
-        tar.extractall(tmp_path / "parts", filter="data")
+    extract_archive(bundle, tmp_path / "parts")
     record = WarmBundle.model_validate_json((tmp_path / "parts" / "bundle.json").read_bytes())
     if fault == "none":
         bundle = tmp_path / "missing"

@@ -276,6 +276,7 @@ def _grades(folder: Path, settings: Settings) -> list[float]:
     return scores
 
 
+@pytest.mark.needs("git")
 async def test_when_the_time_is_up_the_rest_is_owed(tmp_path: Path) -> None:
     """Nothing is decided about it, and the next call goes on with it."""
     entries = [f"file://{tmp_path}/absent/{name}" for name in ("apple", "pear")]

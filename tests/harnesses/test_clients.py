@@ -129,7 +129,7 @@ def settings_of(tmp_path: Path) -> dict[str, str]:
 def needs_data() -> None:
     """Skip where NL2RepoBench's specifications are not here."""
     if data_folder("nl2repobench", load()) is None:
-        lack("NL2RepoBench's data", "pull it with `groundup data pull nl2repobench`")
+        lack("data of NL2RepoBench", "pull it with `groundup data pull nl2repobench`")
 
 
 @pytest.mark.registry

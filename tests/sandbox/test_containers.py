@@ -39,7 +39,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Yield the name of an engine that answers; Podman's service is started for it."""
     kind = KINDS[request.param]
     if not os.environ.get("CONTAINERS"):
-        needs.lack(kind.name, "set CONTAINERS=1 (`make test-containers`): it takes minutes")
+        needs.lack("make test-containers", "containers take minutes")
     with pytest.MonkeyPatch.context() as patch:
         service = None
         if kind is PODMAN and shutil.which("podman") and not kind.address().startswith("tcp"):

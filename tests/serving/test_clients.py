@@ -127,7 +127,7 @@ async def test_a_client_plays_nl2repobench(tmp_path: Path, python_of: Pythons, c
     try:
         job = serving("nl2repobench", settings=load({"output": tmp_path}), tasks=["jsonlines"])
     except UsageError as error:
-        lack("NL2RepoBench's data", error)
+        lack("data of NL2RepoBench", error)
     python, command = python_of(client), f"echo {original(tmp_path)} | base64 -d | tar xz"
     async with opened(job) as house:
         told = {"ENVIRONMENT": "nl2repobench", "TASK": "jsonlines", "BEGINS": "   begin"}

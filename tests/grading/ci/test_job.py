@@ -1,7 +1,6 @@
 """Jobs run for real: act in one sandbox, steps in another."""
 
 import pathlib
-import shutil
 
 import pytest
 
@@ -59,7 +58,7 @@ async def test_steps_speak_to_each_other(tmp_path: pathlib.Path) -> None:
     assert result.outcome is JobOutcome.PASSED, log_of(result)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.needs("node")
 async def test_nvm_answers_with_the_node_that_is_here(tmp_path: pathlib.Path) -> None:
     """Runners have nvm: sourced or called, it gives the machine's Node.js, which is reported as a substitute."""
     script = r'. "$NVM_DIR/nvm.sh"; nvm install 4.2; nvm use 4.2; nvm exec 4.2 node --version | grep "^v"'
@@ -174,7 +173,7 @@ async def test_nothing_runs_before_obstacles_are_reported(tmp_path: pathlib.Path
     assert provider.specs == []
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.needs("npm", "cargo")
 async def test_a_job_does_without_lock_files_and_caches_of_compilers(tmp_path: pathlib.Path) -> None:
     """Instances hold no lock files: npm, uv and cargo run as if none were asked for, and the record says so.
 

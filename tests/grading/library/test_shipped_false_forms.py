@@ -9,6 +9,7 @@ from groundup.environments.sources import present_source
 from groundup.grading.library.false_forms import FalseForms, suite_of
 from groundup.settings import load
 from groundup.suites.nl2repobench.recipe import shipped_recipes
+from tests.needs import lack
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
@@ -17,7 +18,7 @@ def test_every_false_form_is_python(name: str) -> None:
     recipe = shipped_recipes()[name]
     layer = present_source(recipe.source.request(), layer_store(load()))
     if layer is None:
-        pytest.skip("its original is not in the cache; `groundup warm nl2repobench` fetches it")
+        lack("originals", f"that of {name} is not in the cache")
     tailed = () if recipe.twin is None else recipe.twin.tailed
     suite = suite_of(layer.path, recipe.tests.protected, recipe.expected)
     with warnings.catch_warnings():

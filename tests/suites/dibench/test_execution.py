@@ -126,6 +126,7 @@ def test_a_job_that_would_end_so_again_is_not_run_again(
     assert verdict(first, tmp_path)["score"] == verdict(second, tmp_path)["score"]
 
 
+@pytest.mark.needs("Python 3.11")
 async def test_what_a_job_gets_on_this_machine_is_known_before_it_runs(tmp_path: Path) -> None:
     """Another interpreter may make it end otherwise, so that a verdict holds for these versions only."""
     (problem,) = read_dataset(write_tiny(tmp_path / "tiny", {"tiny-python": PYTHON})).problems
