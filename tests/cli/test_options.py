@@ -64,6 +64,21 @@ def test_an_option_given_twice_is_refused(groundup: Groundup) -> None:
     assert "each is a run of its own" in ended.err
 
 
+@pytest.mark.parametrize("gone", [("--mcp", "tools.json"), ("--skills=skills",)])
+def test_what_is_gone_says_so(groundup: Groundup, gone: tuple[str, ...]) -> None:
+    """A flag, or a value of one, that only earlier versions had ends with one sentence and code 2."""
+    ended = groundup("run", TWO, "-a", "nop", "--dry-run", *gone)
+    assert ended.code == 2
+    assert ended.err.count("\n") == 1
+    assert " is gone: " in ended.err
+
+
+def test_what_is_gone_says_so_in_python() -> None:
+    """So does a keyword argument."""
+    with pytest.raises(UsageError, match="--mcp is gone: "):
+        evaluation(TWO, "p", mcp="tools.json")  # type: ignore[call-arg]
+
+
 def test_a_limit_draws_a_sample_that_is_always_the_same(groundup: Groundup) -> None:
     """A larger sample holds the smaller one; another seed draws another; the run records its tasks by name."""
     five, ten = planned(groundup, "--limit", "5"), planned(groundup, "--limit", "10")

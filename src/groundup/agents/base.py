@@ -1,8 +1,8 @@
 """What every agent can do and gets, and how it reads its settings. It sees no oracle or grader."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -14,7 +14,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
 from groundup.domain.records import Extension, Record, plainly
-from groundup.domain.subjects import AgentExtras, Outcome
+from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse, TokenUsage
 from groundup.domain.verdicts import Score
@@ -79,8 +79,6 @@ class AgentContext:
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     environment: PythonRequest | None = None
     """What the task's published image has installed; None: pip and pytest are all there is."""
-    extras: AgentExtras = field(default_factory=AgentExtras)
-    """Tool servers and skills that the run gives its agents."""
     label: str = "attempt"
     """For messages and sandboxes' names."""
 
@@ -109,8 +107,6 @@ class Agent(Extension):
     needs_model: bool = True
     goes_on: bool = True
     """Whether it looks at what lies in its workspace, so that a further round can be told of a score."""
-    takes: Collection[str] = ()
-    """Of a run's extras, what it hands on to its model: `mcp` (tool servers), `skills`."""
     preferred: Mapping[str, JsonValue] = MappingProxyType({})
     """Model settings that hold where the user gives none, such as `{"temperature": 0.0}`."""
 

@@ -18,10 +18,7 @@ from typing_extensions import override
 
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
 from groundup.agents.conversation import Conversation
-from groundup.agents.extras import furnished, skills_of
-from groundup.agents.remote_tools import RemoteTools
 from groundup.agents.resuming import Clock, Replay
-from groundup.agents.tool_servers import ToolServers, tool_servers
 from groundup.agents.tools import (
     BASH,
     FURTHER_TOOLS,
@@ -59,7 +56,6 @@ _RULES = """You are a software engineer who works alone, in a Linux sandbox, on 
 _SUBMIT = (
     "hands in what lies in /workspace, and tells you what is made known of its score. You may go on afterwards."
 )
-_SKILLS = "\n\nThere are skills, which say how a kind of work is done. Read one's file before you do such work:"
 _NUDGE = "Nothing was called. If you are done, say so in one sentence; otherwise go on with the tools."
 _SUM_UP = """The conversation is about to outgrow your window: all turns but the newest will be left out, and your
 answer to this message takes their place. The task above stays as it is. Call nothing now; write down all that you
@@ -137,7 +133,6 @@ class Loop(Agent):
     name = "loop"
     version = "3"
     needs_model = True
-    takes = ("mcp", "skills")
 
     def __init__(self, options: LoopOptions) -> None:
         self._options = options
@@ -146,7 +141,7 @@ class Loop(Agent):
     def identity(self) -> Mapping[str, JsonValue]:
         """Return settings and the digest of all prompts."""
         tools = [BASH, _SUBMIT_TOOL, *FURTHER_TOOLS.values()]
-        texts = [_RULES, _SUBMIT, _SKILLS, _NUDGE, _SUM_UP, *_FURTHER.values(), ByText.rules, ByTools.rules]
+        texts = [_RULES, _SUBMIT, _NUDGE, _SUM_UP, *_FURTHER.values(), ByText.rules, ByTools.rules]
         prompts = digest_of([*tools, *texts])
         return {**self._options.model_dump(mode="json"), "prompts": prompts}
 
@@ -165,16 +160,10 @@ class Loop(Agent):
     @override
     async def attempt(self, context: AgentContext) -> AgentResult:
         """Play the episode; a limit on the time ends it wherever it is."""
-        more = await furnished(context)
-        wanted = SandboxExtras(python=self._options.python, mounts=more.mounts)
-        async with (
-            RemoteTools(context.extras.servers) as remote,
-            open_workspace(context, wanted, remote.attach) as place,
-            tool_servers(place, more.servers) as servers,
-        ):
+        async with open_workspace(context, SandboxExtras(python=self._options.python)) as place:
             timeout = asyncio.timeout(None)
             clock = Clock(timeout, context.limits.wall_clock_s, context.trajectory.recorded())
-            rollout = Rollout(self._options, context, (place, servers), clock)
+            rollout = Rollout(self._options, context, place, clock)
             try:
                 async with timeout:
                     outcome, detail = await rollout.play()
@@ -186,19 +175,17 @@ class Loop(Agent):
 class Rollout:
     """One attempt's conversation."""
 
-    def __init__(
-        self, options: LoopOptions, context: AgentContext, places: tuple[AgentSandbox, ToolServers], clock: Clock
-    ) -> None:
+    def __init__(self, options: LoopOptions, context: AgentContext, place: AgentSandbox, clock: Clock) -> None:
         assert context.model is not None, "the run checked that there is a model"
         self.replay = Replay(context.trajectory)
         self._options = options
         self._at = context
         self._model = context.model
-        self._place, self._servers = places
+        self._place = place
         self._clock = clock
         self._calling: Calling = ByTools() if options.calling == "tools" else ByText()
         self._talk = Conversation(self._opening())
-        self._tools = (BASH, _SUBMIT_TOOL, *(FURTHER_TOOLS[name] for name in options.tools), *self._servers.tools)
+        self._tools = (BASH, _SUBMIT_TOOL, *(FURTHER_TOOLS[name] for name in options.tools))
         self._submitted = False
         self._silent = self._cut = 0
         """How many replies in a row called nothing, and were cut off with nothing to do."""
@@ -367,8 +354,6 @@ class Rollout:
             text, ends = await self._submit(number)
         elif call.name == "bash":
             text, code = await self._bash(call.arguments)
-        elif self._servers.knows(call.name):
-            text = await self._servers.call(call.name, dict(call.arguments), self._options.output_bytes)
         elif call.name not in self._options.tools:
             names = [tool.name for tool in self._tools]
             text = f"there is no tool {call.name[:100]!r}; call {', '.join(names[:-1])} or {names[-1]}"
@@ -436,8 +421,6 @@ class Rollout:
             further="".join(f"\n- {_FURTHER[name]}" for name in self._options.tools),
             calling=self._calling.rules,
         )
-        if skills := skills_of(self._at.extras):
-            rules += _SKILLS + "".join(f"\n- {name} ({path}): {about}" for name, about, path in skills)
         if self._options.system is not None:
             rules = self._options.system.replace("{rules}", rules)
         return [Message(role="system", content=rules), Message(role="user", content=task.instruction or "")]

@@ -37,7 +37,7 @@ from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
 from groundup.registries.uv import uv_program
-from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec, Service
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread
 
@@ -231,11 +231,6 @@ class AgentSandbox:
             self._died, self._limited = self._died + has_died, self._limited + (not has_died)
             await self.close()
         return result
-
-    async def start(self, command: Command) -> Service:
-        """Start a program and return at once."""
-        sandbox = await self.sandbox()
-        return await sandbox.start(self._furnished(command))
 
     async def close(self) -> None:
         """Close the sandbox; the next command opens another."""

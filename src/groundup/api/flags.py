@@ -161,13 +161,6 @@ class SubjectFlags(ModelFlags, total=False):
         int,
         FlagHelp("Rounds of work on one attempt; between them the agent learns its score.", EPISODE, least=1),
     ]
-    mcp: Annotated[
-        AnyPath | None,
-        FlagHelp("JSON file of tool servers (MCP) that run in the sandbox (docs/agents.md).", EPISODE),
-    ]
-    skills: Annotated[
-        AnyPath | None, FlagHelp("Folder of skills for the agent: each a folder with a SKILL.md.", EPISODE)
-    ]
     select: Annotated[
         Literal["score", "own-tests", "judges", "votes"] | None,
         FlagHelp("With -k: report only the best attempt of each task, by this (score: an upper bound).", EPISODE),

@@ -29,6 +29,7 @@ from groundup.api.flags import (
 from groundup.api.reports import run_folder
 from groundup.api.subjects import subject_of
 from groundup.domain.errors import UsageError
+from groundup.domain.gone import refuse_gone
 from groundup.domain.names import shuffled, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
@@ -204,6 +205,7 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
     hints = get_type_hints(kind, include_extras=True)
     found = {}
     for name, value in flags.items():
+        refuse_gone(name, value)
         if name not in hints:
             raise UsageError(unknown("option", name, hints))
         if value is None:

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints, is_typeddict
 
@@ -21,6 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
 from groundup.cli.console import Format
+from groundup.domain.gone import refuse_gone
 
 TALK = "Output"
 
@@ -115,6 +117,7 @@ class StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
         """Look at what was written before it is converted; then an empty path would be the current folder."""
+        _refuse_gone(args)
         args = _in_the_known_number(args, {option for one in self.params for option in one.opts})
         values: Mapping[str, object] = {}
         if args:
@@ -134,6 +137,15 @@ class StrictCommand(TyperCommand):
             if isinstance(value, float) and not math.isfinite(value):
                 raise typer.BadParameter(_NOT_FINITE, ctx=ctx, param=known)
         return left
+
+
+def _refuse_gone(args: Sequence[str]) -> None:
+    """Raise `UsageError` for an option, or a value of one, that only earlier versions have."""
+    options = takewhile(lambda one: one != "--", args)
+    for one, following in pairwise([*options, ""]):
+        name, equals, value = one.partition("=")
+        if name.startswith("--"):
+            refuse_gone(name[2:].replace("-", "_"), value if equals else following)
 
 
 def _processed(parameter: Any, ctx: typer.Context, value: Any) -> Any:

@@ -165,7 +165,6 @@ class Episode:
             withheld=withheld_from(self.grading.suite, task),
             original=self.grading.suite.fingerprint(task),
             environment=self.grading.suite.agent_environment(task),
-            extras=self.spec.extras,
             label=str(self.spec.key),
         )
 

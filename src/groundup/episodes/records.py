@@ -12,7 +12,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
-from groundup.domain.subjects import AgentExtras, AttemptKey, Outcome, Subject, Submission
+from groundup.domain.subjects import AttemptKey, Outcome, Subject, Submission
 from groundup.domain.verdicts import Verdict
 from groundup.suites.base import Graded
 from groundup.trees.walking import remove_tree
@@ -33,7 +33,6 @@ class EpisodeSpec(Record):
     limits: EpisodeLimits = EpisodeLimits()
     feedback: Feedback = Feedback.SCORE
     rounds: Annotated[int, LATER] = Field(default=1, ge=1, description="how often the agent works")
-    extras: Annotated[AgentExtras, LATER] = AgentExtras()
     own_tests: Annotated[bool, LATER] = Field(
         default=False, description="whether its own tests are run at the end"
     )

@@ -11,7 +11,6 @@ runner       hidden tests of a library, by pytest; `failing` makes them fail; `R
 official_driver, legacy_driver    what RepoGenesis' containers and scripts do with a service
 shim         what stands in the place of programs that act starts
 guest_files, stand_in_pip    an agent's `read` and `edit`; pip by uv
-tool_server, remote_tools    an agent's servers of tools inside; what stands for one outside
 reached      bytecode of the modules that names lead to, while a layer is built
 """
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.steps import heard_by
-from groundup.domain.subjects import AgentExtras, AttemptKey
+from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
@@ -115,10 +115,8 @@ def fleet_wanted(
     if workers is None:
         return None
     made = plan.configuration.submissions
-    if agents and isinstance(made, Generated) and (made.rounds > 1 or made.extras != AgentExtras()):
-        raise UsageError(
-            "nodes keep no rounds, tool servers or skills; leave --agents-on-nodes out, and they still grade"
-        )
+    if agents and isinstance(made, Generated) and made.rounds > 1:
+        raise UsageError("nodes keep no rounds; leave --agents-on-nodes out, and they still grade")
     return FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
 
 

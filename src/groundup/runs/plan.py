@@ -10,7 +10,7 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.domain.subjects import AgentExtras, AttemptKey
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import REPEATS
 from groundup.episodes.loading import find_grader, suite_pins, task_pins
@@ -116,7 +116,6 @@ class RunPlan(NamedTuple):
             limits=played.limits if played else EpisodeLimits(),
             feedback=made.feedback if made else Feedback.SCORE,
             rounds=made.rounds if made else 1,
-            extras=made.extras if made else AgentExtras(),
             own_tests=made is not None and made.select is Selection.OWN_TESTS,
             timeout_s=configuration.timeout_s,
             pinned={pin: value for pin, value in self.pinned.items() if pin in names},

@@ -16,7 +16,6 @@ from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import (
     PRESET,
     PROGRAM_AGENT,
-    AgentExtras,
     AttemptKey,
     Outcome,
     Provenance,
@@ -171,11 +170,10 @@ class GeneratedSource:
         self.agent = open_agent(spec.agent, spec.options)
         if self.agent.needs_model and spec.model is None:
             raise UsageError(f"the agent {spec.agent} needs a model; name one with -m PROVIDER/MODEL")
-        for kind in spec.extras.kinds:
-            if kind not in self.agent.takes:
-                raise UsageError(
-                    f"the agent {self.agent.name} does not take --{kind}, as far as groundup knows; leave it out"
-                )
+        if spec.extras:
+            raise UsageError(
+                "this run gave its agents tool servers or skills, which groundup does so no more; begin a new run"
+            )
         if spec.rounds > 1 and not self.agent.goes_on:
             raise UsageError(
                 f"the agent {spec.agent} does not look at what it handed in before, so a score helps it nothing; "
@@ -241,7 +239,6 @@ class Named(Record):
     feedback: Feedback = Feedback.SCORE
     rounds: int = 1
     select: Selection | None = None
-    extras: AgentExtras = AgentExtras()
 
 
 def submissions_of(suite_name: str, named: Named, settings: Settings) -> References | Generated:
@@ -261,7 +258,6 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
         feedback=named.feedback,
         rounds=named.rounds,
         select=named.select,
-        extras=named.extras,
     )
 
 

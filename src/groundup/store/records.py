@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
 from groundup.domain.digests import LATER, digest_of
 from groundup.domain.limits import Effort, EpisodeLimits, Feedback, Selection
@@ -18,7 +18,6 @@ from groundup.domain.subjects import (
     REGRADED,
     ROUNDS,
     SELECT,
-    AgentExtras,
     AttemptKey,
     Outcome,
     Subject,
@@ -96,7 +95,14 @@ class Generated(Record):
     select: Annotated[Selection | None, LATER] = Field(
         default=None, description="by what one of several attempts is chosen; None: all count"
     )
-    extras: Annotated[AgentExtras, LATER] = AgentExtras()
+    extras: Annotated[dict[str, JsonValue], LATER] = Field(
+        default={}, description="tool servers and skills, which earlier versions gave; such a run is only read"
+    )
+
+    @field_validator("extras", mode="before")
+    @classmethod
+    def _none_is_nothing(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        return value if isinstance(value, dict) and any(value.values()) else {}
 
     @property
     def strategies(self) -> dict[str, str | int]:

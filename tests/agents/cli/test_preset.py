@@ -94,13 +94,6 @@ def test_a_program_that_cannot_be_installed_says_why() -> None:
         pinned_program("crush@0.96.1")
 
 
-def test_what_a_program_takes_follows_from_its_preset() -> None:
-    """A preset that describes tool servers nowhere gets none, and a run that names some is refused."""
-    assert shipped_preset("claude-code").takes == ("mcp", "skills")
-    assert shipped_preset("codex").takes == ("mcp", "skills")
-    assert shipped_preset("aider").takes == ()
-
-
 def test_the_monthly_check_takes_the_last_version_of_an_ended_program() -> None:
     """A program that is given up is no failure each month; the table says why it stays where it is."""
     ended = shipped_preset("kimi-cli").ended

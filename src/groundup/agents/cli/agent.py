@@ -5,9 +5,8 @@ endpoint on the loopback. An attempt that is tried again starts it again: its st
 """
 
 import asyncio
-import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import Field, JsonValue, ValidationError
 from typing_extensions import override
@@ -24,8 +23,6 @@ from groundup.agents.cli.results import (
     watched,
     with_paid,
 )
-from groundup.agents.extras import SKILLS, StartedBy, furnished
-from groundup.agents.remote_tools import RemoteTools
 from groundup.agents.resuming import Clock
 from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_of, open_workspace
 from groundup.domain.digests import digest_of
@@ -84,7 +81,6 @@ class CliAgent(Agent):
         self.name = f"cli:{self.preset.name}"
         self.version = pinned or digest_of(self.preset.run)[7:19]
         self.needs_model = self.preset.protocol != "none"
-        self.takes = self.preset.takes
         self._pinned = pinned
         self._options = options
 
@@ -139,9 +135,9 @@ class CliAgent(Agent):
     async def _run(
         self, context: AgentContext, program: InstalledProgram | None, gateway: ModelGateway | None, clock: Clock
     ) -> CommandResult:
-        more = await furnished(context)
+        mounts = program.mounts if program else ()
         furnishing = SandboxExtras(
-            mounts=(*(program.mounts if program else ()), *more.mounts),
+            mounts=mounts,
             path=program.path if program else (),
             limits=self._limits(context.task),
         )
@@ -152,28 +148,15 @@ class CliAgent(Agent):
                 addresses.append(await gateway.attach(sandbox))
             return {}
 
-        mounts = program.mounts if program else ()
         copies = await asyncio.to_thread(brought_along, mounts, context.withheld)
-        async with (
-            RemoteTools(context.extras.servers) as remote,
-            open_workspace(context, furnishing, attach, remote.attach) as place,
-        ):
+        async with open_workspace(context, furnishing, attach) as place:
             sandbox = await place.sandbox()
             values = _values(context.task, place.tools, addresses[-1] if addresses else None)
-            values |= {"bin": program.bin if program else "", **_described(more.servers)}
+            values["bin"] = program.bin if program else ""
             await sandbox.write_file(_PROMPT_FILE, values["instruction"].encode())
             for name, text in self.preset.files.items():
                 await sandbox.write_file(f"{HOME}/{name}", fill(text, values).encode(), mode=0o600)
-            if self.preset.skills and context.extras.skills:
-                copied = (
-                    "/bin/sh",
-                    "-c",
-                    'mkdir -p "$1" && cp -R "$0"/. "$1"',
-                    SKILLS,
-                    f"{HOME}/{self.preset.skills}",
-                )
-                await place.run(Command(argv=copied))
-            command = self._command(values, program, clock.left_s, with_servers=bool(more.servers))
+            command = self._command(values, program, clock.left_s)
             context.trajectory.append(
                 "program",
                 preset=self.preset.name,
@@ -193,11 +176,8 @@ class CliAgent(Agent):
         values: Mapping[str, str],
         program: InstalledProgram | None,
         timeout_s: float | None,
-        *,
-        with_servers: bool,
     ) -> Command:
-        further = self.preset.mcp_arguments if with_servers else ()
-        first, *rest = [fill(part, values) for part in (*self.preset.run, *further)]
+        first, *rest = [fill(part, values) for part in self.preset.run]
         if program is not None and "/" not in first:
             first = f"{program.bin}/{first}"
         own = {} if program is None else program.environment
@@ -212,20 +192,6 @@ class CliAgent(Agent):
     def _limits(self, task: Task) -> Limits:
         wanted = self._options.memory_mb or max(task.limits.memory_mb, self.preset.min_memory_mb or 0)
         return task.limits.but(memory_mb=wanted)
-
-
-def _described(servers: Sequence[StartedBy]) -> dict[str, str]:
-    """Return tool servers as programs want them: as the value of `mcpServers`, and as tables of TOML."""
-    lines = []
-    for one in servers:
-        lines += [f"[mcp_servers.{json.dumps(one.name)}]", f"command = {json.dumps(one.argv[0])}"]
-        lines += [f"args = {json.dumps(one.argv[1:])}", f"[mcp_servers.{json.dumps(one.name)}.env]"]
-        lines += [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in one.environment.items()]
-    whole = {
-        one.name: {"command": one.argv[0], "args": list(one.argv[1:]), "env": dict(one.environment)}
-        for one in servers
-    }
-    return {"mcp_servers": json.dumps(whole), "mcp_toml": "\n".join(lines)}
 
 
 def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> dict[str, str]:

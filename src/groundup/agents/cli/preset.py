@@ -84,10 +84,6 @@ class Preset(Record):
     trajectory: tuple[InHome, ...] = Field(
         default=(), description="shell patterns of the files below its HOME that say what it did"
     )
-    mcp_arguments: tuple[str, ...] = Field(
-        default=(), description="further arguments of a run with tool servers, which `{mcp_servers}` describes"
-    )
-    skills: InHome | None = Field(default=None, description="the folder below its HOME where it finds skills")
     success: tuple[int, ...] = Field(default=(0,), description="exit codes with which it says that it is done")
     min_memory_mb: int | None = Field(default=None, ge=64, description="without which it does not work")
     ended: EndedProgram | None = Field(default=None, description="None: there are further versions of it")
@@ -98,13 +94,6 @@ class Preset(Record):
     def proved(self) -> str | None:
         """The version that was tried last."""
         return self.trials[-1].version if self.trials else None
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """Of a run's extras, what the program gets: `mcp`, `skills`."""
-        written = "".join([*self.files.values(), *self.environment.values(), *self.mcp_arguments])
-        mcp = ("mcp",) if "{mcp_servers}" in written or "{mcp_toml}" in written else ()
-        return (*mcp, *(("skills",) if self.skills else ()))
 
 
 class Chosen(NamedTuple):

@@ -1,0 +1,16 @@
+"""Flags and values that earlier versions had, with sentences that say what to do now; kept for one release."""
+
+from groundup.domain.errors import UsageError
+
+_GONE = {
+    "mcp": "--mcp is gone: groundup gives agents no tool servers; a preset of your own can write a program's "
+    "settings (docs/agents.md)",
+    "skills": "--skills is gone: a preset of your own can write a program's skills as files (docs/agents.md)",
+}
+"""By a flag's name in Python, or by `name=value`."""
+
+
+def refuse_gone(flag: str, value: object = None) -> None:
+    """Raise `UsageError` where *flag*, or this *value* of it, is what only earlier versions know."""
+    if why := _GONE.get(flag) or _GONE.get(f"{flag}={value}"):
+        raise UsageError(why)
