@@ -11,7 +11,7 @@ from tests.patience import patient
 
 WITHOUT = """
 import sys
-sys.modules.update(dict.fromkeys(("docker", "distributed", "starlette", "pyarrow")))
+sys.modules.update(dict.fromkeys(("docker", "distributed", "starlette")))
 from groundup.cli.main import main
 raise SystemExit(main(sys.argv[1:]))
 """
@@ -26,8 +26,6 @@ raise SystemExit(main(sys.argv[1:]))
         ("fleet up --no-keys --local 1", "fleet"),
         ("serve nl2repobench", "serve"),
         ("view", "view"),
-        ("report made --format parquet --save made.parquet", "parquet"),
-        ("export made rows --format parquet", "parquet"),
     ],
 )
 def test_a_missing_extra_is_bad_input(arguments: str, extra: str, tmp_path: Path) -> None:
@@ -51,9 +49,6 @@ def test_a_missing_extra_is_bad_input(arguments: str, extra: str, tmp_path: Path
             timeout=patient(60),
         )
 
-    if "made" in arguments:
-        made = groundup(f"run {TWO} -a nop --run-id made --sandbox tests.runs.toy:create_provider")
-        assert made.returncode == 0, made.stderr
     ended = groundup(arguments)
     assert ended.returncode == 2, ended.stderr
     assert f"pip install 'groundup[{extra}]'" in ended.stderr.splitlines()[-1]

@@ -65,12 +65,28 @@ def test_an_option_given_twice_is_refused(groundup: Groundup) -> None:
 
 
 @pytest.mark.parametrize("gone", [("--mcp", "tools.json"), ("--skills=skills",)])
-def test_what_is_gone_says_so(groundup: Groundup, gone: tuple[str, ...]) -> None:
-    """A flag, or a value of one, that only earlier versions had ends with one sentence and code 2."""
+def test_a_flag_that_is_gone_says_so(groundup: Groundup, gone: tuple[str, ...]) -> None:
+    """One that only earlier versions had ends with one sentence and code 2."""
     ended = groundup("run", TWO, "-a", "nop", "--dry-run", *gone)
     assert ended.code == 2
     assert ended.err.count("\n") == 1
     assert " is gone: " in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "r", "--format", "ctrf"),
+        ("report", "r", "--format=parquet"),
+        ("export", "r", "d", "--format", "sharegpt"),
+        ("export", "r", "d", "--format=parquet"),
+    ],
+)
+def test_a_value_that_is_gone_says_so(groundup: Groundup, arguments: tuple[str, ...]) -> None:
+    """As a flag does."""
+    ended = groundup(*arguments)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert f"{arguments[-1].removeprefix('--format=')} is gone: " in ended.err
 
 
 def test_what_is_gone_says_so_in_python() -> None:

@@ -45,7 +45,6 @@ NOT_RUN = {
     "an engine that runs containers": ("* --sandbox docker*", "* --sandbox podman*"),
     "a fleet": ("* --workers *",),
     "an end: it serves until it is stopped": ("serve *",),
-    "pyarrow, which is an extra": ("* --format parquet*",),
     "a trajectory": ("show *", "export * --format atif"),
     "the network, or a builder": (
         "data pull nl2repobench*",

@@ -13,23 +13,18 @@ from typing import Any
 import pytest
 
 from groundup.api.harbor import import_jobs
-from groundup.domain.subjects import AttemptKey
 from groundup.registries.uv import uv_program
-from groundup.runs.exporting import export
-from groundup.runs.training import ChosenEpisodes
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.suites.places import data_folder
 from tests.harnesses.endpoint import Script, endpoint
 from tests.harnesses.test_harbor_export import exported
 from tests.needs import lack
-from tests.runs.test_training import steps_of_a_program
 from tests.serving.house import Client, job_in, opened
 from tests.serving.test_clients import original, run
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-FORMS = ("messages", "sharegpt", "parquet")
 LATER = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDUP_")} | {
     "NO_PROXY": "127.0.0.1"
 }
@@ -257,9 +252,9 @@ async def test_verifiers_plays_by_the_pages_command(tmp_path: Path) -> None:
 
 @pytest.mark.registry
 async def test_exported_rows_are_read_by_datasets_and_formatted_by_trl(tmp_path: Path) -> None:
-    """Each form has the same rewards, and a chat template finds the tools, their calls and results."""
+    """They have their rewards, and a chat template finds the tools, their calls and results."""
     # TRL's formatting needs no PyTorch, which its other parts do.
-    packages = ["datasets", "transformers", "jinja2", "-e", f"{ROOT}[parquet]"]
+    packages = ["datasets", "transformers", "jinja2", "-e", str(ROOT)]
     python = installed(tmp_path / "venv", packages, sys.executable, alone=["trl"])
     async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
         for word in ("half", "pass"):
@@ -268,42 +263,14 @@ async def test_exported_rows_are_read_by_datasets_and_formatted_by_trl(tmp_path:
             await client.call(sid, "submit")
         folder = RunFolder(house.job.path)
     rows = tmp_path / "rows"
-    for form in FORMS:
-        arguments = ("export", str(folder.path), str(rows / form), "--format", form, "--min-score", "0")
-        await run(python, "-m", "groundup", *arguments, **LATER)
+    arguments = ("export", str(folder.path), str(rows), "--format", "messages", "--min-score", "0")
+    await run(python, "-m", "groundup", *arguments, **LATER)
     program = HERE / "clients" / "read_rows.py"
     found = json.loads(await run(python, str(program), str(rows), HF_HUB_OFFLINE="1", **LATER))
-    assert found["rewards"] == [[0.5, 1.0]] * 3
-    assert found["messages"] == found["parquet"]
+    assert found["rewards"] == [0.5, 1.0]
     text = found["messages"][1]
     assert text.startswith("<tool>bash</tool><tool>submit</tool><user>Write task-0000.")
     assert '<call>bash {"command": "behave pass"}</call><tool>done' in text.replace('\\"', '"')
-    assert found["sharegpt"][0] == ["human", "function_call", "observation", "function_call"]
-
-
-@pytest.mark.registry
-async def test_llama_factory_converts_exported_rows(tmp_path: Path) -> None:
-    """Of a command-line agent's attempt: no row is skipped as abnormal; tools, system and calls are found."""
-    packages = ["datasets", "transformers", "fire", "pydantic"]
-    python = installed(tmp_path / "venv", packages, sys.executable, alone=["llamafactory"])
-    async with opened(job_in(tmp_path)) as house, Client(house.address) as client:
-        sid = await client.create()
-        await client.bash(sid, "behave pass")
-        await client.call(sid, "submit")
-        run_folder = RunFolder(house.job.path)
-    steps = "".join(json.dumps(step) + "\n" for step in steps_of_a_program())
-    run_folder.attempt(AttemptKey(task="task-0000", index=0)).trajectory_file.write_text(steps)
-    export(run_folder, tmp_path / "rows", "sharegpt", Settings(), ChosenEpisodes())
-    program = str(HERE / "clients" / "convert_rows.py")
-    (shaped,) = json.loads(await run(python, program, str(tmp_path / "rows" / "served.jsonl"), **LATER))
-    assert [one["role"] for one in shaped["_prompt"]] == ["user", "function", "observation"]
-    assert (shaped["_response"], shaped["_system"]) == (
-        [{"role": "assistant", "content": "Done."}],
-        "You are an agent.\n\nTime flies.",
-    )
-    calls = json.loads(shaped["_prompt"][1]["content"])
-    assert [(one["name"], one["arguments"]) for one in calls] == [("read", {"x": 1}), ("list", {"x": 1})]
-    assert json.loads(shaped["_tools"])[0]["function"]["name"] == "read"
 
 
 @pytest.mark.registry

@@ -2,12 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
-from groundup.domain.errors import MissingExtraError
 from groundup.domain.subjects import AttemptKey
 from groundup.models.asking.chat import FORM
 from groundup.runs.exporting import export
@@ -77,34 +75,12 @@ async def test_rows_have_the_tools_that_were_offered(tmp_path: Path) -> None:
     ]
 
 
-async def test_other_forms_hold_the_same(run: RunFolder, tmp_path: Path) -> None:
-    """ShareGPT has a turn for each call; ATIF has the reward; Parquet is read back, or asks for its extra."""
-    export(run, tmp_path / "sharegpt", "sharegpt", Settings(), ChosenEpisodes(best=1))
-    row = json.loads((tmp_path / "sharegpt" / "served.jsonl").read_text())
-    turns = [turn["from"] for turn in row["conversations"]]
-    assert turns == ["human", "function_call", "observation", "function_call"]
-    assert json.loads(row["conversations"][1]["value"]) == {
-        "name": "bash",
-        "arguments": {"command": "behave pass"},
-    }
+async def test_trajectories_hold_the_same(run: RunFolder, tmp_path: Path) -> None:
+    """ATIF has the reward and the counts, and a step for each reply."""
     export(run, tmp_path / "atif", "atif", Settings())
     document = json.loads((tmp_path / "atif" / "task-0000" / "1" / "trajectory.json").read_text())
     assert (document["extra"]["reward"], document["extra"]["passed"]) == (1.0, 2)
     assert [step["source"] for step in document["steps"]] == ["user", "agent", "agent"]
-    try:
-        export(run, tmp_path / "parquet", "parquet", Settings(), ChosenEpisodes(min_score=0))
-    except MissingExtraError as error:
-        pytest.skip(str(error))
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = parquet.read_table(tmp_path / "parquet" / "served.parquet")
-    assert table["reward"].to_pylist() == [0.5, 1.0]
-    # Another run's file has the same types, though nothing in it has a reward.
-    async with opened(job_in(tmp_path / "other")) as house, Client(house.address) as client:
-        await client.bash(await client.create(), "ls")
-    export(RunFolder(house.job.path), tmp_path / "other-rows", "parquet", Settings())
-    other = parquet.read_table(tmp_path / "other-rows" / "served.parquet")
-    assert (other.schema, other["reward"].to_pylist()) == (table.schema, [None])
-    assert set(table.column_names) == set(row) - {"conversations"} | {"messages"}
 
 
 def test_tokens_come_with_a_reply() -> None:
@@ -156,21 +132,12 @@ def steps_of_a_program() -> list[dict[str, JsonValue]]:
     ]
 
 
-@pytest.fixture
-def program_rows(run: RunFolder, tmp_path: Path) -> dict[str, dict[str, Any]]:
-    """Return the row of those steps in each form of JSON."""
-    rows = {}
+def test_a_programs_row_is_its_main_conversation(run: RunFolder, tmp_path: Path) -> None:
+    """Tools as offered, one system message first, results by their calls; nothing that was taken back."""
     text = "".join(json.dumps(step) + "\n" for step in steps_of_a_program())
     run.attempt(AttemptKey(task="task-0000", index=1)).trajectory_file.write_text(text)
-    for form in ("messages", "sharegpt"):
-        export(run, tmp_path / form, form, Settings(), ChosenEpisodes(best=1))
-        rows[form] = json.loads((tmp_path / form / "served.jsonl").read_text())
-    return rows
-
-
-def test_a_programs_row_is_its_main_conversation(program_rows: dict[str, dict[str, Any]]) -> None:
-    """Tools as offered, one system message first, results by their calls; nothing that was taken back."""
-    row = program_rows["messages"]
+    export(run, tmp_path / "rows", "messages", Settings(), ChosenEpisodes(best=1))
+    row = json.loads((tmp_path / "rows" / "served.jsonl").read_text())
     assert [(one["role"], one["content"]) for one in row["messages"]] == [
         ("system", "You are an agent.\n\nTime flies."),
         ("user", "Write it."),
@@ -184,11 +151,3 @@ def test_a_programs_row_is_its_main_conversation(program_rows: dict[str, dict[st
     assert [one["function"]["name"] for one in json.loads(row["tools"])] == ["read"]
     assert (row["reward"], row["rewards"], row["turns"]) == (1.0, [1.0], 2)
     assert (row["input_tokens"], row["output_tokens"]) == (40, 8)  # of the attempt, side questions among them
-
-
-def test_sharegpt_alternates_strictly(program_rows: dict[str, dict[str, Any]]) -> None:
-    """As trainers check it: system, then two sides in turn; calls at once are one turn, their results another."""
-    turns = program_rows["sharegpt"]["conversations"]
-    assert [turn["from"] for turn in turns] == ["system", "human", "function_call", "observation", "gpt"]
-    assert json.loads(turns[2]["value"]) == [{"name": name, "arguments": {"x": 1}} for name in ("read", "list")]
-    assert turns[3]["value"] == "a file\n\na list\n\nGo on."

@@ -90,15 +90,14 @@ class ReportLook:
         str,
         typer.Option(
             "--format",
-            help="table, markdown, json, html, csv, latex, junit, ctrf, parquet, or the suite's own form, such as "
-            "`repogenesis`.",
+            help="table, markdown, json, html, csv, latex, junit, or the suite's own form, such as `repogenesis`.",
             rich_help_panel=TALK,
         ),
     ] = Format.TABLE.value
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Write to this file, in the form that its name ends with (.html, .csv, .tex, .xml, .parquet), or "
+            help="Write to this file, in the form that its name ends with (.html, .csv, .tex, .xml), or "
             "that --format names; of a suite's own form, print the table.",
             rich_help_panel=TALK,
         ),
@@ -168,7 +167,6 @@ _ENDINGS = {
     ".csv": "csv",
     ".tex": "latex",
     ".xml": "junit",
-    ".parquet": "parquet",
 }
 
 
@@ -231,7 +229,7 @@ def aggregate(
     ],
     report_format: Annotated[
         str,
-        typer.Option("--format", help="table, markdown, json, html, csv, latex or parquet.", rich_help_panel=TALK),
+        typer.Option("--format", help="table, markdown, json, html, csv or latex.", rich_help_panel=TALK),
     ] = Format.TABLE.value,
     save: Annotated[Path | None, typer.Option(help="Write the form to this file.", rich_help_panel=TALK)] = None,
     json: Json = False,

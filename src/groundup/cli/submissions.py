@@ -52,8 +52,6 @@ class ExportForm(StrEnum):
     PATCH = "patch"
     ATIF = "atif"
     MESSAGES = "messages"
-    SHAREGPT = "sharegpt"
-    PARQUET = "parquet"
 
 
 def export(
@@ -63,7 +61,7 @@ def export(
         ExportForm,
         typer.Option(
             "--format",
-            help="tree: repositories; patch: diffs; atif: trajectories; others: conversations with rewards.",
+            help="tree: repositories; patch: diffs; atif: trajectories; messages: conversations with rewards.",
         ),
     ] = ExportForm.TREE,
     min_score: Annotated[

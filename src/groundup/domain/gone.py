@@ -6,6 +6,10 @@ _GONE = {
     "mcp": "--mcp is gone: groundup gives agents no tool servers; a preset of your own can write a program's "
     "settings (docs/agents.md)",
     "skills": "--skills is gone: a preset of your own can write a program's skills as files (docs/agents.md)",
+    "format=ctrf": "--format ctrf is gone: CI servers read --format junit",
+    "format=parquet": "--format parquet is gone: pandas and datasets read --format csv of a report and "
+    "--format messages of an export",
+    "format=sharegpt": "--format sharegpt is gone: trainers read --format messages (docs/serving.md)",
 }
 """By a flag's name in Python, or by `name=value`."""
 

@@ -1,17 +1,13 @@
-"""A report for other programs: CSV, JUnit's XML, CTRF's JSON and Parquet. One row or test per attempt."""
+"""A report for other programs: CSV and JUnit's XML. One row or test per attempt."""
 
 import csv
 import io
-import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from importlib import import_module
 from xml.etree import ElementTree
 
-from groundup.domain.errors import MissingExtraError
 from groundup.domain.names import printable
-from groundup.domain.version import __version__
 from groundup.reports.document import AttemptRow, Report
 from groundup.reports.why import reasons_of
 
@@ -37,46 +33,6 @@ def _cell(value: object) -> object:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\n") else text
 
 
-def as_parquet(rows: Sequence[Row]) -> bytes:
-    """Return *rows* as a Parquet file; further scores of attempts are a map, so that all runs have one schema.
-
-    Raises `MissingExtraError` without pyarrow.
-    """
-    try:
-        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtraError(
-            "--format parquet needs pyarrow; install it with pip install 'groundup[parquet]'"
-        ) from error
-    kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-    columns = [name for name in (rows[0] if rows else ()) if not name.startswith(_SCORES)]
-    schema = [(name, kinds[_KINDS.get(name, str)]) for name in columns]
-    made = [{name: row[name] for name in columns} | {"scores": _further(row)} for row in rows]
-    if "standing" in columns:  # of attempts, not of a comparison
-        schema.append(("scores", pyarrow.map_(pyarrow.string(), pyarrow.float64())))
-    written = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist(made, schema=pyarrow.schema(schema)), written)
-    return written.getvalue()
-
-
-def _further(row: Row) -> list[tuple[str, object]]:
-    return [
-        (name.removeprefix(_SCORES), value)
-        for name, value in row.items()
-        if name.startswith(_SCORES) and value is not None
-    ]
-
-
-_SCORES = "scores."
-_KINDS: dict[str, type] = {
-    **dict.fromkeys(("attempt", "turns", "input_tokens", "output_tokens"), int),
-    **dict.fromkeys(("score", "numerator", "denominator", "counted", "cost_usd", "seconds"), float),
-    **dict.fromkeys(("base_score", "other_score", "difference"), float),
-    **dict.fromkeys(("cached", "by_time"), bool),
-}
-"""What columns of Parquet hold, whatever a run has of it; text, unless named here."""
-
-
 def as_junit(report: Report) -> bytes:
     """Return a test suite per run and a test per attempt, as CI servers read them.
 
@@ -85,7 +41,7 @@ def as_junit(report: Report) -> bytes:
     """
     root = ElementTree.Element("testsuites")
     for number, run in enumerate(report.runs):
-        states = [_STATES[_state(row)] for row in run.attempts]
+        states = [_state(row) for row in run.attempts]
         suite = ElementTree.SubElement(
             root,
             "testsuite",
@@ -116,9 +72,6 @@ def as_junit(report: Report) -> bytes:
     return text + b"\n"
 
 
-_STATES = {"passed": None, "failed": "failure", "other": "error", "pending": "error"}
-
-
 def _seconds(seconds: float) -> str:
     return f"{seconds:.3f}"
 
@@ -128,42 +81,15 @@ def _token(text: str) -> str:
     return " ".join(_xml(text).split()) or "-"
 
 
-def as_ctrf(report: Report) -> bytes:
-    """Return a test per attempt in the Common Test Report Format, version 0.0.0 of its schema."""
-    tests = [
-        {
-            "name": _name(row),
-            "suite": [run.suite, run.run_id],
-            "status": _state(row),
-            "duration": round((row.duration_s or 0) * 1000),
-            "message": _message(row),
-            "extra": {"standing": row.standing, "score": row.score.value if row.score else None},
-        }
-        for run in report.runs
-        for row in run.attempts
-    ]
-    start = [round(run.created_at.timestamp() * 1000) for run in report.runs]
-    took = sum(int(str(test["duration"])) for test in tests)
-    states = [test["status"] for test in tests]
-    summary = {name: states.count(name) for name in ("passed", "failed", "pending", "skipped", "other")}
-    results = {
-        "tool": {"name": "groundup", "version": __version__},
-        "summary": {"tests": len(tests), **summary, "start": min(start), "stop": min(start) + took},
-        "tests": tests,
-    }
-    document = {"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}
-    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
-
-
 def _name(row: AttemptRow) -> str:
     return f"{row.task}/{row.index}"
 
 
-def _state(row: AttemptRow) -> str:
-    """Say how a test stands in the words of CTRF: what counts 0 failed, what has no verdict yet is open."""
+def _state(row: AttemptRow) -> str | None:
+    """Return the element that says how a test ended; None: it passed."""
     if row.counted is not None or row.standing == "graded":
-        return "passed" if row.counted == 1.0 else "failed"
-    return "other" if row.standing == "infrastructure" else "pending"
+        return None if row.counted == 1.0 else "failure"
+    return "error"
 
 
 def _message(row: AttemptRow) -> str:

@@ -114,7 +114,7 @@ def show(views: Iterable[View], console: "Console") -> None:
         console.print()
 
 
-FORMS = ("html", "csv", "latex", "junit", "ctrf", "parquet")
+FORMS = ("html", "csv", "latex", "junit")
 """Forms of files, beside what a terminal shows."""
 
 Cell = str | int | float | bool | None
@@ -159,11 +159,9 @@ class ShownReport(Report):
             raise UsageError(unknown("form", form, FORMS))
         if form == "html":
             return page(self, self.views()).encode()
-        by_rows = {"csv": exchange.as_csv, "parquet": exchange.as_parquet}
-        by_report = {"junit": exchange.as_junit, "ctrf": exchange.as_ctrf}
-        if form in by_rows:
-            return by_rows[form](self.rows())
-        return by_report[form](self) if form in by_report else as_latex(self.views())
+        if form == "csv":
+            return exchange.as_csv(self.rows())
+        return exchange.as_junit(self) if form == "junit" else as_latex(self.views())
 
     def below(self, least: float | None) -> str | None:
         """Return a sentence when the mean score of some run is below *least*, a share, or is none at all."""

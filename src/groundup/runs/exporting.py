@@ -22,7 +22,7 @@ from groundup.trees.digest import entry_digests
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 
-Form = Literal["tree", "patch", "atif", "messages", "sharegpt", "parquet"]
+Form = Literal["tree", "patch", "atif", "messages"]
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -34,16 +34,16 @@ def export(
     Those whose records do not fit are left out.
 
     `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
-    of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`,
-    `sharegpt`, `parquet`: one file with a row for each attempt that has a trajectory (`training`).
+    of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`:
+    one file with a row for each attempt that has a trajectory (`training`).
     """
     refuse_full(destination)
     planned, records = run.config().planned, run.records()
     lines = records.lines
     fitting = [key for key in planned.keys if key not in records.bad]
     keys = (chosen or ChosenEpisodes()).of(fitting, lines)
-    if form in ("messages", "sharegpt", "parquet"):
-        return write_rows(run, keys, destination, form)
+    if form == "messages":
+        return write_rows(run, keys, destination)
     tasks = _tasks(run, settings) if form == "patch" else {}
     written = []
     for key in keys:

@@ -8,13 +8,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
 from groundup.agents.trajectories import REPLY, Step, of_clients, paid_for, reply_of
 from groundup.domain.conversations import ChatReply
-from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.store.attempts import read_trajectory
@@ -22,7 +20,6 @@ from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, VerdictLine
 
-RowForm = Literal["messages", "sharegpt", "parquet"]
 Row = dict[str, JsonValue]
 Lines = Mapping[AttemptKey, VerdictLine]
 
@@ -77,7 +74,7 @@ def scored(line: VerdictLine | None) -> Row:
     }
 
 
-def write_rows(run: RunFolder, keys: Sequence[AttemptKey], destination: Path, form: RowForm) -> list[AttemptKey]:
+def write_rows(run: RunFolder, keys: Sequence[AttemptKey], destination: Path) -> list[AttemptKey]:
     """Write the rows of *keys* into one file in *destination*; return those that have a conversation."""
     config, lines = run.config(), run.latest()
     written, rows = [], list[Row]()
@@ -87,11 +84,7 @@ def write_rows(run: RunFolder, keys: Sequence[AttemptKey], destination: Path, fo
             rows.append(_row(key, steps, config, lines.get(key)))
             written.append(key)
     destination.mkdir(parents=True, exist_ok=True)
-    if form == "parquet":
-        _write_parquet(rows, destination / f"{config.run_id}.parquet")
-        return written
-    shaped = rows if form == "messages" else map(_sharegpt, rows)
-    text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in shaped)
+    text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_atomically(destination / f"{config.run_id}.jsonl", text.encode(errors="replace"))
     return written
 
@@ -175,105 +168,6 @@ def _function(name: str) -> JsonValue:
     required: list[JsonValue] = [*_NEEDED.get(name, ())]
     parameters: Row = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": name, "description": "", "parameters": parameters}}
-
-
-_FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}
-_MODELS = ("gpt", "function_call")
-
-
-class _Turn(NamedTuple):
-    kind: str
-    value: str
-    calls: tuple[JsonValue, ...] = ()
-
-    def with_next(self, other: "_Turn") -> "_Turn":
-        """Return both as one: of a text and calls the calls, for a turn holds one of them."""
-        text = "\n\n".join(part for part in (self.value, other.value) if part)
-        calls = (*self.calls, *other.calls)
-        kind = self.kind if self.kind not in ("human", "gpt") else other.kind
-        return _Turn(kind, text, calls)
-
-    def document(self) -> Row:
-        """Return it as trainers read it: one call is an object, several are a list."""
-        several: JsonValue = list(self.calls) if len(self.calls) > 1 else next(iter(self.calls), None)
-        value = json.dumps(several, ensure_ascii=False) if self.calls else self.value
-        return {"from": self.kind, "value": value}
-
-
-def _sharegpt(row: Row) -> Row:
-    """Return a row in the form of ShareGPT, as trainers check it: two sides in turn, and the model is last.
-
-    All calls of a reply are one turn `function_call`, which has no place for the reply's text.
-    """
-    turns: list[_Turn] = []
-    for message in row["messages"] if isinstance(row["messages"], list) else ():
-        assert isinstance(message, dict)
-        turn = _turn(message)
-        if turns and (turns[-1].kind in _MODELS) == (turn.kind in _MODELS) and turns[-1].kind != "system":
-            turns[-1] = turns[-1].with_next(turn)
-        else:
-            turns.append(turn)
-    while turns and turns[-1].kind not in _MODELS:  # nothing answers it, so nothing is learned from it
-        turns.pop()
-    told: list[JsonValue] = [turn.document() for turn in turns]
-    return {"conversations": told, **{key: value for key, value in row.items() if key != "messages"}}
-
-
-def _turn(message: Row) -> _Turn:
-    made = message["tool_calls"]
-    calls = (
-        tuple(_call(one["function"]) for one in made if isinstance(one, dict)) if isinstance(made, list) else ()
-    )
-    kind = "function_call" if calls else _FROM[str(message["role"])]
-    return _Turn(kind, "" if calls else str(message["content"]), calls)
-
-
-def _call(function: JsonValue) -> JsonValue:
-    """Return a call with its arguments as they are meant, where they are JSON."""
-    assert isinstance(function, dict)
-    try:
-        arguments = json.loads(str(function["arguments"]))
-    except (ValueError, RecursionError):
-        arguments = function["arguments"]
-    return {"name": function["name"], "arguments": arguments}
-
-
-def _write_parquet(rows: Sequence[Row], path: Path) -> None:
-    try:
-        import pyarrow as pa  # type: ignore[import-not-found] # an extra
-        import pyarrow.parquet as pq  # type: ignore[import-not-found]
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet needs pyarrow; install it with pip install 'groundup[parquet]'"
-        ) from error
-    if not rows:
-        raise UsageError("no attempt has a conversation that fits; nothing was written")
-    pq.write_table(pa.Table.from_pylist(list(rows), _parquet_schema(pa)), path)
-
-
-def _parquet_schema(pa: Any) -> Any:
-    """Return the columns of every file: guessed, those without a value in one run would fit no other run's."""
-    text, whole, real = pa.string(), pa.int64(), pa.float64()
-    function = pa.struct([("name", text), ("arguments", text)])
-    call = pa.struct([("id", text), ("type", text), ("function", function)])
-    message = [("role", text), ("content", text), ("tool_calls", pa.list_(call))]
-    message += [(name, text) for name in ("tool_call_id", "reasoning_content")]
-    tokens = [(name, pa.list_(whole)) for name in ("prompt_ids", "ids")] + [("logprobs", pa.list_(real))]
-    return pa.schema(
-        [
-            ("messages", pa.list_(pa.struct(message))),
-            ("tools", text),
-            *((name, real) for name in ("reward", "passed", "total")),
-            ("status", text),
-            ("rewards", pa.list_(real)),
-            ("task", text),
-            ("index", whole),
-            *((name, text) for name in ("run", "suite", "grader", "agent", "model", "outcome")),
-            *((name, whole) for name in ("turns", "input_tokens", "output_tokens")),
-            ("cost_usd", real),
-            ("tokens", pa.list_(pa.struct(tokens))),
-        ]
-    )
 
 
 def main_conversation(steps: Sequence[Step]) -> Sequence[Step]:

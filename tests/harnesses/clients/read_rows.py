@@ -1,4 +1,4 @@
-"""Reads exported rows with `datasets` and formats them with TRL: read_rows.py FOLDER, with a file per form."""
+"""Reads exported rows with `datasets` and formats them with TRL: read_rows.py FOLDER."""
 
 import json
 import sys
@@ -11,7 +11,6 @@ from transformers import PreTrainedTokenizerFast  # type: ignore[import-not-foun
 from trl.data_utils import (  # type: ignore[import-not-found]
     is_conversational,
     maybe_apply_chat_template,
-    maybe_convert_to_chatml,
 )
 
 TEMPLATE = """{%- for tool in tools or [] %}<tool>{{ tool.function.name }}</tool>{% endfor %}
@@ -31,18 +30,5 @@ def formatted(row: dict[str, Any]) -> str:
     return str(maybe_apply_chat_template(messages, tokenizer, tools=json.loads(row["tools"]))["text"])
 
 
-messages = load_dataset("json", data_files=str(folder / "messages" / "served.jsonl"), split="train")
-parquet = load_dataset("parquet", data_files=str(folder / "parquet" / "served.parquet"), split="train")
-sharegpt = load_dataset("json", data_files=str(folder / "sharegpt" / "served.jsonl"), split="train")
-print(
-    json.dumps(
-        {
-            "messages": [formatted(row) for row in messages],
-            "parquet": [formatted(row) for row in parquet],
-            "rewards": [messages["reward"][:], parquet["reward"][:], sharegpt["reward"][:]],
-            "sharegpt": [
-                [message["role"] for message in maybe_convert_to_chatml(row)["messages"]] for row in sharegpt
-            ],
-        }
-    )
-)
+rows = load_dataset("json", data_files=str(folder / "served.jsonl"), split="train")
+print(json.dumps({"messages": [formatted(row) for row in rows], "rewards": rows["reward"][:]}))
