@@ -127,10 +127,14 @@ def _tests(shape: Shape, task: str) -> list[TestResult]:
 
 
 def as_earlier(run: Path) -> None:
-    """Take out of the folder what earlier versions did not write: all digests but those of submissions."""
+    """Make the folder an earlier version's: no digests but those of submissions, and long verdicts cut."""
     lines = [json.loads(line) for line in (run / "verdicts.jsonl").read_text().splitlines()]
     for line in lines:
-        del line["chain"], line["tests_digest"]
+        del line["chain"], line["tests_digest"], line["verdict"]["counts"]
+        if line["verdict"]["facts"]:
+            whole = run / f"attempts/{line['attempt']['task']}/{line['attempt']['index']}/verdict.json"
+            whole.write_text(json.dumps(line["verdict"], indent=1))
+            line["verdict"]["facts"] = {"shortened": True}
     write_lines(run, lines)
     lock = json.loads((run / "lock.json").read_text())
     del lock["journal"]

@@ -515,13 +515,13 @@ FOUND: dict[str, tuple[str, Edit, str, set[str]]] = {
         {"sqlparse"},
     ),
     "no whole verdict": (
-        "nl2repobench",
+        "earlier-nl2repobench",
         removed("attempts/six/0/verdict.json"),
         "attempts/six/0/verdict.json: it is missing",
         {"six"},
     ),
     "another whole verdict": (
-        "nl2repobench",
+        "earlier-nl2repobench",
         text("attempts/six/0/verdict.json", lambda whole: whole.replace('"numerator": 0.0', '"numerator": 90.0')),
         "attempts/six/0/verdict.json: its score is another",
         {"six"},

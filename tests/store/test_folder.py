@@ -9,7 +9,7 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
-from groundup.domain.verdicts import TestResult
+from groundup.domain.verdicts import Score, TestResult
 from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunFolder, RunWriter, is_held
 from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start
@@ -188,13 +188,16 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
     RunWriter.open(tmp_path / "one").close()
 
 
-def test_a_verdict_too_long_for_its_line_is_kept_whole(tmp_path: Path) -> None:
-    """What the line had to leave out lies in the attempt's folder."""
-    long = verdict(facts={"long": "x" * 5000})
+def test_a_long_verdict_is_whole_in_its_line(tmp_path: Path) -> None:
+    """A rubric of many named scores comes back with all of them."""
+    long = verdict(
+        facts={"long": "x" * 5000},
+        scores={f"criterion {number}": Score(numerator=1, denominator=3) for number in range(200)},
+    )
     with RunWriter.create(tmp_path / "one", config()) as writer:
         writer.record(line(long))
-        whole = writer.folder.attempt(KEY).path / "verdict.json"
-    assert type(long).model_validate_json(whole.read_text()) == long
+        assert writer.folder.records().lines[KEY].verdict == long
+        assert not writer.folder.records().faults
 
 
 def test_what_dying_guests_hold_stops_no_one(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`store.lines`: every verdict line is short, and a damaged one is named."""
+"""`store.lines`: a line holds its whole verdict, and a damaged one is named."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.store.lines import LINE_BYTES, Chain, encode, written_lines
+from groundup.store.lines import Chain, encode, written_lines
 from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start, VerdictLine
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -48,50 +48,27 @@ def verdict(**further: object) -> Verdict:
     return Verdict.model_validate(fields)
 
 
-def test_an_ordinary_line_is_read_back_as_it_was(tmp_path: Path) -> None:
-    """Nothing of a verdict is lost between writing and reading."""
-    written = line(verdict(facts={"passed": 3}, reasons=(Reason(stage=Stage.TEST, message="é"),)))
-    data, shortened = encode(written)
-    assert not shortened
-    (tmp_path / "verdicts.jsonl").write_bytes(data + b"\n")
-    assert [one.line for one in written_lines(tmp_path / "verdicts.jsonl")] == [written]
-
-
 @given(
     messages=st.lists(st.text(max_size=400), max_size=4),
     facts=st.dictionaries(st.text(max_size=50), st.text(max_size=3000), max_size=20),
     scores=st.dictionaries(st.text(max_size=50), st.just(Score(numerator=1, denominator=3)), max_size=40),
 )
-def test_a_line_is_always_short_and_keeps_its_score(
+def test_a_line_is_read_back_as_it_was(
     messages: list[str], facts: dict[str, str], scores: dict[str, Score]
 ) -> None:
-    """However much a grader has to say, the line fits and status and main score stay."""
+    """Nothing of a verdict is lost between writing and reading, however much a grader has to say."""
     reasons = tuple(Reason(stage=Stage.TEST, message=message) for message in messages)
-    long = line(verdict(facts=facts, scores=scores, reasons=reasons))
-    data, shortened = encode(long)
-    assert len(data) <= LINE_BYTES
+    long = line(verdict(facts=facts, scores=scores, reasons=reasons, counts={"of": [1, {"a": None}]}))
+    data = encode(long)
     assert b"\n" not in data
-    back = VerdictLine.model_validate_json(data)
-    assert back.verdict is not None
-    assert back.verdict.score == Score(numerator=1, denominator=2)
-    assert [reason.stage for reason in back.verdict.reasons] == [Stage.TEST] * len(messages)
-    assert (back == long) is not shortened
-
-
-def test_a_shortened_line_says_so() -> None:
-    """A reader of a shortened verdict knows that there is more."""
-    data, shortened = encode(line(verdict(facts={"long": "x" * 5000})))
-    assert shortened
-    back = VerdictLine.model_validate_json(data).verdict
-    assert back is not None
-    assert back.facts == {"shortened": True}
+    assert VerdictLine.model_validate_json(data) == long
 
 
 @pytest.mark.parametrize("damage", [b"garbage", b"", b'{"attempt": {"task": "../x"}}', b"\xff\xfe", b"[]"])
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, damage: bytes) -> None:
     """By its number, with what is wrong; the lines around it are read."""
     path = tmp_path / "verdicts.jsonl"
-    path.write_bytes(encode(line())[0] + b"\n" + damage + b"\n" + encode(line(task="b"))[0] + b"\n")
+    path.write_bytes(encode(line()) + b"\n" + damage + b"\n" + encode(line(task="b")) + b"\n")
     found = list(written_lines(path))
     assert [one.line and one.line.attempt.task for one in found] == ["a", None, "b"]
     assert found[1].number == 2
@@ -107,7 +84,7 @@ def test_a_changed_byte_breaks_the_chain(tasks: list[str], position: int, other:
     """Whichever it is of whichever line: that line, or the next, does not fit any more."""
     chain, written = Chain(CONFIG), list[bytes]()
     for task in tasks:
-        written.append(chain.seal(encode(line(verdict(), task))[0], 0))
+        written.append(chain.seal(encode(line(verdict(), task)), 0))
         chain.add(written[-1])
     assert _fitting(written) == [True] * len(written)
     text = b"\n".join(written)
@@ -130,7 +107,7 @@ def test_a_line_of_another_run_or_start_does_not_fit() -> None:
     start = Start(at=NOW, pid=1, groundup="1")
     chain = Chain(CONFIG)
     chain.know([start])
-    sealed = chain.seal(encode(line(verdict()))[0], 0)
+    sealed = chain.seal(encode(line(verdict())), 0)
     assert chain.fits(sealed, 0)
     for config, starts in (
         (CONFIG.but(run_id="other"), [start]),

@@ -16,7 +16,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Submission
-from groundup.domain.verdicts import TestResult, Verdict
+from groundup.domain.verdicts import TestResult
 from groundup.store.files import Closeable, Journal, complete_lines, write_atomically
 from groundup.trees.walking import LARGE, read_regular, remove_tree
 from groundup.trees.writer import disk_errors
@@ -69,9 +69,9 @@ _PASSED = b'"outcome":"passed"'
 _CUT = b"\n... %d bytes left out ...\n"
 
 
-SUBMISSION, SUBMISSION_FILE, TESTS_FILE, VERDICT_FILE = (
-    "submission", "submission.json", "tests.jsonl", "verdict.json",
-)  # fmt: skip
+SUBMISSION, SUBMISSION_FILE, TESTS_FILE = "submission", "submission.json", "tests.jsonl"
+VERDICT_FILE = "verdict.json"
+"""Of earlier versions, whose lines had a bound: the whole of a verdict that was cut to fit."""
 
 
 class AttemptFolder:
@@ -204,12 +204,6 @@ class AttemptWriter(AttemptFolder):
         for name, log in logs.items():
             write_atomically(folder / _file_name(name), _capped(log), durable=False)
         return digest_of_tests(content) if again is None else None
-
-    def write_whole_verdict(self, verdict: Verdict) -> None:
-        """Keep a verdict that is too long for its line."""
-        with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path / VERDICT_FILE, verdict.model_dump_json(indent=1).encode() + b"\n")
 
     def trajectory(self) -> TrajectoryFile:
         """Open the trajectory to append to it."""

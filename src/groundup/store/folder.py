@@ -327,11 +327,8 @@ class RunWriter(Closeable):
         if line.verdict is not None:
             again = None if line.settles else line.try_number
             line = line.but(tests_digest=attempt.write_evidence(tests, logs or {}, again=again))
-        data, shortened = encode(line)
-        if shortened and line.verdict is not None:
-            attempt.write_whole_verdict(line.verdict)
         with self._turn:
-            sealed = self._chain.seal(data, line.start)
+            sealed = self._chain.seal(encode(line), line.start)
             self._journal.append(sealed)
             self._chain.add(sealed)
 

@@ -1,4 +1,4 @@
-"""The lines of `verdicts.jsonl`: short, and chained by digests so that a change shows.
+"""The lines of `verdicts.jsonl`: whole verdicts, chained by digests so that a change shows.
 
 Each line ends with its `chain`: a digest over the line, the run, the start of `lock.json` that wrote it, and the
 chain before it. A changed line no longer has its digest; a removed one is missed by the next. Lines of earlier
@@ -15,48 +15,15 @@ from pydantic import ValidationError
 
 from groundup.domain.digests import canonical_json
 from groundup.domain.records import plainly
-from groundup.domain.verdicts import Verdict
 from groundup.store.files import complete_lines
 from groundup.store.records import ConfigFile, Start, VerdictLine
 
-LINE_BYTES = 2047
-"""Longest line without its newline: one write of it is one page at most, and people can read it."""
 _TAIL = re.compile(rb',"chain":"([0-9a-f]{32})"\}$')
-_TAIL_BYTES = len(b',"chain":"') + 32 + len(b'"')
 
 
-def encode(line: VerdictLine) -> tuple[bytes, bool]:
-    """Return the JSON of *line* without its chain, and whether its verdict had to be shortened to fit."""
-    data = _json(line)
-    room = LINE_BYTES - _TAIL_BYTES
-    if len(data) <= room:
-        return data, False
-    assert line.verdict is not None  # nothing else in a line can be long
-    for verdict in _shorter_and_shorter(line.verdict):
-        data = _json(line.but(verdict=verdict))
-        if len(data) <= room:
-            return data, True
-    raise AssertionError(f"a verdict line without facts is longer than {room} bytes")
-
-
-def _json(line: VerdictLine) -> bytes:
+def encode(line: VerdictLine) -> bytes:
+    """Return the JSON of *line* without its chain."""
     return line.model_dump_json(exclude={"chain"}).encode()
-
-
-def _shorter_and_shorter(verdict: Verdict) -> Iterator[Verdict]:
-    """Give up what says least first: the tails of messages, facts from the longest, timings, further scores."""
-    facts: dict[str, str | int | float | bool | None] = {**verdict.facts, "shortened": True}
-    for characters in (160, 60, 20):
-        verdict = verdict.but(
-            facts=facts,
-            reasons=tuple(reason.but(message=reason.message[:characters]) for reason in verdict.reasons),
-        )
-        yield verdict
-    for name in sorted(verdict.facts, key=lambda name: len(str(verdict.facts[name])) + len(name), reverse=True):
-        facts = {key: value for key, value in facts.items() if key != name or key == "shortened"}
-        yield verdict.but(facts=facts)
-    yield verdict.but(facts=facts, timings_s={})
-    yield verdict.but(facts=facts, timings_s={}, scores={})
 
 
 class WrittenLine(NamedTuple):

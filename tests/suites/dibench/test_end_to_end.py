@@ -134,7 +134,6 @@ def test_a_tree_is_laid_over_the_repository(groundup: Groundup, tmp_path: Path) 
 def verdict(tmp_path: Path, document: Any) -> Any:
     """Return the first verdict of a run, as its line holds it."""
     line = (tmp_path / "runs" / run_of(document)["run_id"] / "verdicts.jsonl").read_text().splitlines()[0]
-    assert len(line) < 2048
     return json.loads(line)["verdict"]
 
 

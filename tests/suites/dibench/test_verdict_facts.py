@@ -1,11 +1,18 @@
-"""Counts in a verdict's short line, and back out of it."""
+"""Counts in a verdict, and back out of it."""
 
 from groundup.domain.verdicts import GraderIdentity, Status, Verdict
 from groundup.manifests.records import DependencyKind
 from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, MatchCounts
 from groundup.suites.dibench.registry_check import Existence
 from groundup.suites.dibench.summaries import Row, summaries
-from groundup.suites.dibench.verdict_facts import ELSEWHERE, existence_of, facts_of, instance_score, scores_of
+from groundup.suites.dibench.verdict_facts import (
+    ELSEWHERE,
+    counts_of,
+    existence_of,
+    facts_of,
+    instance_score,
+    scores_of,
+)
 
 COUNTS = DependencyCounts(
     exact=MatchCounts(true_positives=1, false_positives=2, false_negatives=3),
@@ -25,6 +32,7 @@ def verdict(score: InstanceScore, version: str) -> Verdict:
         score=score.total.name_only.f1,
         scores=scores_of(score, existence),
         facts=facts_of(score, existence),
+        counts=counts_of(score),
         grader=GraderIdentity(name="strict", version=version),
     )
 
@@ -46,3 +54,11 @@ def test_a_verdict_of_strict_1_is_read_as_it_was() -> None:
     both, *_ = summaries([Row(score=instance_score("a", one)) for one in (old, verdict(SCORE, "2"))])
     assert "elsewhere" not in alone.scores["all"]
     assert (both.scores["all"]["elsewhere"].numerator, both.scores["all"]["elsewhere"].denominator) == (1, 4)
+
+
+def test_counts_that_earlier_versions_packed_into_facts_are_read() -> None:
+    """Three numbers in a text for each notion of equality; found names are what is left of all that were added."""
+    texts = {"exact": "1 2 3", "name_only": "2 1 2", "kind runtime": "1 2 3 2 1 2"}
+    packed = verdict(SCORE, "2").but(counts={}, facts={**verdict(SCORE, "2").facts, **texts})
+    assert instance_score("a", packed) == SCORE
+    assert existence_of(packed) == existence_of(verdict(SCORE, "2"))

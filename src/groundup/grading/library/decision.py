@@ -65,7 +65,7 @@ def as_fact(signs: Sequence[str]) -> str:
 
 MAX_REASONS = 4
 MAX_REASON_BYTES = 240
-"""So that a verdict with all its reasons and facts stays under 2 KB; whole messages are in the list of tests."""
+"""Whole messages are in the list of tests."""
 _ORDER = (Stage.TIMEOUT, Stage.LIMIT, Stage.CRASH)
 
 

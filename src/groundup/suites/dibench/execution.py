@@ -37,7 +37,7 @@ from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.missed import TextScore, missed_reasons, nothing_declared, text_score
-from groundup.suites.dibench.verdict_facts import Facts, facts_of, scores_of
+from groundup.suites.dibench.verdict_facts import Facts, counts_of, facts_of, scores_of
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
@@ -59,7 +59,7 @@ _OF_THE_MACHINE = frozenset({
 })  # fmt: skip
 """Failures that another day, or a program more, may turn into something else."""
 _MISSED = 3
-"""Sentences on declarations that a verdict has room for, besides the job's own."""
+"""Sentences on declarations, besides the job's own: a verdict has four."""
 _BESIDE = ("precision", "recall", "exact F1", "fake rate")
 EXECUTED = "executed"
 CUTOFF = "packages until"
@@ -239,6 +239,7 @@ class ExecutionGrader(Grader):
             },
             facts=facts_of(score.counts, score.existence)
             | {name: value for name, value in facts.items() if value is not None},
+            counts=counts_of(score.counts),
             reasons=reasons,
             timings_s=dict(timings),
             grader=GraderIdentity(

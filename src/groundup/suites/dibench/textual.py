@@ -40,7 +40,7 @@ from groundup.suites.dibench.published import (
 )
 from groundup.suites.dibench.registry_check import Checked, EditedRepository, Existence, check, tally
 from groundup.suites.dibench.sizes import sized, source_size
-from groundup.suites.dibench.verdict_facts import facts_of, scores_of
+from groundup.suites.dibench.verdict_facts import counts_of, facts_of, scores_of
 
 _RESERVATION_MB = 128
 _REASONS = 4
@@ -146,6 +146,7 @@ class DIBenchStrictGrader(TextualGrader):
             score=score.total.name_only.f1,
             scores=scores_of(score, existence),
             facts=facts,
+            counts=counts_of(score),
             reasons=reasons,
             timings_s={name: round(value, 4) for name, value in timings.items()},
             grader=self._name_of(task),
@@ -242,6 +243,7 @@ class DIBenchOfficialGrader(TextualGrader):
             score=names.f1 if comparison is not None else Score(numerator=0, denominator=0),
             scores=scores_of(score, existence),
             facts=facts,
+            counts=counts_of(score),
             reasons=reasons,
             grader=self._name_of(task),
             cacheable=existence is None or not existence[Existence.UNVERIFIABLE],

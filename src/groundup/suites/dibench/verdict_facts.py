@@ -1,39 +1,40 @@
-"""How the counts of one instance travel in a verdict's short line, and back out of it."""
+"""What a verdict on one instance holds: its facts, its counts, from which tables are made, and named scores."""
 
 from collections import Counter
 from collections.abc import Mapping
 
+from pydantic import JsonValue
+
 from groundup.domain.verdicts import Score, Verdict
-from groundup.manifests.records import DependencyKind
-from groundup.suites.dibench.metrics import DependencyCounts, InstanceScore, MatchCounts
+from groundup.suites.dibench.metrics import InstanceScore, MatchCounts
 from groundup.suites.dibench.registry_check import Existence
 
 Facts = dict[str, str | int | float | bool | None]
-_KIND = "kind "
 LOOKED_UP = "added"
 ELSEWHERE = "declared elsewhere"
 """Names that a prediction declares in another section only: none of the main score's hits."""
 
 
 def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -> Facts:
-    """Return the facts of a verdict: counts as `TP FP FN`, kinds as both notions of equality one after another."""
+    """Return the facts of a verdict."""
     found: Facts = {
         "language": score.language,
         "subset": score.subset,
         "expected": score.expected,
         "lines": score.lines,
         "tokens": score.tokens,
-        "exact": _written(score.total.exact),
-        "name_only": _written(score.total.name_only),
     }
     if score.elsewhere is not None:
         found[ELSEWHERE] = score.elsewhere
-    for kind, comparison in score.kinds.items():
-        found[_KIND + kind] = f"{_written(comparison.exact)} {_written(comparison.name_only)}"
     if existence is not None:
         found[LOOKED_UP] = sum(existence.values())
         found.update({kind.value: existence.get(kind, 0) for kind in Existence if kind is not Existence.FOUND})
     return found
+
+
+def counts_of(score: InstanceScore) -> dict[str, JsonValue]:
+    """Return the counts of a verdict: right, wrong and missing ones, in all and of each kind."""
+    return score.model_dump(mode="json", include={"total", "kinds"})
 
 
 def scores_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -> dict[str, Score]:
@@ -63,11 +64,6 @@ def fake_rate(existence: Mapping[Existence, int]) -> Score:
 def instance_score(name: str, verdict: Verdict) -> InstanceScore:
     """Return the counts that a verdict carries."""
     facts = verdict.facts
-    kinds = {
-        DependencyKind(key.removeprefix(_KIND)): str(value)
-        for key, value in facts.items()
-        if key.startswith(_KIND)
-    }
     return InstanceScore.model_validate(
         {
             "id": name,
@@ -77,8 +73,7 @@ def instance_score(name: str, verdict: Verdict) -> InstanceScore:
             "elsewhere": facts.get(ELSEWHERE),
             "lines": facts.get("lines"),
             "tokens": facts.get("tokens"),
-            "total": DependencyCounts(exact=_read(facts["exact"]), name_only=_read(facts["name_only"])),
-            "kinds": {kind: _both(text) for kind, text in kinds.items()},
+            **(verdict.counts or _counts_in(facts)),
         }
     )
 
@@ -92,15 +87,18 @@ def existence_of(verdict: Verdict) -> Counter[Existence]:
     return +found
 
 
-def _written(counts: MatchCounts) -> str:
-    return f"{counts.true_positives} {counts.false_positives} {counts.false_negatives}"
+def _counts_in(facts: Facts) -> dict[str, JsonValue]:
+    """Read counts as earlier versions packed them: `TP FP FN`, of a kind by both notions of equality."""
+    kinds = {name.removeprefix("kind "): str(said) for name, said in facts.items() if name.startswith("kind ")}
+    return {
+        "total": _unpacked(f"{facts['exact']} {facts['name_only']}"),
+        "kinds": {kind: _unpacked(said) for kind, said in kinds.items()},
+    }
 
 
-def _read(text: object) -> MatchCounts:
-    right, wrong, missing = map(int, str(text).split())
-    return MatchCounts(true_positives=right, false_positives=wrong, false_negatives=missing)
-
-
-def _both(text: str) -> DependencyCounts:
-    words = text.split()
-    return DependencyCounts(exact=_read(" ".join(words[:3])), name_only=_read(" ".join(words[3:])))
+def _unpacked(said: str) -> JsonValue:
+    numbers = list(map(int, said.split()))
+    return {
+        notion: dict(zip(MatchCounts.model_fields, part, strict=True))
+        for notion, part in (("exact", numbers[:3]), ("name_only", numbers[3:]))
+    }
