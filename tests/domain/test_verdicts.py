@@ -1,6 +1,49 @@
 """Verdicts and scores."""
 
-from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+import pytest
+
+from groundup.domain.verdicts import (
+    GraderIdentity,
+    Reason,
+    Score,
+    Stage,
+    Status,
+    TestResult,
+    Verdict,
+    counted,
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "score", "counts"),
+    [
+        (Status.GRADED, Score(numerator=3, denominator=4), 0.75),
+        (Status.GRADED, Score(numerator=12, denominator=10), 1.0),
+        (Status.GRADED, Score(numerator=-1, denominator=10), 0.0),
+        (Status.GRADED, Score(numerator=0, denominator=0), None),
+        (Status.GRADED, None, None),
+        (Status.TAMPERED, None, 0.0),
+        (Status.INFRASTRUCTURE, None, None),
+        (Status.INFRASTRUCTURE, Score(numerator=1, denominator=1), None),
+    ],
+)
+def test_an_attempt_counts_the_same_wherever_it_counts(
+    status: Status, score: Score | None, counts: float | None
+) -> None:
+    """A share of 1; 0 for who tampered; nothing without a score. Further scores count by the same rule."""
+    verdict = Verdict(
+        status=status,
+        score=score,
+        scores={"deployed": score} if score else {},
+        grader=GraderIdentity(name="strict", version="1"),
+    )
+    assert counted(verdict) == counted(verdict, "deployed") == counts
+    assert counted(verdict, "no such score") == (0.0 if status is Status.TAMPERED else None)
+
+
+def test_what_was_not_attempted_counts_nothing() -> None:
+    """It is no less than any other attempt: 0 in each mean, by each score."""
+    assert counted(None) == counted(None, "deployed") == 0.0
 
 
 def test_an_undefined_share_has_no_value() -> None:

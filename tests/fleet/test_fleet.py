@@ -21,6 +21,7 @@ import pytest
 
 from groundup.api.fleet import join_fleet, look
 from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.verdicts import counted
 from groundup.fleet.clusters import FleetAddress, parsed, read_address, ssh_nodes, with_new_keys
 from groundup.fleet.driver import DaskFleet
 from groundup.fleet.node import MEMORY
@@ -126,7 +127,7 @@ async def test_a_server_has_its_episodes_graded_there(fleet: RunningFleet, tmp_p
             await client.post("/delete", sid=sid)
     graded, failed = (line.verdict for line in house.lines())
     assert graded
-    assert graded.reward == 0.5
+    assert counted(graded) == 0.5
     assert failed
     assert "(on the node " in failed.reasons[0].message
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import MachineError
+from groundup.domain.verdicts import counted
 from groundup.runs import api
 from groundup.runs.checking import check_run
 from groundup.runs.progress import AttemptEnded, AttemptMade, Event, Warned
@@ -101,7 +102,7 @@ def test_a_resume_pays_for_nothing_again(tmp_path: Path, settings: Settings, pre
     assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
     records = RunFolder(folder).records()
     assert records.faults == ()
-    assert [line.verdict.reward for line in records.lines.values() if line.verdict] == [0.5, 0.5]
+    assert [counted(line.verdict) for line in records.lines.values()] == [0.5, 0.5]
     assert any("do not fit" in event.message for event in recorder.events if isinstance(event, Warned))
 
 

@@ -18,7 +18,7 @@ from groundup.api.runs import regrade
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Status
+from groundup.domain.verdicts import counted, standing_of
 from groundup.reports.numbers import percent
 from groundup.reports.views import grader_words
 from groundup.runs.bundles import Bundle, unpack
@@ -228,7 +228,7 @@ class _Check:
         return any(self._between([line]) for line in self.found) or self._between(self.found)
 
     def _between(self, lines: Sequence[VerdictLine]) -> bool:
-        if any(_status(line) != _status(self.claimed) for line in lines):
+        if any(standing_of(line.verdict) != standing_of(self.claimed.verdict) for line in lines):
             return False
         value, values = _counted(self.claimed), [one for one in map(_counted, lines) if one is not None]
         if value is None or len(values) < len(lines):
@@ -292,20 +292,13 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _counted(line: VerdictLine) -> float | None:
-    """Return what an attempt counts in a mean; None for an undefined score."""
-    if line.verdict is None or line.verdict.status is not Status.GRADED:
-        return 0.0
-    return line.verdict.score.value if line.verdict.score else None
-
-
-def _status(line: VerdictLine) -> str:
-    return "not attempted" if line.verdict is None else line.verdict.status.value
+    return counted(line.verdict)
 
 
 def _standing(line: VerdictLine) -> str:
     score = None if line.verdict is None else line.verdict.score
     parts = "" if score is None else f" {score.numerator:g}/{score.denominator:g}"
-    return f"{_status(line)}{parts}"
+    return f"{standing_of(line.verdict).replace('_', ' ')}{parts}"
 
 
 @contextmanager

@@ -47,7 +47,9 @@ class Lost(NamedTuple):
     @property
     def reward(self) -> float:
         """Its score as a share of 1; 1 where there is none."""
-        reward = None if self.line is None or self.line.verdict is None else self.line.verdict.reward
+        from groundup.domain.verdicts import counted
+
+        reward = None if self.line is None else counted(self.line.verdict)
         return 1.0 if reward is None else reward
 
     @property

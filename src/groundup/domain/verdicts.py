@@ -4,7 +4,7 @@ import math
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, computed_field
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, computed_field
 
 from groundup.domain.records import Record
 
@@ -112,12 +112,13 @@ class GraderIdentity(Record):
 
 
 class Verdict(Record):
-    """One grader's judgement of one submission; its JSON line stays under 2 KB."""
+    """One grader's judgement of one submission."""
 
     status: Status
     score: Score | None = Field(description="the suite's main score; None unless graded")
     scores: dict[str, Score] = Field(default={}, description="further named scores")
     facts: dict[str, Said | int | float | bool | None] = {}
+    counts: dict[str, JsonValue] = Field(default={}, description="what the suite's own tables are made of")
     reasons: tuple[Reason, ...] = Field(default=(), max_length=4)
     timings_s: dict[str, float] = {}
     grader: GraderIdentity
@@ -132,10 +133,28 @@ class Verdict(Record):
         """Whether the attempt needs no further grading."""
         return self.status is not Status.INFRASTRUCTURE
 
-    @property
-    def reward(self) -> float | None:
-        """The score as a share of 1, and 0 for what was tampered with; None where there is none."""
-        if self.status is Status.TAMPERED:
-            return 0.0
-        value = self.score.value if self.settles and self.score else None
-        return None if value is None else min(max(value, 0.0), 1.0)
+
+NOT_ATTEMPTED = "not_attempted"
+
+
+def standing_of(verdict: Verdict | None) -> str:
+    """Return where an attempt with this verdict stands; None: nothing was handed in."""
+    return NOT_ATTEMPTED if verdict is None else verdict.status.value
+
+
+def counted(verdict: Verdict | None, name: str | None = None) -> float | None:
+    """Return what an attempt with this verdict counts, by its main score or the one called *name*."""
+    scores = None if verdict is None else verdict.score if name is None else verdict.scores.get(name)
+    return counts_as(standing_of(verdict), scores)
+
+
+def counts_as(standing: str, score: Score | None) -> float | None:
+    """Return what an attempt counts wherever it counts: in means, as a reward, in training data.
+
+    A share of 1, never above it: what has more points than there are has all of them. Whoever handed in nothing or
+    tampered has 0. None stays out of every mean: there is no score (yet), or it is 0 of 0.
+    """
+    if standing in (NOT_ATTEMPTED, Status.TAMPERED):
+        return 0.0
+    value = score.value if score is not None and standing == Status.GRADED else None
+    return None if value is None else min(max(value, 0.0), 1.0)

@@ -22,7 +22,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Subject, Submission
 from groundup.domain.usage import TokenUsage
-from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict, counted
 from groundup.sandbox.inplace import InPlaceProvider
 from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunWriter
@@ -238,12 +238,10 @@ def _verdict(trial: Trial) -> Verdict:
 
 
 def _says(verdict: Verdict, reward: float | None) -> bool:
-    if not verdict.settles:
-        return reward is None
-    if verdict.status is Status.TAMPERED:
-        return reward == 0.0
-    value = verdict.score.value if verdict.score else None
-    return reward is not None and value is not None and math.isclose(min(max(value, 0.0), 1.0), reward)
+    value = counted(verdict)
+    if value is None or reward is None:
+        return reward is None and not verdict.settles
+    return math.isclose(value, reward)
 
 
 def _tests(trial: Trial) -> list[TestResult]:

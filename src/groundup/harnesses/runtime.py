@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Verdict
+from groundup.domain.verdicts import Verdict, counted
 from groundup.episodes.backends import backends
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.loading import load_grading
@@ -202,7 +202,7 @@ async def opened_episode(spec: EpisodeSpec, settings: Settings | None = None) ->
 
 def numbers_of(verdict: Verdict) -> Mapping[str, float]:
     """Return the reward with its counts: `reward`, `passed`, `total`. Raises `InfrastructureError` without one."""
-    reward = verdict.reward
+    reward = counted(verdict)
     if reward is None:
         raise InfrastructureError("the verdict has no score")
     score = verdict.score

@@ -17,7 +17,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError, SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Stage, Verdict
+from groundup.domain.verdicts import Stage, Verdict, counted
 from groundup.environments.baked import BakedBuilder, BakedLayers, ContainerBuilder
 from groundup.episodes.attempt import Grading, Phase
 from groundup.episodes.backends import Backends
@@ -166,7 +166,7 @@ def _write(logs: Path, graded: Graded) -> bool:
 
 def rewards_of(verdict: Verdict) -> dict[str, float] | None:
     """Return the reward and its counts; None where there is none."""
-    reward = verdict.reward
+    reward = counted(verdict)
     if reward is None:
         return None
     score = verdict.score

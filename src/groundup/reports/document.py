@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from groundup.domain.limits import Effort, Selection
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Subject
-from groundup.domain.verdicts import GraderIdentity, Reason, Score
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, counts_as
 from groundup.reports.causes import Losses
 from groundup.reports.conditions import Conditions
 from groundup.reports.intervals import Interval
@@ -56,16 +56,12 @@ class AttemptRow(Record):
 
     @property
     def counted(self) -> float | None:
-        """The value that enters means: what was not attempted or was tampered with counts 0; None stays out."""
-        if self.standing == "graded":
-            return self.score.value if self.score else None
-        return 0.0 if self.standing in ("tampered", "not_attempted") else None
+        """What it counts in means; None stays out."""
+        return counts_as(self.standing, self.score)
 
     def counted_as(self, name: str) -> float | None:
-        """The value of a further score that enters means: what counts 0 in the main score does in each."""
-        if self.standing in ("tampered", "not_attempted"):
-            return 0.0
-        return self.scores[name].value if self.standing == "graded" and name in self.scores else None
+        """What it counts by a further score."""
+        return counts_as(self.standing, self.scores.get(name))
 
 
 _CHOSEN = {

@@ -4,12 +4,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Submission
-from groundup.domain.verdicts import Status, Verdict
+from groundup.domain.verdicts import NOT_ATTEMPTED, Status, counted, standing_of
 from groundup.store.records import VerdictLine
 
 
@@ -117,24 +118,33 @@ def silent(event: Event) -> None:
     """Show nothing."""
 
 
+class _State(NamedTuple):
+    """Where an attempt stands."""
+
+    standing: str
+    counts: float | None = None
+    solved: bool = False
+    lost_at: str | None = None
+    cached: bool = False
+
+
+_MADE = _State("made")
+
+
 class Tally:
-    """Follows verdict lines; keeps one word per attempt, however long the lines were."""
+    """Keeps one state per attempt, of the last line on it."""
 
     def __init__(self, total: int, fleet: Callable[[], FleetStanding | None] = lambda: None) -> None:
         self._total = total
         self._fleet = fleet
-        self._kinds: dict[AttemptKey, str] = {}
-        self._failed: dict[AttemptKey, str] = {}
-        self._scores: dict[AttemptKey, float] = {}
-        self._cached: set[AttemptKey] = set()
-        self._made = 0
+        self._states: dict[AttemptKey, _State] = {}
         self._running = 0
         self._graded_now = 0
         self._began = time.monotonic()
 
     def earlier(self, line: VerdictLine) -> None:
         """Count a line of an earlier start."""
-        self._count(line)
+        self._states[line.attempt] = _state(line)
 
     def began(self) -> None:
         """Count an attempt that goes on now."""
@@ -146,23 +156,22 @@ class Tally:
 
     def made(self, key: AttemptKey, *, now: bool) -> None:
         """Count a submission that is there and is not graded by this start, whatever failed before."""
-        self._made += 1
-        self._kinds.pop(key, None)
-        self._scores.pop(key, None)
+        self._states[key] = _MADE
         self._running -= now
 
     def ended(self, line: VerdictLine) -> None:
         """Count a line of this start."""
         self._running -= 1
-        self._count(line)
+        self._states[line.attempt] = _state(line)
         if line.settles and not line.cached and line.verdict is not None:
             self._graded_now += 1
 
     def standing(self) -> Standing:
         """Return the counts as they are now."""
-        kinds = Counter(self._kinds.values())
-        infrastructure = kinds[Status.INFRASTRUCTURE]
-        settled = len(self._kinds) - infrastructure
+        states = self._states.values()
+        standings = Counter(state.standing for state in states)
+        counts = [state.counts for state in states if state.counts is not None]
+        settled = len(states) - standings[Status.INFRASTRUCTURE] - standings[_MADE.standing]
         left_s = None
         if self._graded_now:
             left_s = (time.monotonic() - self._began) / self._graded_now * (self._total - settled)
@@ -170,41 +179,27 @@ class Tally:
             total=self._total,
             settled=settled,
             running=self._running,
-            graded=kinds[Status.GRADED],
-            tampered=kinds[Status.TAMPERED],
-            not_attempted=kinds["not_attempted"],
-            infrastructure=infrastructure,
-            cached=len(self._cached),
-            made=self._made,
-            solved=sum(score == 1.0 for score in self._scores.values()),
-            mean=math.fsum(self._scores.values()) / len(self._scores) if self._scores else None,
-            failed=dict(sorted(Counter(self._failed.values()).items())),
+            graded=standings[Status.GRADED],
+            tampered=standings[Status.TAMPERED],
+            not_attempted=standings[NOT_ATTEMPTED],
+            infrastructure=standings[Status.INFRASTRUCTURE],
+            cached=sum(state.cached for state in states),
+            made=standings[_MADE.standing],
+            solved=sum(state.solved for state in states),
+            mean=math.fsum(counts) / len(counts) if counts else None,
+            failed=dict(sorted(Counter(state.lost_at for state in states if state.lost_at).items())),
             left_s=left_s,
             fleet=self._fleet(),
         )
 
-    def _count(self, line: VerdictLine) -> None:
-        key = line.attempt
-        self._kinds[key] = line.verdict.status if line.verdict else "not_attempted"
-        self._failed.pop(key, None)
-        self._scores.pop(key, None)
-        if (score := _score(line.verdict)) is not None:
-            self._scores[key] = score
-        if line.verdict and (stage := _lost_at(line.verdict)):
-            self._failed[key] = stage
-        if line.cached:
-            self._cached.add(key)
 
-
-def _score(verdict: Verdict | None) -> float | None:
-    """Return what a line counts in the mean; None for what is in no mean."""
-    if verdict is None or verdict.status is Status.TAMPERED:
-        return 0.0
-    return verdict.score.value if verdict.status is Status.GRADED and verdict.score else None
-
-
-def _lost_at(verdict: Verdict) -> str | None:
-    """Return where a graded verdict lost points, as far as it says."""
-    if verdict.status is Status.INFRASTRUCTURE or (verdict.score and verdict.score.value == 1.0):
-        return None
-    return verdict.reasons[0].stage.value if verdict.reasons else None
+def _state(line: VerdictLine) -> _State:
+    verdict, counts = line.verdict, counted(line.verdict)
+    lost = verdict is not None and verdict.settles and counts != 1.0 and verdict.reasons
+    return _State(
+        standing=standing_of(verdict),
+        counts=counts,
+        solved=counts == 1.0 and verdict is not None and verdict.complete,
+        lost_at=lost[0].stage.value if lost else None,
+        cached=line.cached,
+    )

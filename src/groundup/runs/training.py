@@ -15,6 +15,7 @@ from groundup.agents.trajectories import REPLY, Step, of_clients, paid_for, repl
 from groundup.domain.conversations import ChatReply
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import counted
 from groundup.store.attempts import read_trajectory
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
@@ -57,9 +58,8 @@ class ChosenEpisodes(Record):
 
 
 def reward_of(line: VerdictLine | None) -> float | None:
-    """Return the score as a share of 1, 0 for what was tampered with; None where there is none."""
-    verdict = None if line is None else line.verdict
-    return None if verdict is None else verdict.reward
+    """Return what the attempt counts; None where it has no line or no score."""
+    return None if line is None else counted(line.verdict)
 
 
 def scored(line: VerdictLine | None) -> Row:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from groundup.domain.verdicts import Verdict
+from groundup.domain.verdicts import Verdict, counted
 from groundup.serving.session import Session
 
 _BUCKETS_S = (0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 120.0, 600.0, 3600.0)
@@ -131,7 +131,7 @@ class Watching:
 
     def graded(self, session: Session, verdict: Verdict) -> None:
         """Count it."""
-        value = verdict.score.value if verdict.score else None
+        value = counted(verdict)
         if value is not None:
             self._metrics.rewarded(value)
         self._log.event("graded", **_who(session), status=verdict.status.value, score=value)

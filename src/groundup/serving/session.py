@@ -18,7 +18,7 @@ from groundup.domain.errors import GroundupError, InfrastructureError, UsageErro
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Status, Verdict
+from groundup.domain.verdicts import Status, Verdict, counted
 from groundup.serving.staging import OpenedEpisode, in_short
 
 Refusal = Literal["not_found", "input_validation", "episode_finished"]
@@ -397,7 +397,7 @@ class Session:
         left = "" if ends else f" {self._left()}"
         text = f"Submitted.{shown}{left}"
         episode.driven.note("graded", message=text, **in_short(verdict))
-        self.graded = Answer(text=text, reward=verdict.reward, finished=ends, counts=_counts(verdict))
+        self.graded = Answer(text=text, reward=counted(verdict), finished=ends, counts=_counts(verdict))
         return self.graded
 
     def _left(self) -> str:

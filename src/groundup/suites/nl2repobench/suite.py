@@ -14,7 +14,7 @@ from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Score, Status, Verdict
+from groundup.domain.verdicts import Score, Verdict, counted
 from groundup.environments.requests import PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
@@ -73,17 +73,11 @@ def _grouped(
 ) -> dict[str, dict[str, Score]]:
     values: dict[str, dict[str, list[float]]] = {"all": {}}
     for key, verdict in verdicts.items():
-        value = _value(verdict)
+        value = counted(verdict)
         if value is not None:
             for name in ("all", groups.get(key.task) or _UNKNOWN):
                 values.setdefault(name, {}).setdefault(key.task, []).append(value)
     return {name: _figures(values[name]) for name in ("all", *order, _UNKNOWN) if name in values}
-
-
-def _value(verdict: Verdict | None) -> float | None:
-    if verdict is None or verdict.status is Status.TAMPERED:
-        return 0.0
-    return verdict.score.value if verdict.status is Status.GRADED and verdict.score else None
 
 
 def _figures(tasks: Mapping[str, list[float]]) -> dict[str, Score]:

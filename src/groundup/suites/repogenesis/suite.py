@@ -15,7 +15,7 @@ from typing_extensions import override
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
-from groundup.domain.verdicts import Score, Status, Verdict
+from groundup.domain.verdicts import Score, Status, Verdict, counted
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
@@ -100,19 +100,12 @@ def _paper(verdicts: Verdicts, figures: Figures, problems: Mapping[str, ServiceP
 
 def _every_attempt(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
     """Return means over tasks of all attempts: what was not handed in, or was tampered with, counts 0."""
-    scores: dict[str, Callable[[Verdict], Score | None]] = {
-        "Pass@1": lambda verdict: verdict.score,
-        "API coverage": lambda verdict: verdict.scores.get("api_coverage"),
-        "deployed": lambda verdict: verdict.scores.get("deployed"),
-    }
-    judged = {key: one for key, one in verdicts.items() if one is None or one.status is not Status.INFRASTRUCTURE}
     found = {}
-    for name, score_of in scores.items():
+    for name, score in {"Pass@1": None, "API coverage": "api_coverage", "deployed": "deployed"}.items():
         tasks: dict[str, list[float]] = {}
-        for key, one in judged.items():
-            score = score_of(one) if one is not None and one.status is Status.GRADED else _ZERO
-            if score is not None and score.value is not None:
-                tasks.setdefault(key.task, []).append(score.value)
+        for key, one in verdicts.items():
+            if (value := counted(one, score)) is not None:
+                tasks.setdefault(key.task, []).append(value)
         means = [math.fsum(values) / len(values) for values in tasks.values()]
         found[name] = Score(numerator=math.fsum(means), denominator=len(means))
     return found
