@@ -15,7 +15,7 @@ from groundup.grading.java.testing import shown_classes
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.grading.library.staging import stage
 from groundup.grading.services.install import find_java_start, find_start, read_declared
-from groundup.suites.repogenesis.coverage import declared_endpoints
+from groundup.suites.repogenesis.legacy_rules import legacy_coverage
 from groundup.suites.repogenesis.official_rules import official_coverage
 from groundup.suites.repogenesis.tasks import ServiceProblem
 from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
@@ -65,7 +65,7 @@ def _readers(tree: Path, room: Path, problem: ServiceProblem) -> Mapping[str, Ca
         "requirements": lambda: read_declared(tree),
         "Maven's files": lambda: digest_of(MavenRequest(files=project_files(tree), java=17)),
         "classes": lambda: shown_classes(tree / "target/classes", [], room / "classes"),
-        "routes": lambda: declared_endpoints(problem, tree),
+        "older coverage": lambda: legacy_coverage("GET /a", tree),
         "published coverage": lambda: official_coverage("GET /a", tree),
         "composition": lambda: stage(library, room / "staged"),
     }

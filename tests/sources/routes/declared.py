@@ -7,8 +7,7 @@ from groundup.sources.files import SourceFile
 from groundup.sources.routes.extraction import routes_in
 
 
-def routes(sources: Mapping[str, str], configurations: Mapping[str, str] | None = None) -> list[str]:
+def routes(sources: Mapping[str, str]) -> list[str]:
     """Return `METHOD /path` of every route, sorted."""
     files = [SourceFile(name, dedent(text).encode()) for name, text in sources.items()]
-    stated = {name: dedent(text).encode() for name, text in (configurations or {}).items()}
-    return sorted({f"{route.method} {route.path}" for route in routes_in(files, stated)})
+    return sorted({f"{route.method} {route.path}" for route in routes_in(files)})

@@ -4,16 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.sources.routes.paths import (
-    from_angles,
-    from_braces,
-    from_colons,
-    from_javalin,
-    from_regex,
-    join,
-    matches,
-    serves,
-)
+from groundup.sources.routes.paths import from_angles, from_braces, from_regex, join
 
 
 @pytest.mark.parametrize(
@@ -30,24 +21,11 @@ def test_parameters_of_every_kind() -> None:
     assert from_angles('/a/<id>/<int:n>/<path:rest>/<regex("x"):y>') == "/a/{}/{}/{*}/{}"
     assert from_braces("/a/{id}/{n:[0-9]{2}}/{rest:path}/{+more}{?q,r}") == "/a/{}/{}/{*}/{*}"
     assert from_braces("/files/**") == "/files/{*}"
-    assert from_colons("/a/:id/*") == "/a/{}/{*}"
-    assert from_javalin("/a/{id}/<rest>") == "/a/{}/{*}"
     assert from_regex(r"^a/(?P<year>[0-9]{4})/(\d+)/b\.json/?$") == "a/{}/{}/b.json"
-
-
-def test_what_a_route_is_and_what_it_serves() -> None:
-    """The same path but for names and a last slash matches; parameters and rests serve more."""
-    assert matches("/users/{}", "/users/{}/")
-    assert not matches("/users/{}", "/users/me")
-    assert serves("/users/{}", "/users/me")
-    assert serves("/{*}", "/anything/at/all")
-    assert not serves("/users/{}", "/users/me/friends")
-    assert not serves("/users", "/users/me")
 
 
 @given(st.text(), st.text())
 def test_any_text_can_be_read_as_a_path(one: str, other: str) -> None:
-    """Whatever a submission declares, reading and comparing it ends."""
-    for read in (from_angles, from_braces, from_colons, from_javalin, from_regex):
-        serves(read(one), read(other))
-        matches(join([one, other]), other)
+    """Whatever a repository declares, reading it ends, and what is joined is a path."""
+    for read in (from_angles, from_braces, from_regex):
+        assert join(["/", read(one), other]).startswith("/")

@@ -40,9 +40,7 @@ def test_only_tampered_takes_the_score(
             results={NumberedTest.of("A#a"): Result(outcome="passed")}, integrity=integrity, integrity_why=why
         ),
     )
-    verdict = strict_verdict(
-        problem, observed, covered(problem, tmp_path, ()), GraderIdentity(name="s", version="2")
-    )
+    verdict = strict_verdict(problem, observed, covered(problem, ()), GraderIdentity(name="s", version="2"))
     told = {name: verdict.facts[name] for name in ("integrity", "integrity_why") if name in verdict.facts}
     assert told == {name: said for name, said in {"integrity": integrity, "integrity_why": why}.items() if said}
     assert (verdict.status, verdict.score) == (status, score)

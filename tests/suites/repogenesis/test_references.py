@@ -8,7 +8,6 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.java.installing import project_files
 from groundup.grading.services.install import find_java_start, find_start, read_declared
-from groundup.suites.repogenesis.coverage import declared_in
 from groundup.suites.repogenesis.tasks import is_valid, oracle_names, shipped_tasks, write_oracle
 
 
@@ -30,15 +29,11 @@ def test_there_are_fifteen_for_python_tasks_and_one_for_every_java_task() -> Non
 
 
 @pytest.mark.parametrize("name", oracles_in("java"))
-def test_each_java_one_has_build_files_sources_that_declare_all_routes_and_a_start(
-    name: str, tmp_path: Path
-) -> None:
-    """Static extraction finds every specified endpoint in every Java framework as we write them."""
+def test_each_java_one_has_build_files_and_a_start(name: str, tmp_path: Path) -> None:
+    """Maven can build it, and the search finds what starts it."""
     write_oracle(name, tmp_path)
-    endpoints = shipped_tasks()[name].endpoints
 
     assert set(project_files(tmp_path)) == {"pom.xml"}
-    assert declared_in(endpoints, tmp_path) == endpoints
     assert find_java_start(tmp_path) is not None
 
 

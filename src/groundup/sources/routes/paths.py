@@ -10,7 +10,6 @@ _ANY_REST = "{*}"
 _LONGEST = 1000
 
 _ANGLES = re.compile(r"<(?:([^<>:/]+)(?:\([^<>]*\))?:)?([^<>/]+)>")
-_COLON = re.compile(r"(?<=/):[A-Za-z_]\w*\??")
 _BRACES = re.compile(r"\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>(?:[^()]|\([^()]*\))*\)|\((?!\?)(?:[^()]|\([^()]*\))*\)")
 
@@ -49,17 +48,6 @@ def _one_brace(match: re.Match[str]) -> str:
     return "{}"
 
 
-def from_javalin(path: str) -> str:
-    """Read `{id}`, `:id`, `<rest>` and `*`."""
-    braced = from_braces(from_colons(path))
-    return re.sub(r"<[^<>/]+>|(?<=/)\*(?=$|/)", _ANY_REST, braced)
-
-
-def from_colons(path: str) -> str:
-    """Read `:id` and `*`, of Spark."""
-    return re.sub(r"(?<=/)\*(?=$|/)", _ANY_REST, _COLON.sub("{}", path))
-
-
 def from_regex(pattern: str) -> str:
     """Read a regular expression whose groups are parameters, of Django."""
     bare = pattern.removeprefix("^").removesuffix("$").removesuffix("\\Z").removesuffix("/?")
@@ -73,26 +61,6 @@ def from_alternatives(pattern: str) -> list[str]:
         words = found[1].split("|")[:_MOST_WORDS]
         spelt = [_WORDS.sub(word, one, count=1) for one in spelt for word in words]
     return [from_regex(one) for one in spelt]
-
-
-def matches(route: str, path: str) -> bool:
-    """Whether *route* and *path* are one but for a trailing slash; parameters only stand for parameters."""
-    return _bare(route) == _bare(path)
-
-
-def serves(route: str, path: str) -> bool:
-    """Whether a request for *path* would land on *route*: parameters stand for anything, `{*}` for any rest."""
-    wanted, given = _bare(route).split("/"), _bare(path).split("/")
-    for at, part in enumerate(wanted):
-        if _ANY_REST in part:
-            return True
-        if at >= len(given) or not (part == given[at] or "{}" in part):
-            return False
-    return len(wanted) == len(given)
-
-
-def _bare(path: str) -> str:
-    return path.rstrip("/") or "/"
 
 
 _DEEPEST = 600

@@ -24,7 +24,6 @@ from groundup.domain.records import Record
 from groundup.grading.last_words import last_words
 from groundup.grammars import Grammar, captures, parse, text_of
 from groundup.languages import LANGUAGES
-from groundup.sources.routes.java_routes import annotations
 from groundup.suites.repogenesis.official_rules import FEATURE, SOURCE_SUFFIXES, Extracted, source_texts
 from groundup.trees.walking import is_file_inside
 
@@ -313,12 +312,19 @@ def _java_tests(_: str, text: str) -> int:
 
 
 def _is_java_test(method: Node, holder: Node) -> bool:
-    names = [name for name, _ in annotations(method)]
+    names = _annotations(method)
     if any(name == "Test" or "ParameterizedTest" in name for name in names):
         return True
     above = holder.child_by_field_name("superclass")
     in_test_class = _name(holder).endswith("Test") or (above is not None and "TestCase" in text_of(above))
     return _name(method).startswith("test") and in_test_class and holder.type == "class_declaration"
+
+
+def _annotations(declaration: Node) -> list[str]:
+    """Return the simple names of the annotations on a declaration."""
+    modifiers = (child for child in declaration.children if child.type == "modifiers")
+    marks = (node for one in modifiers for node in one.named_children)
+    return [_name(one).rpartition(".")[2] for one in marks if one.type in ("annotation", "marker_annotation")]
 
 
 def _methods(holder: Node) -> Iterator[Node]:

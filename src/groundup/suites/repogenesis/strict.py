@@ -4,7 +4,6 @@ Joins what was observed of a submission into a verdict. Tests run only against a
 is read from what it prints.
 """
 
-import asyncio
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,7 +115,6 @@ def _facts(
         "errors": tests.count("error"),
         "skipped": tests.count("skipped"),
         "not_run": max(0, problem.task.tests.count - len(tests.results)),
-        "endpoints_by_source": len(coverage.by_source),
         "endpoints_unclear": len(coverage.unclear),
         "endpoints_failing": len(coverage.failing),
         **observed.tools(),
@@ -182,7 +180,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
-    version = "3"
+    version = "4"
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
@@ -215,7 +213,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         if not speaks_to_service(problem):
             tests = await run_beside_no_service(problem, submission, observed.installed, lifecycle, context)
             observed = observed.but(tests=tests)
-        coverage = await asyncio.to_thread(covered, problem, submission, observed.probed)
+        coverage = covered(problem, observed.probed)
         timings = {
             "install": round(observed.installed.seconds, 3),
             "ready": observed.readiness.answered_s or 0.0,
