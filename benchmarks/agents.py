@@ -17,13 +17,13 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from groundup import catalog
 from groundup.agents.base import AgentContext, EpisodeLimits, SubmitResult
 from groundup.agents.tools import run_bash
 from groundup.agents.workspace import AgentSandbox, open_workspace
 from groundup.domain.limits import Limits
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Status, Verdict
+from groundup.episodes.backends import BUILDERS, SANDBOXES
 from groundup.grading.context import GradingContext
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
@@ -121,8 +121,8 @@ async def commands(
 ) -> tuple[list[float], float, float]:
     """Run `true` in so many sandboxes; return round trips, commands per second, and seconds to open all."""
     trips: list[float] = []
-    async with catalog.find("sandbox", settings.sandbox)(settings) as provider:
-        builder = catalog.find("builder", settings.builder)(settings, provider)
+    async with SANDBOXES.find(settings.sandbox)(settings) as provider:
+        builder = BUILDERS.find(settings.builder)(settings, provider)
 
         async def one(number: int, ready: asyncio.Barrier, times: dict[str, float]) -> None:
             place = root / str(number)

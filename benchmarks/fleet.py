@@ -101,7 +101,7 @@ def processor_s(pid: int) -> tuple[float, float]:
 
 def on_fleet(folder: Path, given: argparse.Namespace) -> dict[str, float] | None:
     """Return the processor seconds of each part; None when the time of this piece was up before the end."""
-    from tests.fleet.fleets import RunningFleet, fleet_of
+    from tests.groundup_fleet.fleets import RunningFleet, fleet_of
 
     over = threading.Event()
 
@@ -183,7 +183,7 @@ def driven(folder: Path, given: argparse.Namespace, workers: str) -> tuple[float
 
 def joining(folder: Path, times: int) -> bool:
     """Let a run wait for a node that joins; print how long its first verdict takes. Return if all are in time."""
-    from tests.fleet.fleets import fleet_of
+    from tests.groundup_fleet.fleets import fleet_of
 
     from groundup.runs.progress import AttemptEnded, Event, Warned
 

@@ -24,10 +24,10 @@ sys.path.insert(0, str(ROOT))
 from groundup.environments.packing import pack_folder, unpack_folder  # noqa: E402
 from groundup.environments.requests import Layer  # noqa: E402
 from groundup.episodes.backends import backends  # noqa: E402
-from groundup.fleet.orders import LayerShelf  # noqa: E402
 from groundup.settings import load  # noqa: E402
 from groundup.suites.nl2repobench.recipe import shipped_recipes  # noqa: E402
 from groundup.trees.digest import tree_digest  # noqa: E402
+from groundup_fleet.orders import LayerShelf  # noqa: E402
 
 MB = 1e6
 Packed = tuple[Layer, Path, float]
@@ -80,7 +80,7 @@ def taken(holder: str, layer: str) -> tuple[int, float, float]:
     """Take a packed layer from *holder*, in a worker; return bytes, seconds, and this process's processor time."""
     from distributed import get_worker
 
-    from groundup.fleet.orders import _taken
+    from groundup_fleet.orders import _taken
 
     worker: Any = get_worker()
     with tempfile.TemporaryDirectory() as folder:

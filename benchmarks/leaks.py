@@ -22,12 +22,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from groundup import catalog
 from groundup.agents.base import AgentContext, EpisodeLimits, SubmitResult
 from groundup.agents.cli.preset import choose
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace
 from groundup.domain.tasks import Task
 from groundup.environments.requests import InstalledProgram
+from groundup.episodes.backends import BUILDERS, SANDBOXES
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load
@@ -267,9 +267,9 @@ async def main(arguments: argparse.Namespace) -> int:
     document: dict[str, object] = {}
     had: dict[str, list[str]] = {}
     found: set[Found] = set()
-    async with catalog.find("sandbox", settings.sandbox)(settings) as provider:
+    async with SANDBOXES.find(settings.sandbox)(settings) as provider:
         with tempfile.TemporaryDirectory(prefix="groundup-leaks-") as scratch:
-            builder = catalog.find("builder", settings.builder)(settings, provider)
+            builder = BUILDERS.find(settings.builder)(settings, provider)
             context = GradingContext(provider=provider, builder=builder, scratch=Path(scratch))
             originals = {name: await original(recipe, context) for name, recipe in recipes.items()}
             chosen = [choose(text) for text in arguments.program]

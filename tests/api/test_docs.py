@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup import catalog
+from groundup.suites.opening import SUITES
 from tests.api.conftest import Predict
 from tests.runs.toy import ToySuite
 from tests.runs.toy_agent import BUILDER
@@ -20,7 +20,7 @@ def create(settings: object) -> ToySuite:
 
 def test_the_examples_run(predict: Predict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are run one after the other, as a reader would, with a toy in place of the benchmark."""
-    monkeypatch.setitem(catalog.BUILT_IN["suite"], "nl2repobench", "tests.api.test_docs:create")
+    monkeypatch.setitem(SUITES.shipped, "nl2repobench", lambda: create)
     for name, value in {"CACHE_DIR": str(tmp_path / "cache"), "SANDBOX": "fake", "BUILDER": BUILDER}.items():
         monkeypatch.setenv(f"GROUNDUP_{name}", value)
     monkeypatch.chdir(tmp_path)

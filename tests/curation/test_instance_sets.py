@@ -17,9 +17,9 @@ from groundup.curation.sets import SetRequest, make_set
 from groundup.curation.yields import evidence_of, yield_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.settings import Settings, load
-from groundup.suites.base import open_suite
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import valid_ids, validity_file
+from groundup.suites.opening import open_suite
 from groundup.suites.sets import ENTRIES, SetKindName, checked_set, read_manifest
 from groundup.trees.walking import remove_tree
 from tests.grading.library.laboratory import write_tree

@@ -12,7 +12,7 @@ from groundup.curation.packing import SetRefresh, next_version, pack_set, refres
 from groundup.curation.sets import SetRequest, make_set
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings
-from groundup.suites.base import named_suite
+from groundup.suites.opening import named_suite
 from groundup.suites.sets import name_of_installed, read_manifest
 from tests.curation.test_instance_sets import KIND, REPOSITORIES, WHOLE, committed, settings
 

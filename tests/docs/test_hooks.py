@@ -6,7 +6,7 @@ import pytest
 from mkdocs_hooks import on_page_markdown
 
 from groundup.cli.installation import commands, find_command, settings
-from groundup.cli.main import COMMANDS
+from groundup.cli.main import every_command
 from groundup.settings import Settings
 from tests.cli.conftest import Groundup
 from tests.docs.pages import ROOT
@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT
 def test_the_reference_has_every_command_with_its_options() -> None:
     """A command or option that is added appears without anybody writing it down."""
     text = commands()
-    for name in COMMANDS:
+    for name in every_command():
         assert f"### groundup {name}\n" in text
         for parameter in find_command(name).params:
             assert parameter.param_type_name == "argument" or max(parameter.opts, key=len) in text

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from groundup import catalog
 from groundup.settings import Settings
+from groundup.suites.opening import SUITES
 from tests.cli.conftest import Groundup
 from tests.docs.pages import PAGES, ROOT, blocks, command_lines
 from tests.runs.toy import BEHAVIOUR, ToyGrader, ToySuite
@@ -167,7 +167,7 @@ def test_what_pages_show_works(
     """A reader who copies the line, in a folder with the files that it names, gets a result and no complaint."""
     if line[0] not in ("suites", "tasks", "data", "doctor"):
         for suite in ("nl2repobench", "dibench", "repogenesis"):
-            monkeypatch.setitem(catalog.BUILT_IN["suite"], suite, f"{__name__}:create")
+            monkeypatch.setitem(SUITES.shipped, suite, lambda: create)
     (tmp_path / "my_package").mkdir()
     (tmp_path / "my_package" / "my_suite.py").write_text(f"from {__name__} import create\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -5,7 +5,8 @@ from typing_extensions import override
 
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings
-from groundup.suites.base import Suite, open_suite
+from groundup.suites.base import Suite
+from groundup.suites.opening import open_suite
 from tests.runs.toy import ToySuite
 
 

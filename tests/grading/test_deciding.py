@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import groundup
+from groundup import extensions
+from groundup.extensions import ExtensionPackage
 from groundup.store.verdict_cache import code_digest, modules_behind
 
 
@@ -19,6 +21,30 @@ def test_a_grader_is_decided_by_what_it_imports() -> None:
     assert {"groundup.grading.library.decision", "groundup.grading.library.check"} <= found
     assert {"groundup.sandbox.protocol", "groundup.environments.requests"} <= found
     assert not any(name.startswith(("groundup.cli", "groundup.runs", "groundup.agents")) for name in found)
+
+
+def test_what_is_found_by_name_decides_as_well() -> None:
+    """Gateways are found by a table, and count; so do the builder's modules; other suites do not."""
+    found = modules_behind("groundup.suites.nl2repobench.strict")
+
+    assert {"groundup.registries.npm.client", "groundup.registries.pypi.gateway"} <= found
+    assert not any(name.startswith(("groundup.suites.dibench", "groundup.suites.repogenesis")) for name in found)
+    assert "groundup.environments.python_builder" in modules_behind("groundup.environments.local")
+
+
+def test_what_an_extension_adds_to_a_graders_tables_decides(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that a grader declares counts as an import of what every package beside groundup adds to it."""
+    (package / "extension.py").write_text("CHECKS = {}\n")
+    added = ExtensionPackage("foreign_suite", "checking", {}, {}, adds=("check",))
+    monkeypatch.setattr(extensions, "EXTENSIONS", (added,))
+    assert "foreign_suite.extension" not in modules_behind("foreign_suite.grader")
+
+    (package / "grader.py").write_text('CHECKS: Table[Check] = Table("check", {})\n')
+    assert "foreign_suite.extension" in modules_behind("foreign_suite.grader")
+    (package / "grader.py").write_text('CHECKS = Table[Check](\n    "check", {}\n)\n')
+    assert "foreign_suite.extension" in modules_behind("foreign_suite.grader")
 
 
 @pytest.fixture

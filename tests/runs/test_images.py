@@ -16,7 +16,7 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import RunConfiguration
-from groundup.suites.base import open_suite
+from groundup.suites.opening import open_suite
 from tests.runs.configurations import QUICK, oracle
 from tests.runs.toy import ToyProvider
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from groundup import catalog
 from groundup.domain.tasks import Task
 from groundup.runs import api
 from groundup.runs.oracles import newest_oracles
@@ -17,6 +16,7 @@ from groundup.settings import Settings
 from groundup.store.oracles import oracle_runs
 from groundup.store.records import References, RunConfiguration
 from groundup.suites.base import Suite
+from groundup.suites.opening import SUITES
 from tests.runs.configurations import BUILDER, oracle
 from tests.runs.toy import ToySuite
 
@@ -29,7 +29,7 @@ def _settings(folder: Path) -> Settings:
 
 def test_nothing_is_said_without_a_run(tmp_path: Path) -> None:
     """No folder of runs is no error."""
-    suite: Suite = catalog.find("suite", TWO)(_settings(tmp_path))
+    suite: Suite = SUITES.find(TWO)(_settings(tmp_path))
     assert newest_oracles(suite, tmp_path / "runs") == {}
 
 
@@ -39,7 +39,7 @@ def test_specifications_that_come_later_outdate_no_oracle(tmp_path: Path) -> Non
     pulled = "tests.runs.toy:create_pulled"
     api.run(oracle(pulled), RunOptions(), settings, run_id="a")
     (tmp_path / "instruction").touch()
-    suite: Suite = catalog.find("suite", pulled)(settings)
+    suite: Suite = SUITES.find(pulled)(settings)
     found = newest_oracles(suite, settings.output)
     assert len(found) == 2
     assert all(one.current for one in found.values())
@@ -57,7 +57,7 @@ def test_the_newest_oracle_counts_and_nothing_else(tmp_path: Path) -> None:
     }.items():
         api.run(configuration, RunOptions(), settings, run_id=name)
     (settings.output / "d/config.json").write_text("{}")
-    suite: Suite = catalog.find("suite", TWO)(settings)
+    suite: Suite = SUITES.find(TWO)(settings)
     found = newest_oracles(suite, settings.output)
 
     assert {name: result.run for name, result in found.items()} == {"task-0000": "a", "task-0001": "b"}
@@ -76,7 +76,7 @@ def test_only_runs_of_oracles_are_opened(tmp_path: Path) -> None:
         api.run(configuration, RunOptions(), settings, run_id=run_id)
     (settings.output / "broken" / "config.json").write_text("[]")
     os.utime(settings.output / "old" / "verdicts.jsonl", (1, 1))
-    suite: Suite = catalog.find("suite", TWO)(settings)
+    suite: Suite = SUITES.find(TWO)(settings)
 
     found = list(oracle_runs(settings.output, suite.name))
     assert [path.name for _, path in found] == ["new", "old"]
@@ -119,7 +119,7 @@ def test_a_failure_of_the_machine_hides_no_earlier_verdict(tmp_path: Path) -> No
     written = [{**one, "verdict": {**one["verdict"], **failed}} for one in documents]
     lines.write_text("".join(json.dumps(one) + "\n" for one in written))
 
-    suite: Suite = catalog.find("suite", TWO)(settings)
+    suite: Suite = SUITES.find(TWO)(settings)
     found = newest_oracles(suite, settings.output)
     assert {(name, one.run) for name, one in found.items()} == {("task-0000", "good"), ("task-0001", "good")}
     shutil.rmtree(settings.output / "good")

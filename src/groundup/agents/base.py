@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from groundup import catalog
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits as EpisodeLimits  # noqa: PLC0414 - part of this protocol
 from groundup.domain.names import unknown
@@ -98,7 +97,7 @@ Seeded = Callable[[], Path]
 class Agent(Extension):
     """Makes a submission out of a task.
 
-    An entry of the catalog's kind `agent` is a function `create(options: Mapping[str, JsonValue]) -> Agent`, which
+    What has a name (`opening.py`) is a function `create(options: Mapping[str, JsonValue]) -> Agent`, which
     raises `UsageError` for an option that it does not know.
     """
 
@@ -133,16 +132,6 @@ class Agent(Extension):
         *seeded* returns a folder with the task's seeds. Raises `TaskError` for a task that this agent cannot do.
         """
         return None
-
-
-def open_agent(name: str, options: Mapping[str, JsonValue]) -> Agent:
-    """Return the agent that the catalog knows by *name*. Raises `UsageError`, also for what is no agent."""
-    made = catalog.find("agent", name)(options)
-    if not isinstance(made, Agent):
-        raise UsageError(
-            f"agent {name!r} makes a {type(made).__name__}, which must derive from groundup.agents.base.Agent"
-        )
-    return made
 
 
 R = TypeVar("R", bound=Record)

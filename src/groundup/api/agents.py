@@ -2,9 +2,8 @@
 
 import shutil
 
-from groundup import catalog
-from groundup.agents.base import open_agent
 from groundup.agents.cli.preset import Preset, absent_programs, preset_names, shipped_preset
+from groundup.agents.opening import AGENTS, open_agent
 from groundup.api.listings import RecordList
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
@@ -35,7 +34,7 @@ def list_agents(*, settings: Settings | None = None) -> RecordList[AgentEntry]:
     Files are looked at, nothing is started or fetched.
     """
     found = settings or load()
-    own = [_own(name) for name in catalog.names("agent") if name != PROGRAM_AGENT]
+    own = [_own(name) for name in AGENTS.names() if name != PROGRAM_AGENT]
     programs = [_program(shipped_preset(name), found) for name in preset_names()]
     absent = [AgentEntry(name=name, missing=reason) for name, reason in sorted(absent_programs().items())]
     entries = [*own, *programs, *absent]

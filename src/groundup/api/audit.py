@@ -32,7 +32,8 @@ from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, refuse_others, write_made
-from groundup.suites.base import Auditor, Suite, open_suite
+from groundup.suites.base import Auditor, Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 

@@ -1,19 +1,33 @@
 """The data of benchmarks on this machine: published ones, and sets of one's own."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
-from groundup import catalog
 from groundup.api.flags import AnyPath
+from groundup.catalog import Table
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.settings import Settings, load
 from groundup.store.ownership import write_made
 from groundup.suites import places, pulling
-from groundup.suites.base import DataSource, open_suite
+from groundup.suites.base import DataSource
+from groundup.suites.opening import SUITES, open_suite
 from groundup.suites.places import DataOrigin, PublishedRelease, PublishedRepository
 from groundup.suites.sets import holds_set, name_of_installed
 from groundup.trees.scratch import scratch_folder
+
+SetTaker = Callable[[Path, Path, Settings], Path]
+"""Takes the set in a folder or an archive into a folder for work, and returns the whole set."""
+
+
+def _packed() -> SetTaker:
+    from groundup.curation.packing import taken_in
+
+    return taken_in
+
+
+PACKED_SETS: Table[SetTaker] = Table("packed set", {"packed": _packed})
 
 
 class SuiteData(Record):
@@ -77,7 +91,7 @@ def _installed_set(name: str, source: Path, settings: Settings, address: str | N
     Raises `UsageError`.
     """
     with scratch_folder("install") as work:
-        folder: Path = catalog.find("set", "packed")(source, work, settings)
+        folder = PACKED_SETS.find("packed")(source, work, settings)
         full = name_of_installed(name, folder)
         base, with_data = places.with_data_set(full, settings)
         suite, found = _pullable(base, with_data)
@@ -107,7 +121,7 @@ def list_data(*, settings: Settings | None = None) -> list[SuiteData]:
     """Return what of each suite's published data is at hand, and the data sets that have a name."""
     found = []
     settings = settings or load()
-    for suite in [*catalog.names("suite"), *places.data_sets(settings)]:
+    for suite in [*SUITES.names(), *places.data_sets(settings)]:
         try:
             base, of_set = places.with_data_set(suite, settings)
             name, pullable = _pullable(base, of_set)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from groundup import catalog
 from groundup.configuration import default_cache, gathered
 from groundup.store.oracles import oracle_runs
 
@@ -19,10 +18,12 @@ class Glance(NamedTuple):
 
 def tasks_at_a_glance(suite: str, output: Path | None) -> Glance | None:
     """Return the table of *suite*'s tasks; None where the suite itself has to be asked."""
-    if suite not in catalog.BUILT_IN["listing"] or not _is_fresh(suite, output):
+    if suite != "nl2repobench" or not _is_fresh(suite, output):
         return None
+    from groundup.suites.nl2repobench.listing import shipped_rows
+
     cache = gathered(("cache_dir",), {}).get("cache_dir") or default_cache()
-    version, columns, rows = catalog.find("listing", suite)(Path(cache))
+    version, columns, rows = shipped_rows(Path(cache))
     title = f"{suite} {version}: {len(rows)} tasks"
     return Glance(title, (*columns, "last oracle"), [(*row, "-") for row in rows])
 

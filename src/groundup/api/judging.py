@@ -22,7 +22,7 @@ from groundup.models.settings import ModelSettings, usual_address
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import Judgement, read_judgements
-from groundup.suites.base import open_suite
+from groundup.suites.opening import open_suite
 
 __all__ = ["CRITERIA", "JudgingPlan", "Opinions", "judge", "judging_plan", "opinions"]
 _MATTERS = ("repository", "readme", "tests")

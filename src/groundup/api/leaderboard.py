@@ -26,7 +26,8 @@ from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import copy_made, digest_of_file, write_made
 from groundup.store.records import VerdictLine
-from groundup.suites.base import Suite, open_suite
+from groundup.suites.base import Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.writer import disk_errors
 
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, overload
 
-from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.domain.errors import GroundupError, UsageError
@@ -24,7 +23,8 @@ from groundup.runs.oracles import OracleResult, newest_oracles
 from groundup.runs.predictions import without_ending
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
-from groundup.suites.base import Suite, Summary, open_suite
+from groundup.suites.base import Suite, Summary
+from groundup.suites.opening import SUITES, open_suite
 
 R = TypeVar("R", bound=Record)
 
@@ -117,7 +117,7 @@ class RunEntry(Record):
 
 def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
     """List the benchmarks, with their versions, graders and numbers of tasks."""
-    found = [_suite_entry(name, settings or load()) for name in catalog.names("suite")]
+    found = [_suite_entry(name, settings or load()) for name in SUITES.names()]
     rows = tuple(
         (one.name, one.version, str(one.tasks), ", ".join(one.graders), one.description)
         if one.error is None
@@ -166,7 +166,7 @@ def task_of(repository: Path, task: str | None = None, settings: Settings | None
     found = []
     inside = {path.name for path in repository.iterdir()} if repository.is_dir() else set()
     holding = []
-    for suite in catalog.names("suite"):
+    for suite in SUITES.names():
         try:
             known = [*open_suite(suite, settings or load()).by_name()]
         except GroundupError:  # without data it has no tasks

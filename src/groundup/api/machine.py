@@ -2,9 +2,10 @@
 
 import asyncio
 
-from groundup import catalog
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
+from groundup.environments.java_builder import java_facts
+from groundup.environments.toolchains import toolchain_facts
 from groundup.registries.pypi.client import index_trouble, pypi_settings
 from groundup.registries.uv import uv_program, uv_version
 from groundup.runs.gradable import Gradable, Host, gradable, host_of
@@ -66,7 +67,7 @@ def _git_host(name: str, host: Host) -> Fact:
 
 async def _facts(settings: Settings, index: str) -> list[Fact]:
     found = [*await examine(settings.cache_dir), *_admission(settings), _uv(), await _registry(index)]
-    return [*found, *(fact for name in catalog.names("facts") for fact in catalog.find("facts", name)())]
+    return [*found, *java_facts(), *toolchain_facts()]
 
 
 def _admission(settings: Settings) -> list[Fact]:

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal, Unpack
 
-from groundup.agents.base import EpisodeLimits, open_agent
+from groundup.agents.base import EpisodeLimits
+from groundup.agents.opening import open_agent
 from groundup.api.flags import ModelCheckFlags
 from groundup.api.listings import RecordList
 from groundup.api.requests import checked

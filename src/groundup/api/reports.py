@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
@@ -21,7 +20,8 @@ from groundup.runs.checking import RunCheck, check_run
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, write_made
-from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite, open_suite
+from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite
+from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
 from groundup.trees.writer import disk_errors
 
@@ -262,7 +262,7 @@ def _reported(suite: Suite, results: Results) -> RunReport:
 
 def _forms(settings: Settings) -> Iterator[tuple[Suite, ReportForm]]:
     """Yield the suites that have reports of their own, with these; one that cannot be loaded has none."""
-    for name in catalog.names("suite"):
+    for name in SUITES.names():
         try:
             suite = open_suite(name, settings)
         except GroundupError:

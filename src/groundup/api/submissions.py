@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.domain.errors import SubmissionError, UsageError
@@ -20,7 +19,8 @@ from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import PackageName, open_suite
+from groundup.suites.base import PackageName
+from groundup.suites.opening import SUITES, open_suite
 
 
 def export(
@@ -116,7 +116,7 @@ async def _asked(names: Collection[PackageName], settings: Settings) -> tuple[li
 
 def _packages(source: str, settings: Settings) -> Iterator[PackageName]:
     """Yield what a suite's originals declare, or what a run's submissions do. Raises `UsageError`."""
-    is_suite = ":" in source or catalog.knows("suite", source.partition("@")[0])
+    is_suite = ":" in source or SUITES.knows(source.partition("@")[0])
     folder = None if is_suite else RunFolder(run_folder(source, settings))
     name = source if folder is None else folder.config().configuration.suite
     suite = open_suite(name, settings)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup import catalog
 from groundup.api.flags import AnyPath
 from groundup.api.runs import regrade
 from groundup.domain.errors import UsageError
@@ -27,7 +26,7 @@ from groundup.runs.references import own_references
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, References, VerdictLine
-from groundup.suites.base import open_suite
+from groundup.suites.opening import SUITES, open_suite
 
 _ADVICE = re.compile(r"; (restore|remove|resume|finish|grade)\b[^;]*$")
 """What the maker of a run could do, and who has its bundle cannot."""
@@ -204,7 +203,7 @@ def drawn_tasks(tasks: Sequence[str], sample: int, seed: int) -> tuple[str, ...]
 
 def _check_suite(named: str, trusted: str | None) -> None:
     """Raise `UsageError` for a suite that is code of the bundle's maker, unless its user trusts it by name."""
-    if not catalog.knows("suite", named.partition("@")[0]) and named != trusted:
+    if not SUITES.knows(named.partition("@")[0]) and named != trusted:
         raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
 
 

@@ -31,7 +31,8 @@ from groundup.environments.requests import Layer
 from groundup.episodes.backends import Backends, backends
 from groundup.settings import Settings
 from groundup.store.files import write_atomically
-from groundup.suites.base import Suite, open_suite
+from groundup.suites.base import Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder, scratch_folder
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import disk_errors

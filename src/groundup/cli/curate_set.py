@@ -214,15 +214,15 @@ def make(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.sets import make_set
+    from groundup.curation.sets import SET_WORKERS, make_set
     from groundup.curation.yields import yield_of
     from groundup.domain.errors import UsageError
     from groundup.settings import load
-    from groundup.suites.sets import SUITES
+    from groundup.suites.sets import SUITE_OF_KIND
 
-    kind = next((one for one in SUITES if one == names.kind), None)
+    kind = next((one for one in SUITE_OF_KIND if one == names.kind), None)
     if names.kind is not None and kind is None:
-        raise UsageError(f"{names.kind!r} is no kind of set; choose one of {', '.join(SUITES)}")
+        raise UsageError(f"{names.kind!r} is no kind of set; choose one of {', '.join(SUITE_OF_KIND)}")
     entries = [*(repositories or ()), *(_lines(listed) if listed is not None else ())]
     if not entries and not (output / "set.json").is_file():
         raise UsageError("name a library or a repository, or a file of them with --list")
@@ -240,9 +240,7 @@ def make(
         if workers is None:
             made = asyncio.run(make_set(request, load(), tell))
         else:
-            from groundup.api.fleet import make_set_on
-
-            made = asyncio.run(make_set_on(workers, request, load(), tell))
+            made = asyncio.run(SET_WORKERS.find("dask")(workers, request, load(), tell))
     except KeyboardInterrupt:
         say(f"groundup: interrupted; {output} keeps what is finished; the same command continues")
         raise

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from groundup.cli.main import COMMANDS, JOBS, create_app, declared
+from groundup.cli.main import JOBS, create_app, declared, every_command
 from groundup.cli.options import DryRun, Examples, Json, Output, kind_of_value
 from groundup.settings import PREFIX, Settings
 
@@ -246,7 +246,7 @@ def commands() -> str:
     lines: list[str] = []
     for job, members in JOBS.items():
         lines += [f"## {job}", ""]
-        for name in COMMANDS:
+        for name in every_command():
             if name.split()[0] in members:
                 lines += _command(name)
     return "\n".join(lines)

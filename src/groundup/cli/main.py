@@ -21,9 +21,10 @@ from groundup.cli.console import (
     replace_what_cannot_be_written,
     say,
 )
-from groundup.cli.options import CommandPanel, Examples, Member, StrictCommand, command, group
+from groundup.cli.options import AbsentCommand, CommandPanel, Examples, Member, StrictCommand, command, group
 from groundup.configuration import unusable_surroundings, without_plugins_of_records
 from groundup.domain.version import __version__
+from groundup.extensions import EXTENSIONS, owner_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,9 +43,6 @@ COMMANDS = {
     "registry snapshot": "data:snapshot",
     "judge": "submissions:judge",
     "infer": "infer:infer",
-    "fleet up": "fleet:up",
-    "fleet join": "fleet:join",
-    "fleet doctor": "fleet:doctor",
     "ablate": "submissions:ablate",
     "run": "run:run",
     "evaluate": "run:evaluate",
@@ -86,16 +84,24 @@ COMMANDS = {
     "init": "installation:init",
     "clean": "installation:clean",
 }
-"""The module and the function of every command. Two words: a group and its command.
+"""The module and the function of groundup's own commands; `extensions.py` has the others.
 
-A module is imported when its command is asked for. Its `EXAMPLES` are what the commands' help shows.
+Two words: a group and its command. A module is imported when its command is asked for. Its `EXAMPLES` are what the
+commands' help shows.
 """
+
+
+def every_command(*, absent: bool = False) -> list[str]:
+    """Return the names of all commands, on demand also of those whose extension package is *absent*."""
+    return [*COMMANDS, *(name for one in EXTENSIONS if absent or one.present() for name in one.commands)]
 
 
 def declared(name: str) -> tuple[Callable[..., int], Examples]:
     """Return the function and the examples of a command."""
-    module, _, function = COMMANDS[name].partition(":")
-    loaded = import_module(f"groundup.cli.{module}")
+    owner = owner_of(name)
+    package, place = ("groundup.cli", COMMANDS[name]) if owner is None else (owner.name, owner.commands[name])
+    module, _, function = place.partition(":")
+    loaded = import_module(f"{package}.{module}")
     return getattr(loaded, function), loaded.EXAMPLES[name]
 
 
@@ -103,7 +109,6 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
     "data": "Fetch the published data of benchmarks.",
     "registry": "Record which packages exist in registries.",
-    "fleet": "Grade on other machines.",
     "curate": "Make tasks out of repositories.",
     "harbor": "Write tasks for Harbor, and read what its jobs found.",
     "image": "Make container images of what this machine has.",
@@ -113,7 +118,7 @@ GROUPS = {
     "task": "Make tasks and check them: curate, recipe, audit, image.",
     "machine": "Prepare machines: doctor, warm, fleet, clean.",
 }
-"""What each group of commands is about."""
+"""What each group of commands is about; `extensions.py` has the others."""
 
 GATHERED = {"task": ("curate", "recipe", "audit", "image"), "machine": ("doctor", "warm", "fleet", "clean")}
 """Groups of what is seldom needed; `groundup audit` works like `groundup task audit`."""
@@ -176,24 +181,33 @@ def create_app(*, whole: bool = False) -> CommandPanel:
     app.callback()(_callback)
     every = [*(name for names in JOBS.values() for name in names), *GATHERED]
     members = {name: _member(name) for name in every}
+    absent = [name for name in every if members[name].is_absent]
     if whole:
-        return group(app, members, {**JOBS, "Groups of them": tuple(GATHERED)})
-    return group(app, members, FIRST, [name for names in GATHERED.values() for name in names])
+        jobs = {job: tuple(name for name in names if name not in absent) for job, names in JOBS.items()}
+        return group(app, members, {**jobs, "Groups of them": tuple(GATHERED)}, absent)
+    return group(app, members, FIRST, [*absent, *(name for names in GATHERED.values() for name in names)])
 
 
 def _member(name: str) -> Member:
-    return _command(name) if name in COMMANDS else _group(name)
+    owner = owner_of(name)
+    if owner is not None and not owner.present():
+        sentence = owner.missing(f"`groundup {name}`")
+        return Member(lambda: sentence, lambda: AbsentCommand(name, help=sentence), is_absent=True)
+    about = GROUPS.get(name) if owner is None else owner.groups.get(name)
+    return _command(name) if about is None else _group(name, about)
 
 
-def _group(name: str) -> Member:
+def _group(name: str, about: str) -> Member:
     def build() -> CommandPanel:
-        app = typer.Typer(name=name, cls=CommandPanel, help=GROUPS[name], context_settings=_HELP)
+        app = typer.Typer(name=name, cls=CommandPanel, help=about, context_settings=_HELP)
         prefix = f"{name} "
         members = {one: _member(one) for one in GATHERED.get(name, ())}
-        members |= {known.removeprefix(prefix): _command(known) for known in COMMANDS if known.startswith(prefix)}
-        return group(app, members, {"Commands": tuple(members)})
+        known = [one for one in every_command(absent=True) if one.startswith(prefix)]
+        members |= {one.removeprefix(prefix): _member(one) for one in known}
+        here = tuple(one for one in members if not members[one].is_absent)
+        return group(app, members, {"Commands": here}, members.keys() - here)
 
-    return Member(lambda: GROUPS[name], build)
+    return Member(lambda: about, build)
 
 
 def _command(name: str) -> Member:

@@ -148,6 +148,16 @@ def _refuse_gone(args: Sequence[str]) -> None:
             refuse_gone(name[2:].replace("-", "_"), value if equals else following)
 
 
+class AbsentCommand(TyperCommand):
+    """A command or a group whose extension package is not here: its help says so, whatever is asked of it."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
+        """Refuse everything with the one sentence."""
+        from groundup.domain.errors import UsageError
+
+        raise UsageError(self.help or "")
+
+
 def _processed(parameter: Any, ctx: typer.Context, value: Any) -> Any:
     """Convert a value where there is one: typer makes a checker for each of forty options, which takes 20 ms."""
     if value is None and not parameter.required and parameter.callback is None:
@@ -278,6 +288,8 @@ class Member(NamedTuple):
     about: Callable[[], str]
     """Returns what it does; the first paragraph is shown. Only who lists it imports its module."""
     build: Callable[[], Any]
+    is_absent: bool = False
+    """Whether the extension package with it is not here; help then leaves it out."""
 
     @property
     def summary(self) -> str:
@@ -303,7 +315,8 @@ class CommandPanel(TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer's own
         """Return the names in the order of the help, then the others, which shells complete, too."""
         listed = [name for names in self.jobs.values() for name in names]
-        return [*listed, *(name for name in self.members if name not in listed)]
+        others = (name for name, one in self.members.items() if name not in listed and not one.is_absent)
+        return [*listed, *others]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]  # typer's own
         """Return a command; a name that is unknown is answered with what is like it, so all are built for it."""
@@ -334,7 +347,7 @@ def group(
     jobs: Mapping[str, tuple[str, ...]],
     gathered: Collection[str] = frozenset(),
 ) -> CommandPanel:
-    """Return *app* with *members*; its class must be `Group`."""
+    """Return *app* with *members*; its class must be `CommandPanel`."""
     made: Any = typer.main.get_command(app) if app.registered_callback else typer.main.get_group(app)
     made.members, made.jobs, made.gathered = members, jobs, frozenset(gathered)
-    return made  # type: ignore[no-any-return]  # what typer makes of the class `Group`
+    return made  # type: ignore[no-any-return]  # what typer makes of the class

@@ -11,13 +11,14 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import Field
 
+from groundup.catalog import Table
 from groundup.curation.filters import FilterRules
 from groundup.curation.instance_sets import InstanceSets
 from groundup.curation.library_sets import LibrarySets
@@ -133,6 +134,11 @@ class MadeElsewhere(Protocol):
 
         Raises `InfrastructureError` where that is pending.
         """
+
+
+SetWorker = Callable[[str, SetRequest, Settings, Tell], Coroutine[None, None, SetYield]]
+"""Makes a set with other machines, whose address comes first."""
+SET_WORKERS: Table[SetWorker] = Table("set worker", {})
 
 
 def kind_of(name: SetKindName, request: SetRequest) -> SetKind:

@@ -20,10 +20,11 @@ from groundup.grading.ci.records import HIDES
 from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import Settings, environment
-from groundup.suites.base import Validation, open_suite
+from groundup.suites.base import Validation
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import Validity, read_validity
 from groundup.suites.dibench.suite import DiBench
+from groundup.suites.opening import open_suite
 from groundup.trees.scratch import scratch_folder
 
 _MOST_JOBS = 3

@@ -215,13 +215,18 @@ class Grading:
             "task": self.task.graded_digest,
             "suite": [self.suite.name, self.suite.version],
             "grader": [grader.name, grader.version, digest_of(grader.identity(self.task))],
-            "code": code_digest(type(grader).__module__),
+            "code": self.code(),
             "layers": dict(layers),
             "timeout_s": self.timeout_s,
             "sandbox": dict(self.backends.provider.identity()),
             "architecture": platform.machine(),
             "repetition": index,
         }
+
+    def code(self) -> str:
+        """Return the digest of the code that decides: the grader's, the builder's and the sandbox's."""
+        deciding = (self.grader, self.backends.builder, self.backends.provider)
+        return code_digest(*(type(one).__module__ for one in deciding))
 
     def failed(self, error: Exception, phase: Phase) -> tuple[Graded, bool]:
         """Return the verdict on an attempt that ended by *error*, and whether trying again soon may help.

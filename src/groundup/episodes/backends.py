@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from groundup import catalog
+from groundup.catalog import Table
 from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
@@ -20,6 +20,53 @@ UNTRUSTING = "none"
 _WITHOUT_IMAGES = ("bubblewrap", "none", "fake")
 _OF_TASK = re.compile(r"\{([^{}]*)\}")
 _FIELDS = ("task", "published")
+
+
+SandboxMaker = Callable[[Settings], SandboxProvider]
+BuilderMaker = Callable[[Settings, SandboxProvider], EnvironmentBuilder]
+
+
+def _bubblewrap() -> SandboxMaker:
+    from groundup.sandbox.bubblewrap import create
+
+    return create
+
+
+def _docker() -> SandboxMaker:
+    from groundup.sandbox.containers.provider import create_docker
+
+    return create_docker
+
+
+def _podman() -> SandboxMaker:
+    from groundup.sandbox.containers.provider import create_podman
+
+    return create_podman
+
+
+def _none() -> SandboxMaker:
+    from groundup.sandbox.none import create
+
+    return create
+
+
+def _fake() -> SandboxMaker:
+    from groundup.sandbox.fake import create
+
+    return create
+
+
+def _local() -> BuilderMaker:
+    from groundup.environments.local import create
+
+    return create
+
+
+SANDBOXES: Table[SandboxMaker] = Table(
+    "sandbox",
+    {"bubblewrap": _bubblewrap, "docker": _docker, "podman": _podman, "none": _none, "fake": _fake},
+)
+BUILDERS: Table[BuilderMaker] = Table("builder", {"local": _local})
 
 
 def _forgotten(name: str, image: str) -> None:
@@ -132,9 +179,8 @@ async def backends(
         raise UsageError(f"`--sandbox {name}` has no images; say `--sandbox docker`, or leave --image out")
     images = Images(image, dict(pins or {})).checked() if image else None
     one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
-    provider: SandboxProvider = catalog.find("sandbox", name)(checked.but(image=one))
-    async with provider:
-        builder = catalog.find("builder", settings.builder)(settings, provider)
+    async with SANDBOXES.find(name)(checked.but(image=one)) as provider:
+        builder = BUILDERS.find(settings.builder)(settings, provider)
         yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images)
 
 

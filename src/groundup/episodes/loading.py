@@ -10,7 +10,8 @@ from groundup.episodes.attempt import Grading
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
-from groundup.suites.base import STATIC, Grader, Suite, open_suite
+from groundup.suites.base import STATIC, Grader, Suite
+from groundup.suites.opening import open_suite
 
 
 def load_grading(spec: EpisodeSpec, backends: Backends, settings: Settings) -> Grading:

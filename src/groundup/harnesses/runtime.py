@@ -26,7 +26,8 @@ from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
 from groundup.settings import Settings, load
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import Suite, open_suite
+from groundup.suites.base import Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder
 
 PLACE = "/.groundup"

@@ -27,7 +27,8 @@ from groundup.sandbox.guest_roots import GuestRoots
 from groundup.sandbox.inplace import InPlaceProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.base import Graded, open_suite
+from groundup.suites.base import Graded
+from groundup.suites.opening import open_suite
 from groundup.trees.writer import copy_tree
 
 PRIVATE = "/.groundup/private"

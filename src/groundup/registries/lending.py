@@ -6,18 +6,18 @@
             await sandbox.run(Command(argv=("npm", "ci"), environment=variables))
         lent.fetched, lent.troubles
 
-The catalog has the gateway of each kind, imported when the kind is lent. The settings of a kind are learnt once
+The gateway of each kind is imported when the kind is lent. The settings of a kind are learnt once
 (which may ask the user's client), one client serves all sandboxes at a time, each loan has a gateway of its own.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import Field
 
-from groundup import catalog
+from groundup.catalog import Table
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.languages import RegistryKind
@@ -97,9 +97,44 @@ Learning = Callable[[Mapping[str, str]], Awaitable[RegistrySettings]]
 """Learns from a user's environment how registries of a kind are reached."""
 
 
-def gateway_of(kind: RegistryKind) -> "type[RegistryGateway]":
+def _pypi() -> type[RegistryGateway]:
+    from groundup.registries.pypi.gateway import PyPIGateway
+
+    return PyPIGateway
+
+
+def _npm() -> type[RegistryGateway]:
+    from groundup.registries.npm.client import NpmGateway
+
+    return NpmGateway
+
+
+def _crates() -> type[RegistryGateway]:
+    from groundup.registries.crates import CratesGateway
+
+    return CratesGateway
+
+
+def _nuget() -> type[RegistryGateway]:
+    from groundup.registries.nuget.gateway import NuGetGateway
+
+    return NuGetGateway
+
+
+def _maven() -> type[RegistryGateway]:
+    from groundup.registries.maven import MavenGateway
+
+    return MavenGateway
+
+
+REGISTRIES: Table[type[RegistryGateway]] = Table(
+    "registry", {"pypi": _pypi, "npm": _npm, "crates": _crates, "nuget": _nuget, "maven": _maven}
+)
+
+
+def gateway_of(kind: RegistryKind) -> type[RegistryGateway]:
     """Return the gateway of a kind, which knows its client."""
-    return cast("type[RegistryGateway]", catalog.find("registry", kind))
+    return REGISTRIES.find(kind)
 
 
 class RegistryLending:

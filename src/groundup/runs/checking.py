@@ -20,7 +20,7 @@ from groundup.store.checking import RecordFault
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.judgements import read_judgements
 from groundup.store.records import ConfigFile
-from groundup.suites.base import open_suite
+from groundup.suites.opening import open_suite
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import LARGE, read_regular
 

@@ -17,7 +17,8 @@ from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import PATCH_FILE, Suite, open_suite
+from groundup.suites.base import PATCH_FILE, Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.digest import entry_digests
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree

@@ -1,4 +1,4 @@
-"""Other machines that make and grade submissions, as runs see them. The catalog finds what provides them."""
+"""Other machines that make and grade submissions, as runs see them. An extension package provides them."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from groundup import catalog
+from groundup.catalog import Table
 from groundup.episodes.attempt import Grading, Room, SubmissionMaker
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.models.protocol import ChatModel
@@ -66,12 +66,16 @@ class Fleet(Protocol):
         ...
 
 
+FleetOpener = Callable[[FleetRequest, Callable[[str], None]], AbstractAsyncContextManager[Fleet]]
+"""Opens the fleet that is asked for; the second argument gets warnings."""
+FLEETS: Table[FleetOpener] = Table("fleet", {})
+
+
 @asynccontextmanager
 async def fleet_for(request: FleetRequest | None, warn: Callable[[str], None]) -> AsyncIterator[Fleet | None]:
     """Yield the fleet that is asked for; None: none is."""
     if request is None:
         yield None
         return
-    opened: AbstractAsyncContextManager[Fleet] = catalog.find("fleet", _ENGINE)(request, warn)
-    async with opened as fleet:
+    async with FLEETS.find(_ENGINE)(request, warn) as fleet:
         yield fleet

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from groundup import catalog
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
@@ -22,7 +21,8 @@ from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
 from groundup.registries.pypi.client import index_trouble
 from groundup.settings import Settings, environment
-from groundup.suites.base import Needs, Suite, open_suite
+from groundup.suites.base import Needs, Suite
+from groundup.suites.opening import SUITES, open_suite
 
 _ASKED_AT_ONCE = 16
 _ASKED_S = 10.0
@@ -79,7 +79,7 @@ async def gradable(settings: Settings, index: str = "") -> tuple[Host, tuple[Gra
     """
     suites: dict[str, Suite | str] = {}
     needs: dict[str, Mapping[str, Needs]] = {}
-    for name in catalog.names("suite"):
+    for name in SUITES.names():
         try:
             suite = open_suite(name, settings)
             known = suite.by_name()

@@ -36,7 +36,8 @@ from groundup.store.records import (
     RunConfiguration,
     Served,
 )
-from groundup.suites.base import Grader, Suite, named_suite, open_suite
+from groundup.suites.base import Grader, Suite
+from groundup.suites.opening import named_suite, open_suite
 
 
 class RunOptions(Record):

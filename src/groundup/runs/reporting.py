@@ -14,7 +14,8 @@ from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import read_judgements
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import Summary, open_suite
+from groundup.suites.base import Summary
+from groundup.suites.opening import open_suite
 
 
 def read_report(folders: Sequence[Path], settings: Settings) -> Report:

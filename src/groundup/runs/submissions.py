@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue, ValidationError
 
-from groundup import catalog
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
@@ -26,7 +25,8 @@ from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, References, VerdictLine
-from groundup.suites.base import Suite, open_suite
+from groundup.suites.base import Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.digest import TreeDigest, tree_digest
 from groundup.trees.writer import copy_tree, in_thread
 
@@ -165,7 +165,7 @@ class GeneratedSource:
         """Raises `UsageError` for an unknown agent, a wrong option, or a missing model."""
         self.spec = spec
         self.suite = suite
-        from groundup.agents.base import open_agent  # a run of references needs no agent
+        from groundup.agents.opening import open_agent  # a run of references needs no agent
 
         self.agent = open_agent(spec.agent, spec.options)
         if self.agent.needs_model and spec.model is None:
@@ -263,13 +263,15 @@ def submissions_of(suite_name: str, named: Named, settings: Settings) -> Referen
 
 def _agent_of(named: Named, references: Collection[str]) -> tuple[str, dict[str, JsonValue]]:
     """Return the agent and its options; a program's name stands for the agent `cli` with the program's preset."""
-    if ":" in named.agent or catalog.knows("agent", named.agent):
-        return named.agent, named.agent_options
     from groundup.agents.cli.preset import pinned_program, preset_names
+    from groundup.agents.opening import AGENTS
+
+    if ":" in named.agent or AGENTS.knows(named.agent):
+        return named.agent, named.agent_options
 
     program = pinned_program(named.agent)
     if program is None:
-        raise UsageError(unknown("agent", named.agent, [*references, *catalog.names("agent"), *preset_names()]))
+        raise UsageError(unknown("agent", named.agent, [*references, *AGENTS.names(), *preset_names()]))
     if PRESET in named.agent_options:
         raise UsageError(f"-a {named.agent} names the program already; leave --agent-option preset=... out")
     return PROGRAM_AGENT, {PRESET: program, **named.agent_options}

@@ -2,7 +2,8 @@
 
 The code of a grader is a part of that, found by following imports. The files count, not a version that somebody
 keeps: each module that a grader imports, late imports included, with everything that lies beside it, because
-runners and stubs are read and not imported. Recipes are left out; a grader's identity has the one that it uses.
+runners and stubs are read and not imported. A table of names (`catalog.Table`) also loads what extension packages
+add to it, so these modules count like imports. Recipes are left out; a grader's identity has the one that it uses.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from groundup import extensions
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
@@ -84,24 +86,26 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"\w+")
+_TABLE = re.compile(r"= Table(?:\[[^(]*\])?\(\s*\"(?P<kind>[^\"]+)\"")
 _OWN = __name__.partition(".")[0]
 _APART = frozenset({"recipes", "__pycache__", "README.md"})
 """Recipes stand in a grader's identity, compiled files are made of the others, and a folder's README decides nothing."""
 
 
 @cache
-def code_digest(module: str) -> str:
-    """Return the digest of the code that the grader in *module* decides by."""
+def code_digest(*modules: str) -> str:
+    """Return the digest of the code that *modules* decide by: those of a grader, and of what it works with."""
     digest = hashlib.sha256()
-    for name, path in sorted(_files(module).items()):
+    files = {name: path for module in modules for name, path in _files(module).items()}
+    for name, path in sorted(files.items()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{name} {content}\n".encode())
     return f"sha256:{digest.hexdigest()}"
 
 
 def modules_behind(module: str) -> frozenset[str]:
-    """Return *module* and the modules of its own top-level package and of groundup that it imports in the end."""
-    tops = {module.partition(".")[0], _OWN}
+    """Return *module* and what it loads in the end from its top-level package, groundup and its extensions."""
+    tops = {module.partition(".")[0], _OWN, *(one.name for one in extensions.EXTENSIONS)}
     found: set[str] = set()
     waiting = [module]
     while waiting:
@@ -112,13 +116,15 @@ def modules_behind(module: str) -> frozenset[str]:
         found.add(name)
         if name in tops - {module}:
             continue  # a top-level package offers everything, and decides nothing
-        waiting += [one for one in _imported(path.read_text(encoding="utf-8")) if one.partition(".")[0] in tops]
+        waiting += [one for one in _loaded(path.read_text(encoding="utf-8")) if one.partition(".")[0] in tops]
         waiting += [name.rpartition(".")[0]] if name.count(".") > 1 else []
     return frozenset(found)
 
 
-def _imported(source: str) -> Iterator[str]:
-    """Yield what *source* imports; a name that is imported from a package may be a module."""
+def _loaded(source: str) -> Iterator[str]:
+    """Yield what *source* imports, and what extends its tables; a name imported from a package may be a module."""
+    for table in _TABLE.finditer(source):
+        yield from (one.module for one in extensions.adding(table["kind"]))
     for statement in _IMPORT.finditer(source):
         if statement["whole"]:
             yield from (part.split()[0] for part in statement["whole"].split(",") if part.split())

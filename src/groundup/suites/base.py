@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
-from groundup import catalog
-from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
 from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
@@ -25,16 +22,7 @@ from groundup.environments import at_hand
 from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxSpec
-from groundup.settings import Settings
-from groundup.suites.places import (
-    PublishedRelease,
-    PublishedRepository,
-    data_folder,
-    data_sets,
-    origin_of,
-    with_data_set,
-)
-from groundup.suites.sets import MANIFEST, SUITES, is_set, read_manifest
+from groundup.suites.places import PublishedRelease, PublishedRepository
 
 if TYPE_CHECKING:
     from groundup.trees.fingerprints import Fingerprint
@@ -277,7 +265,7 @@ class Auditor(Extension):
 class Suite(Extension):
     """A benchmark: tasks, oracles and graders.
 
-    An entry of the catalog's kind `suite` is a function `create(settings: Settings) -> Suite`.
+    What has a name (`opening.py`) is a function `create(settings: Settings) -> Suite`.
     """
 
     name: str
@@ -414,66 +402,3 @@ class Suite(Extension):
     def auditor(self) -> Auditor:
         """Return what an audit may know of the tasks."""
         return Auditor()
-
-
-def open_suite(name: str, settings: Settings) -> Suite:
-    """Return the suite that the catalog knows by *name*, SUITE or SUITE@NAME with the data set of that name.
-
-    A folder that `curate set` made is taken in (`named_suite`). Raises `UsageError`, also for what is no suite.
-    """
-    name = named_suite(name, settings)
-    suite, with_data = with_data_set(name, settings)
-    made = catalog.find("suite", suite)(with_data)
-    if not isinstance(made, Suite):
-        raise UsageError(
-            f"suite {suite!r} makes a {type(made).__name__}, which must derive from groundup.suites.base.Suite"
-        )
-    if suite != name and data_folder(made.name, with_data) is None:
-        raise UsageError(
-            f"{unknown('data set', name, data_sets(settings))}; `groundup data pull {name} --from FOLDER` makes it"
-        )
-    return made
-
-
-def named_suite(name: str, settings: Settings) -> str:
-    """Return *name* as SUITE or SUITE@NAME, also where it is a set: a folder such as `./my-set`, or installed.
-
-    The set in a folder is copied to where data lie, as `data pull` does, so that a run can go on when the folder
-    is gone. An installed one is `my-set@1.2`, or `my-set` where there is one version of it. Raises `UsageError`
-    for a folder that is no set, and for a set that was changed.
-    """
-    if ":" in name:
-        return name
-    if "/" not in name:
-        return name if catalog.knows("suite", name.partition("@")[0]) else _installed(name, settings)
-    place = Path(name).expanduser().absolute()
-    if not is_set(place):
-        raise UsageError(f"{place} is no set: it has no {MANIFEST}; name a suite")
-    manifest = read_manifest(place)
-    if not manifest.tasks:
-        raise UsageError(f"the set in {name} has no tasks; `groundup curate yield {name}` says why")
-    suite, own = SUITES[manifest.kind], manifest.name
-    bare = settings.but(data_dir=settings.data / ".none")
-    source = catalog.find("suite", suite)(bare).data_source()
-    for chosen in (own, f"{own}-{short(digest_of(str(place)))[:8]}"):
-        _, with_data = with_data_set(f"{suite}@{chosen}", settings)
-        present = origin_of(suite, with_data)
-        if present is None or present.source == str(place):
-            from groundup.suites.pulling import take_folder  # with what fetches data, which few runs do
-
-            take_folder(suite, place, with_data, source.check)
-            return f"{suite}@{chosen}"
-    raise UsageError(f"{name}: pull it under a name of your own: `groundup data pull {suite}@NAME --from {name}`")
-
-
-def _installed(name: str, settings: Settings) -> str:
-    """Return the suite with the installed set that *name* means; *name* itself where there is none."""
-    known = data_sets(settings)
-    found = [one for one in known if one.partition("@")[2] == name] or [
-        one for one in known if one.partition("@")[2].rpartition("@")[0] == name
-    ]
-    if len(found) > 1:
-        raise UsageError(f"{name!r} may be {' or '.join(found)}; name one of them")
-    if not found and is_set(Path(name)):
-        raise UsageError(f"{name} is a folder here; write ./{name} for the set in it")
-    return found[0] if found else name

@@ -26,7 +26,7 @@ ENTRIES = "entries.jsonl"
 VALIDITY = "validity.jsonl"
 """Of a set of DI-Bench: how its makers' executions ended."""
 SetKindName = Literal["library", "dibench", "service"]
-SUITES: dict[SetKindName, str] = {"library": "nl2repobench", "dibench": "dibench", "service": "repogenesis"}
+SUITE_OF_KIND: dict[SetKindName, str] = {"library": "nl2repobench", "dibench": "dibench", "service": "repogenesis"}
 """Kind of a set -> the suite that has such tasks."""
 
 
@@ -140,7 +140,8 @@ def checked_set(folder: Path, kind: SetKindName) -> SetManifest:
     """Return the manifest of the set in *folder*, whose files are as it says. Raises `UsageError`."""
     manifest = read_manifest(folder)
     if manifest.kind != kind:
-        raise UsageError(f"{folder} is a set of the kind {manifest.kind}, which is for {SUITES[manifest.kind]}")
+        suite = SUITE_OF_KIND[manifest.kind]
+        raise UsageError(f"{folder} is a set of the kind {manifest.kind}, which is for {suite}")
     for place, digest in manifest.files.items():
         found = digest_of_entry(folder / place)
         if found is None:
@@ -174,9 +175,9 @@ def name_of_installed(name: str, folder: Path) -> str:
     Raises `UsageError`.
     """
     manifest = read_manifest(folder)
-    suite = SUITES[manifest.kind]
+    suite = SUITE_OF_KIND[manifest.kind]
     base, at, rest = name.partition("@")
-    if base in SUITES.values():
+    if base in SUITE_OF_KIND.values():
         if base != suite:
             raise UsageError(f"a set of the kind {manifest.kind} is data of {suite}, not of {base}")
         return f"{suite}@{checked_name(rest)}" if at else f"{suite}@{manifest.name}@{manifest.version}"

@@ -28,7 +28,7 @@ from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import FleetFile
-from groundup.suites.base import open_suite
+from groundup.suites.opening import open_suite
 from groundup.viewer.addresses import whole_number
 from groundup.viewer.comparing import TASKS_SHOWN, compared
 from groundup.viewer.index import RunIndex, RunSummary, under_way

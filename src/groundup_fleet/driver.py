@@ -18,11 +18,11 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError
 
 from groundup.domain.errors import DiskFullError, InfrastructureError, MachineError
-from groundup.fleet import node
-from groundup.fleet.clusters import FleetAddress, reach, security, unreached
-from groundup.fleet.extra import distributed
-from groundup.fleet.orders import NodeAnswer, Order
 from groundup.store.records import FleetFile, NodeStanding
+from groundup_fleet import node
+from groundup_fleet.clusters import FleetAddress, reach, security, unreached
+from groundup_fleet.extra import distributed
+from groundup_fleet.orders import NodeAnswer, Order
 
 LOOK_S = 2.0
 """Between looks at the nodes, for people and for what Dask would keep waiting for ever."""

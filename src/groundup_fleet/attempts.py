@@ -13,15 +13,15 @@ from groundup.domain.subjects import Submission
 from groundup.domain.version import __version__
 from groundup.episodes.attempt import Grading, Phase, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
-from groundup.fleet.agents import ModelRelay, identity_of
-from groundup.fleet.driver import DaskFleet
-from groundup.fleet.orders import Order, Play, packed, unpack
 from groundup.models.attempts import AttemptModel
 from groundup.models.protocol import ChatModel
-from groundup.store.verdict_cache import VerdictCache, code_digest
+from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
+from groundup_fleet.agents import ModelRelay, identity_of
+from groundup_fleet.driver import DaskFleet
+from groundup_fleet.orders import Order, Play, packed, unpack
 
 _GRADING_PINS = ("suite", "grader version", "architecture")
 
@@ -99,7 +99,7 @@ class RemoteGrading(Grading):
             sandbox_identity=dict(self.backends.provider.identity()),
             builder=self.builder,
             groundup=__version__,
-            code=code_digest(type(self.grader).__module__),
+            code=self.code(),
             use_cache=use_cache,
         )
 

@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.errors import InfrastructureError
-from groundup.fleet.agents import ModelRelay
 from groundup.models.protocol import BudgetSpentError, CallWatch
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
@@ -19,8 +18,9 @@ from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
-from tests.fleet.fleets import RunningFleet, fleet_of
-from tests.fleet.test_fleet import files, untimed
+from groundup_fleet.agents import ModelRelay
+from tests.groundup_fleet.fleets import RunningFleet, fleet_of
+from tests.groundup_fleet.test_fleet import files, untimed
 from tests.runs.configurations import PROVIDER
 from tests.runs.conftest import settings
 from tests.runs.toy import BEHAVIOUR

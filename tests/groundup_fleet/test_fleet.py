@@ -19,21 +19,21 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from groundup.api.fleet import join_fleet, look
 from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.verdicts import counted
-from groundup.fleet.clusters import FleetAddress, parsed, read_address, ssh_nodes, with_new_keys
-from groundup.fleet.driver import DaskFleet
-from groundup.fleet.node import MEMORY
-from groundup.fleet.orders import NodeAnswer, Order
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
-from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
-from tests.fleet.test_orders import an_order
+from groundup_fleet.api import join_fleet, look
+from groundup_fleet.clusters import FleetAddress, parsed, read_address, ssh_nodes, with_new_keys
+from groundup_fleet.driver import DaskFleet
+from groundup_fleet.node import MEMORY
+from groundup_fleet.orders import NodeAnswer, Order
+from tests.groundup_fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
+from tests.groundup_fleet.test_orders import an_order
 from tests.needs import lack
 from tests.patience import patient
 from tests.runs.configurations import BUILDER, evaluation, oracle

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from groundup.api.flags import FleetFlags
 from groundup.cli.options import Examples, Json
+from groundup_fleet.flags import FleetFlags
 
 EXAMPLES: dict[str, Examples] = {
     "fleet up": (
@@ -48,10 +48,10 @@ def up(flags: FleetFlags) -> int:
 
     The file that --address-file names holds keys: who can read it can run code on every node (docs/fleet.md).
     """
-    from groundup.api import fleet
     from groundup.cli.console import say
+    from groundup_fleet import api
 
-    fleet.up(lambda text: say(f"groundup: {text}"), **flags)
+    api.up(lambda text: say(f"groundup: {text}"), **flags)
     return 0
 
 
@@ -61,10 +61,10 @@ def join(
     memory_mb: Memory = None,
 ) -> int:
     """Be a node of a fleet until ^C, or until its scheduler ends."""
-    from groundup.api import fleet
     from groundup.cli.console import say
+    from groundup_fleet import api
 
-    fleet.join_fleet(address, slots, memory_mb, lambda text: say(f"groundup: {text}"))
+    api.join_fleet(address, slots, memory_mb, lambda text: say(f"groundup: {text}"))
     return 0
 
 
@@ -74,10 +74,10 @@ def doctor(
     json: Json = False,
 ) -> int:
     """Check every node: versions, sandbox, and whether it can work with this groundup."""
-    from groundup.api import fleet
     from groundup.cli.console import print_document, say
+    from groundup_fleet import api
 
-    nodes = fleet.look(address, sandbox)
+    nodes = api.look(address, sandbox)
     troubled = [one for one in nodes if one.problem]
     if json:
         print_document({"nodes": [one.model_dump(mode="json") for one in nodes]})

@@ -20,14 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography import x509
 
-from groundup.api.fleet import look
 from groundup.domain.errors import MachineError
 from groundup.domain.version import __version__
-from groundup.fleet.clusters import FleetAddress, read_address, with_new_keys
-from groundup.fleet.driver import DaskFleet
-from groundup.fleet.extra import distributed
-from groundup.fleet.node import NodePlugin
-from groundup.fleet.orders import NodeAnswer
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
 from groundup.runs.progress import AttemptEnded, Event, Warned
@@ -35,9 +29,15 @@ from groundup.sandbox.bubblewrap import find_bubblewrap
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
-from tests.fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
-from tests.fleet.test_fleet import a_worker, files, on, untimed
-from tests.fleet.test_orders import an_order
+from groundup_fleet.api import look
+from groundup_fleet.clusters import FleetAddress, read_address, with_new_keys
+from groundup_fleet.driver import DaskFleet
+from groundup_fleet.extra import distributed
+from groundup_fleet.node import NodePlugin
+from groundup_fleet.orders import NodeAnswer
+from tests.groundup_fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
+from tests.groundup_fleet.test_fleet import a_worker, files, on, untimed
+from tests.groundup_fleet.test_orders import an_order
 from tests.needs import lack
 from tests.patience import patient
 from tests.runs.configurations import evaluation, oracle

@@ -18,16 +18,17 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 from typing_extensions import override
 
-from groundup.agents.base import Agent, Trajectory, open_agent
+from groundup.agents.base import Agent, Trajectory
+from groundup.agents.opening import open_agent
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.names import is_loopback
 from groundup.episodes.records import MemorySink
-from groundup.fleet.clusters import FleetAddress, security
-from groundup.fleet.extra import distributed
-from groundup.fleet.orders import Play
 from groundup.models.protocol import CallWatch, ChatModel
+from groundup_fleet.clusters import FleetAddress, security
+from groundup_fleet.extra import distributed
+from groundup_fleet.orders import Play
 
 _OPERATION = "groundup_relay"
 

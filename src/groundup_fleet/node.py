@@ -28,14 +28,15 @@ from groundup.episodes.backends import Backends, backends
 from groundup.episodes.episode import Playing
 from groundup.episodes.loading import grading_of
 from groundup.episodes.records import EpisodeSpec
-from groundup.fleet.agents import DriversModel, LineToDriver, checked_agent
-from groundup.fleet.extra import WorkerPlugin, distributed
-from groundup.fleet.orders import LayerShelf, NodeAnswer, Order, OtherNodes, Play, failure_of, packed, unpack
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES
 from groundup.settings import Settings, load
-from groundup.store.verdict_cache import VerdictCache, code_digest
-from groundup.suites.base import Suite, open_suite
+from groundup.store.verdict_cache import VerdictCache
+from groundup.suites.base import Suite
+from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder, remove_abandoned_folders, scratch_folder
+from groundup_fleet.agents import DriversModel, LineToDriver, checked_agent
+from groundup_fleet.extra import WorkerPlugin, distributed
+from groundup_fleet.orders import LayerShelf, NodeAnswer, Order, OtherNodes, Play, failure_of, packed, unpack
 
 MEMORY = "groundup-mb"
 """The resource of Dask's that attempts take: memory in MiB. A node offers none while it rests."""
@@ -251,7 +252,7 @@ class NodeTools:
             raise _RefusedError(
                 f"its sandbox is {_shown(identity)}, the run's is {_shown(order.sandbox_identity)}"
             )
-        if code_digest(type(grading.grader).__module__) != order.code:
+        if grading.code() != order.code:
             raise _RefusedError("its code of the grader is not the run's, though the version is the same")
         with full_disk_named():
             if order.play is not None:

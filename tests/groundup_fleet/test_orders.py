@@ -12,12 +12,12 @@ from groundup.domain.errors import InfrastructureError, MachineError, Submission
 from groundup.domain.subjects import Subject
 from groundup.domain.version import __version__
 from groundup.episodes.records import EpisodeSpec
-from groundup.fleet import node
-from groundup.fleet.extra import distributed
-from groundup.fleet.orders import NodeAnswer, Order, failure_of, packed, unpack
 from groundup.models import protocol
 from groundup.trees.digest import tree_digest
-from tests.fleet.fleets import worker_here
+from groundup_fleet import node
+from groundup_fleet.extra import distributed
+from groundup_fleet.orders import NodeAnswer, Order, failure_of, packed, unpack
+from tests.groundup_fleet.fleets import worker_here
 
 
 def a_tree(folder: Path) -> Path:

@@ -31,11 +31,11 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import MachineError, MissingExtraError, UsageError
 from groundup.domain.names import is_loopback
 from groundup.domain.records import Record, plainly
-from groundup.fleet.extra import SchedulerPlugin, dask, distributed
 from groundup.store.ownership import is_made, note_made, refuse_others
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import disk_errors
+from groundup_fleet.extra import SchedulerPlugin, dask, distributed
 
 _FILE_BYTES = 1024 * 1024
 _PATIENCE_S = 15.0

@@ -3,16 +3,16 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from groundup.fleet import node
-from groundup.fleet.agents import relay_at
-from groundup.fleet.attempts import RunFleet
-from groundup.fleet.clusters import read_address
-from groundup.fleet.driver import connected
-from groundup.fleet.orders import packed
 from groundup.runs.fleets import FleetRequest
 from groundup.suites.places import data_folder, with_data_set
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
+from groundup_fleet import node
+from groundup_fleet.agents import relay_at
+from groundup_fleet.attempts import RunFleet
+from groundup_fleet.clusters import read_address
+from groundup_fleet.driver import connected
+from groundup_fleet.orders import packed
 
 _DATA_BYTES = 256 * 2**20
 """The most that is sent to nodes of a suite's data, packed; Dask's scheduler keeps it in memory."""

@@ -13,10 +13,10 @@ from groundup.domain.errors import InfrastructureError
 from groundup.environments.layers import NEIGHBOURS, Built, LayerStore
 from groundup.environments.packing import pack_folder, unpack_folder
 from groundup.environments.requests import Layer
-from groundup.fleet.orders import LayerShelf, OtherNodes
 from groundup.trees.archives import zstd
 from groundup.trees.digest import tree_digest
-from tests.fleet.test_orders import a_tree
+from groundup_fleet.orders import LayerShelf, OtherNodes
+from tests.groundup_fleet.test_orders import a_tree
 
 
 def a_layer(folder: Path) -> Layer:

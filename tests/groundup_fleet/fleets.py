@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from groundup.fleet.clusters import configure
-from groundup.fleet.extra import distributed
+from groundup_fleet.clusters import configure
+from groundup_fleet.extra import distributed
 from tests.patience import patient
 
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,67 @@
+"""Import packages beside `groundup`, in the same wheel: what each adds, known without importing it.
+
+groundup never imports such a package by a statement, so each can be removed with its folder. Its commands then
+answer with one sentence.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import NamedTuple
+
+
+class ExtensionPackage(NamedTuple):
+    """One import package beside groundup."""
+
+    name: str
+    """As it is imported."""
+    purpose: str
+    """What users lack without it, for the sentence that says so."""
+    commands: Mapping[str, str]
+    """The module in the package and the function of every command, such as `fleet up`."""
+    groups: Mapping[str, str]
+    """What each group of these commands is about."""
+    adds: tuple[str, ...] = ()
+    """Kinds of tables (`catalog.py`) to which its module `extension` adds."""
+
+    @property
+    def module(self) -> str:
+        """The module that holds what it adds to tables."""
+        return f"{self.name}.extension"
+
+    def present(self) -> bool:
+        """Return whether it can be imported."""
+        return find_spec(self.name) is not None
+
+    def missing(self, what: str = "") -> str:
+        """Return the sentence for somebody who needs it for *what*, by default its purpose, where it is absent."""
+        return (
+            f"{what or self.purpose} needs the package {self.name}, which is not here; install all of groundup: "
+            "`pip install --force-reinstall groundup`"
+        )
+
+
+EXTENSIONS = (
+    ExtensionPackage(
+        "groundup_fleet",
+        "work on other machines",
+        commands={"fleet up": "cli:up", "fleet join": "cli:join", "fleet doctor": "cli:doctor"},
+        groups={"fleet": "Grade on other machines."},
+        adds=("fleet", "set worker"),
+    ),
+)
+"""Every extension package."""
+
+
+def adding(kind: str) -> Iterator[ExtensionPackage]:
+    """Yield the packages that add to the table of a *kind*."""
+    return (one for one in EXTENSIONS if kind in one.adds)
+
+
+def table_of(kind: str) -> str:
+    """Return what a package calls its entries of a *kind*: `SET_WORKERS` for `set worker`."""
+    return f"{kind.upper().replace(' ', '_')}S"
+
+
+def owner_of(words: str) -> ExtensionPackage | None:
+    """Return the package of a command or a group of commands; None: it is groundup's own."""
+    return next((one for one in EXTENSIONS if words in one.commands or words in one.groups), None)
