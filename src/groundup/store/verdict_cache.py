@@ -89,7 +89,7 @@ _NAME = re.compile(r"\w+")
 _TABLE = re.compile(r"= Table(?:\[[^(]*\])?\(\s*\"(?P<kind>[^\"]+)\"")
 _OWN = __name__.partition(".")[0]
 _APART = frozenset({"recipes", "__pycache__", "README.md"})
-"""Recipes stand in a grader's identity, compiled files are made of the others, and a folder's README decides nothing."""
+"""Recipes stand in a grader's identity, compiled files are made of the others, a folder's README decides nothing."""
 
 
 @cache
@@ -148,7 +148,7 @@ def _source(name: str) -> Path | None:
 
 
 def _files(module: str) -> dict[str, Path]:
-    """Return the files that decide, by names that are the same wherever the packages lie: `groundup/grading/x.py`."""
+    """Return the files that decide, by names that are alike wherever packages lie: `groundup/grading/x.py`."""
     found: dict[str, Path] = {}
     for name in modules_behind(module):
         path = _source(name)
