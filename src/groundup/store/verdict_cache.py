@@ -89,7 +89,7 @@ _NAME = re.compile(r"\w+")
 _TABLE = re.compile(r"= Table(?:\[[^(]*\])?\(\s*\"(?P<kind>[^\"]+)\"")
 _OWN = __name__.partition(".")[0]
 _APART = frozenset({"recipes", "__pycache__", "README.md"})
-"""Recipes stand in a grader's identity, compiled files are made of the others, a folder's README decides nothing."""
+"""Recipes stand in a grader's identity, compiled files are made of the others, and a README decides nothing."""
 
 
 @cache
