@@ -11,7 +11,7 @@ import typer
 
 import groundup
 from groundup.api import flags
-from groundup.api.flags import EvaluateFlags, FlagHelp, RegradeFlags, ResumeFlags, RunFlags
+from groundup.api.flags import EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags, flag_of
 from groundup.cli.main import create_app
 
 HEAVY = (
@@ -84,7 +84,8 @@ def test_every_flag_says_what_it_means(kind: type) -> None:
     hints = inspect.get_annotations(kind)
     assert hints
     for hint in hints.values():
-        (flag,) = (one for one in hint.__metadata__ if isinstance(one, FlagHelp))
+        flag = flag_of(hint)
+        assert flag is not None
         assert flag.help.endswith((".", "`."))
     assert flags.__doc__
 

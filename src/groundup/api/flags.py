@@ -1,7 +1,8 @@
-"""The flags of runs, each declared once.
+"""Flags: keyword arguments of the API, options of the command line (with `-` for `_`), keys of `[[run]]` tables.
 
-They are the keyword arguments of the API, the options of the command line (with `-` for `_`), and the keys of
-`[[run]]` tables. Importing this module imports nothing heavy: the command line reads it for its help.
+A flag that several commands take is declared once, above the groups. A group is a `TypedDict`: nothing else makes
+type checkers look at keyword arguments. Importing this module imports nothing heavy: the command line reads it for
+its help.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,19 +37,72 @@ class FlagHelp(NamedTuple):
     """The smallest value that is allowed."""
 
 
+def flag_of(hint: object) -> FlagHelp | None:
+    """Return the flag that an annotation declares; None where it declares none.
+
+    A text behind the flag, as in `Annotated[Grader, "Whose scores are the rewards."]`, replaces its help.
+    """
+    metadata = getattr(hint, "__metadata__", ())
+    found = next((one for one in metadata if isinstance(one, FlagHelp)), None)
+    words = [one for one in metadata if isinstance(one, str)]
+    return found._replace(help=words[-1]) if found and words else found
+
+
+Tasks = Annotated[
+    Names,
+    FlagHelp(
+        "Only these tasks or groups of them, such as `sqlparse,tenacity`; can be repeated.", WHICH, metavar="NAMES"
+    ),
+]
+Exclude = Annotated[Names, FlagHelp("All tasks but these; can be repeated.", WHICH, metavar="NAMES")]
+Lang = Annotated[str | None, FlagHelp("Only tasks in this language, such as `python`.", WHICH)]
+Grader = Annotated[
+    str | None,
+    FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
+]
+Timeout = Annotated[
+    float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
+]
+Sandbox = Annotated[
+    str | None,
+    FlagHelp("bubblewrap, docker, podman, none or fake (setting: sandbox, default: bubblewrap).", HOW),
+]
+Trust = Annotated[bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)]
+Jobs = Annotated[
+    int | None,
+    FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
+]
+Workers = Annotated[
+    str | None,
+    FlagHelp("Grade on a fleet: its address, or its file (docs/fleet.md).", WORK, metavar="ADDRESS"),
+]
+Output = Annotated[
+    AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
+]
+RunId = Annotated[str | None, FlagHelp("Name of the run's folder (default: from suite, subject and time).", WORK)]
+Prices = Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
+PriceOfTokens = Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
+MaxCost = Annotated[
+    float | None, FlagHelp("Most that the run may cost in all, in USD; needs --price or --prices.", WORK)
+]
+MaxTurns = Annotated[int | None, FlagHelp("Largest number of model replies in one attempt.", EPISODE, least=1)]
+MaxSeconds = Annotated[float | None, FlagHelp("Longest time of one attempt, in seconds.", EPISODE, least=1)]
+AgentEnvironment = Annotated[
+    Literal["task", "empty"] | None,
+    FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
+]
+HideScores = Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
+EndAtSubmit = Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
+AgentName = Annotated[str | None, FlagHelp("Name of the agent, for reports (default: somebody).", EPISODE)]
+ModelLabel = Annotated[str | None, FlagHelp("Name of the model, for reports.", EPISODE)]
+
+
 class SelectionFlags(TypedDict, total=False):
     """Which tasks, and how often."""
 
-    tasks: Annotated[
-        Names,
-        FlagHelp(
-            "Only these tasks or groups of them, such as `sqlparse,tenacity`; can be repeated.",
-            WHICH,
-            metavar="NAMES",
-        ),
-    ]
-    exclude: Annotated[Names, FlagHelp("All tasks but these; can be repeated.", WHICH, metavar="NAMES")]
-    lang: Annotated[str | None, FlagHelp("Only tasks in this language, such as `python`.", WHICH)]
+    tasks: Tasks
+    exclude: Exclude
+    lang: Lang
     attempts: Annotated[
         int | None,
         FlagHelp("Attempts per task (default: 1, or as many as there are predictions).", WHICH, "-k", least=1),
@@ -62,22 +116,14 @@ class SelectionFlags(TypedDict, total=False):
 class GradingFlags(TypedDict, total=False):
     """What decides verdicts besides the submission."""
 
-    grader: Annotated[
-        str | None,
-        FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
-    ]
+    grader: Grader
     integrity: Annotated[
         Literal["spot", "full"] | None,
         FlagHelp("How many of the tests that pass are checked: a sample, or all (default: spot).", HOW),
     ]
     no_exec: Annotated[bool, FlagHelp("Only read the sources and run nothing: the grader `static`.", HOW)]
-    timeout: Annotated[
-        float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
-    ]
-    sandbox: Annotated[
-        str | None,
-        FlagHelp("bubblewrap, docker, podman, none or fake (setting: sandbox, default: bubblewrap).", HOW),
-    ]
+    timeout: Timeout
+    sandbox: Sandbox
     image: Annotated[
         str | None,
         FlagHelp(
@@ -89,36 +135,21 @@ class GradingFlags(TypedDict, total=False):
     ]
 
 
-Workers = Annotated[
-    str | None,
-    FlagHelp("Grade on a fleet: its address, or its file (docs/fleet.md).", WORK, metavar="ADDRESS"),
-]
-
-
 class WorkFlags(TypedDict, total=False):
     """How a run is worked on. Changes no verdict."""
 
-    jobs: Annotated[
-        int | None,
-        FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
-    ]
+    jobs: Jobs
     no_cache: Annotated[bool, FlagHelp("Grade everything: neither read nor write the verdict cache.", WORK)]
     keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
     workers: Workers
-    output: Annotated[
-        AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
-    ]
-    i_trust_this_code: Annotated[
-        bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)
-    ]
+    output: Output
+    i_trust_this_code: Trust
 
 
 class NamingFlags(TypedDict, total=False):
     """What a new run is called."""
 
-    run_id: Annotated[
-        str | None, FlagHelp("Name of the run's folder (default: from suite, subject and time).", WORK)
-    ]
+    run_id: RunId
 
 
 class ModelFlags(TypedDict, total=False):
@@ -145,18 +176,15 @@ class SubjectFlags(ModelFlags, total=False):
     """With which model an agent works, and in which way."""
 
     agent_option: Annotated[Assignments, FlagHelp("NAME=VALUE: a setting of the agent (docs/agents.md).", EPISODE)]
-    max_turns: Annotated[int | None, FlagHelp("Largest number of model replies in one attempt.", EPISODE, least=1)]
+    max_turns: MaxTurns
     max_tokens: Annotated[
         int | None, FlagHelp("Largest number of tokens, input and output, in one attempt.", EPISODE, least=1)
     ]
     max_attempt_cost: Annotated[float | None, FlagHelp("Most that one attempt may cost, in USD.", EPISODE)]
-    max_seconds: Annotated[float | None, FlagHelp("Longest time of one attempt, in seconds.", EPISODE, least=1)]
-    agent_environment: Annotated[
-        Literal["task", "empty"] | None,
-        FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
-    ]
-    hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
-    end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
+    max_seconds: MaxSeconds
+    agent_environment: AgentEnvironment
+    hide_scores: HideScores
+    end_at_submit: EndAtSubmit
     rounds: Annotated[
         int,
         FlagHelp("Rounds of work on one attempt; between them the agent learns its score.", EPISODE, least=1),
@@ -180,11 +208,9 @@ class MakingFlags(TypedDict, total=False):
         int | None,
         FlagHelp("Attempts that agents make at once (setting: agent_jobs, default: as --jobs).", WORK, least=1),
     ]
-    max_cost: Annotated[
-        float | None, FlagHelp("Most that the run may cost in all, in USD; needs --price or --prices.", WORK)
-    ]
-    prices: Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
-    price: Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
+    max_cost: MaxCost
+    prices: Prices
+    price: PriceOfTokens
     model_jobs: Annotated[int | None, FlagHelp("Calls to the model at once (default: 64).", MODEL, least=1)]
     reuse_replies: Annotated[
         bool, FlagHelp("Reuse replies from disk when the request is exactly the same.", MODEL)
@@ -270,25 +296,15 @@ class EpisodeFlags(TypedDict, total=False):
     """What `open_episode` takes."""
 
     index: Annotated[int | None, FlagHelp("Which of the attempts at the task (default: 0).", WHICH, least=0)]
-    grader: Annotated[
-        str | None,
-        FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
-    ]
-    timeout: Annotated[
-        float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
-    ]
-    sandbox: Annotated[str | None, FlagHelp("bubblewrap, docker, podman, none or fake.", HOW)]
-    i_trust_this_code: Annotated[
-        bool, FlagHelp("Needed for the sandbox `none`: submissions then run with all your rights.", HOW)
-    ]
-    agent_environment: Annotated[
-        Literal["task", "empty"] | None,
-        FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
-    ]
-    hide_scores: Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
-    end_at_submit: Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
-    agent_name: Annotated[str | None, FlagHelp("Name of the agent, for reports (default: somebody).", EPISODE)]
-    model_name: Annotated[str | None, FlagHelp("Name of the model, for reports.", EPISODE)]
+    grader: Grader
+    timeout: Timeout
+    sandbox: Sandbox
+    i_trust_this_code: Trust
+    agent_environment: AgentEnvironment
+    hide_scores: HideScores
+    end_at_submit: EndAtSubmit
+    agent_name: AgentName
+    model_name: ModelLabel
     keep_in: Annotated[AnyPath | None, FlagHelp("A new folder in which the submission stays.", WORK)]
 
 
@@ -323,11 +339,9 @@ class HarborFlags(TypedDict, total=False):
 class ServeFlags(TypedDict, total=False):
     """What `serve` takes."""
 
-    tasks: Annotated[
-        Names, FlagHelp("Only these tasks or groups of them; can be repeated.", WHICH, metavar="NAMES")
-    ]
-    exclude: Annotated[Names, FlagHelp("All tasks but these; can be repeated.", WHICH, metavar="NAMES")]
-    lang: Annotated[str | None, FlagHelp("Only tasks in this language, such as `python`.", WHICH)]
+    tasks: Tasks
+    exclude: Exclude
+    lang: Lang
     split: Annotated[
         Names,
         FlagHelp(
@@ -335,32 +349,21 @@ class ServeFlags(TypedDict, total=False):
         ),
     ]
     seed: Annotated[int | None, FlagHelp("Shuffle the tasks with this seed (default: ordered by name).", WHICH)]
-    grader: Annotated[
-        str | None, FlagHelp("Grader whose scores are the rewards (default: the suite's first).", HOW)
-    ]
-    timeout: Annotated[
-        float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
-    ]
-    sandbox: Annotated[str | None, FlagHelp("bubblewrap, docker, podman, none or fake.", HOW)]
-    i_trust_this_code: Annotated[
-        bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)
-    ]
+    grader: Annotated[Grader, "Grader whose scores are the rewards (default: the suite's first)."]
+    timeout: Timeout
+    sandbox: Sandbox
+    i_trust_this_code: Trust
     submits: Annotated[
         int | None,
         FlagHelp("Submits per episode; the last one ends it (default: 1; 0: any number).", EPISODE, least=0),
     ]
     reward_at_end: Annotated[bool, FlagHelp("Grade only the last submit; the others give no reward.", EPISODE)]
-    agent_environment: Annotated[
-        Literal["task", "empty"] | None,
-        FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
-    ]
-    hide_scores: Annotated[
-        bool, FlagHelp("Do not show the score to the model; the trainer still gets the reward.", EPISODE)
-    ]
-    max_turns: Annotated[int | None, FlagHelp("Largest number of commands in one episode.", EPISODE, least=1)]
-    max_seconds: Annotated[float | None, FlagHelp("Longest time of one episode, in seconds.", EPISODE, least=1)]
-    agent_name: Annotated[str | None, FlagHelp("Name of the agent, for reports (default: client).", EPISODE)]
-    model_name: Annotated[str | None, FlagHelp("Name of the model, for reports.", EPISODE)]
+    agent_environment: AgentEnvironment
+    hide_scores: Annotated[HideScores, "Do not show the score to the model; the trainer still gets the reward."]
+    max_turns: Annotated[MaxTurns, "Largest number of commands in one episode."]
+    max_seconds: Annotated[MaxSeconds, "Longest time of one episode, in seconds."]
+    agent_name: Annotated[AgentName, "Name of the agent, for reports (default: client)."]
+    model_name: ModelLabel
     slots: Annotated[int | None, FlagHelp("Episodes that are open at once (default: 8).", SERVER, least=1)]
     waiting: Annotated[int | None, FlagHelp("Sessions that may wait for a slot (default: 256).", SERVER, least=0)]
     client_slots: Annotated[
@@ -388,22 +391,17 @@ class ServeFlags(TypedDict, total=False):
             metavar="TOKENS",
         ),
     ]
-    jobs: Annotated[
-        int | None,
-        FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
-    ]
+    jobs: Jobs
     workers: Workers
-    output: Annotated[
-        AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
-    ]
-    run_id: Annotated[str | None, FlagHelp("Name of the run's folder; an existing one is continued.", WORK)]
+    output: Output
+    run_id: Annotated[RunId, "Name of the run's folder; an existing one is continued."]
 
 
 class ModelCheckFlags(ModelFlags, total=False):
     """What `models check` takes."""
 
-    prices: Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
-    price: Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
+    prices: Prices
+    price: PriceOfTokens
 
 
 class JudgeFlags(TypedDict, total=False):
@@ -419,21 +417,19 @@ class JudgeFlags(TypedDict, total=False):
     own_temperature: Annotated[
         bool, FlagHelp("Leave the temperature to the endpoint; some models refuse 0.", "Options")
     ]
-    price: Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", "Options")]
-    prices: Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", "Options")]
-    max_cost: Annotated[float | None, FlagHelp("Most that all judges may cost together, in USD.", "Options")]
-    jobs: Annotated[int | None, FlagHelp("Questions at once (default: 8).", "Options", "-j", least=1)]
+    price: PriceOfTokens
+    prices: Prices
+    max_cost: Annotated[MaxCost, "Most that all judges may cost together, in USD."]
+    jobs: Annotated[Jobs, "Questions at once (default: 8)."]
     of: Annotated[
         Names,
         FlagHelp("What to judge: repository, readme, tests (default: all three).", "Options", metavar="MATTERS"),
     ]
-    tasks: Annotated[Names, FlagHelp("Only these tasks; can be repeated.", "Options", metavar="NAMES")]
+    tasks: Annotated[Tasks, "Only these tasks; can be repeated."]
     votes: Annotated[
         int | None,
         FlagHelp(
             "Ask each judge so often of each repository, for --select votes (default: 1).", "Options", least=1
         ),
     ]
-    output: Annotated[
-        AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
-    ]
+    output: Output

@@ -1,6 +1,6 @@
 """From flags to what is asked for: a new run, a resume or a regrade, not begun yet.
 
-A request can be planned without doing anything, and be worked on. `working.begin` does that for people.
+A request can be planned without doing anything, and be worked on. `api.runs.finished` does the latter.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from groundup.api.flags import (
     AnyPath,
     EvaluateFlags,
-    FlagHelp,
     GradingFlags,
     ImportFlags,
     MakingFlags,
@@ -22,6 +21,7 @@ from groundup.api.flags import (
     RunFlags,
     SelectionFlags,
     WorkFlags,
+    flag_of,
     money,
     names,
     refuse_wrong_prices,
@@ -214,8 +214,8 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
             found[name] = TypeAdapter(hints[name], config=_FINITE).validate_python(value)
         except ValidationError as error:
             raise UsageError(f"{name}: {plainly(error.errors()[0])}") from error
-        (flag,) = (one for one in hints[name].__metadata__ if isinstance(one, FlagHelp))
-        if flag.least is not None and not found[name] >= flag.least:
+        flag = flag_of(hints[name])
+        if flag is not None and flag.least is not None and not found[name] >= flag.least:
             raise UsageError(f"{name}: {found[name]} is too little; it must be at least {flag.least:g}")
     return found
 

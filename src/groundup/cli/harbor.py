@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from groundup.api.flags import HarborFlags
-from groundup.cli.options import Examples, Json, Output, Suite
+from groundup.api.flags import HarborFlags, Output
+from groundup.cli.options import Examples, Json, Suite
 
 EXAMPLES: dict[str, Examples] = {
     "image build": (

@@ -15,8 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
+from groundup.api.flags import Output
 from groundup.cli.main import JOBS, create_app, declared, every_command
-from groundup.cli.options import DryRun, Examples, Json, Output, kind_of_value
+from groundup.cli.options import DryRun, Examples, Json, kind_of_value
 from groundup.settings import PREFIX, Settings
 
 EXAMPLES: dict[str, Examples] = {

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints, is_typeddict
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from groundup.api.flags import HOW, WORK, AnyPath, Assignments, FlagHelp, Names
+from groundup.api.flags import AnyPath, Assignments, Names, flag_of
 from groundup.cli.console import Format
 from groundup.domain.gone import refuse_gone
 
@@ -34,20 +34,6 @@ Suite = Annotated[
 ]
 Run = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's folder, its id in the output folder, or `latest`.")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", help="Folder that holds the runs (setting: output, default: runs).", rich_help_panel=WORK
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--i-trust-this-code",
-        help="Needed for --sandbox none: submissions then run with all your rights.",
-        rich_help_panel=HOW,
-    ),
 ]
 ReportFormat = Annotated[
     Format, typer.Option("--format", help="Form of the report on standard output.", rich_help_panel=TALK)
@@ -104,15 +90,48 @@ def kind_of_value(parameter: Any, ctx: typer.Context) -> str:
     return _WORDS.get(kind, kind.upper() if kind.lower() == "path" else kind)
 
 
-class StrictCommand(TyperCommand):
-    """A command that takes no empty value, and no second one where only one would count."""
+class StrictParameter:
+    """An option or argument whose kind of value help tells in words, and which converts only what is given."""
 
-    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # typer's own
-        """Return arguments and options, each of which names its kind of value in words."""
-        found: list[Any] = list(super().get_params(ctx))
-        for one in found:
-            one.display_type_rich = functools.partial(kind_of_value, one)
-            one.process_value = functools.partial(_processed, one)
+    def display_type_rich(self, ctx: typer.Context) -> str:
+        """Return what help calls the value."""
+        return kind_of_value(self, ctx)
+
+    def process_value(self, ctx: typer.Context, value: Any) -> Any:
+        """Convert *value* if there is one: typer makes a checker for each of forty options, which takes 20 ms."""
+        me: Any = self
+        if value is None and not me.required and me.callback is None:
+            return () if me.multiple or me.nargs == -1 else None
+        return super().process_value(ctx, value)  # type: ignore[misc]  # of typer's class
+
+
+class StrictOption(StrictParameter, TyperOption):  # type: ignore[misc]  # typer's context is one of its own
+    """An option."""
+
+
+class StrictArgument(StrictParameter, TyperArgument):  # type: ignore[misc]  # so is the one of arguments
+    """An argument."""
+
+
+def _strict(parameter: Any) -> Any:
+    """Return *parameter* as one of our class: a class for commands is all that typer can be given."""
+    kind: Any = StrictArgument if isinstance(parameter, TyperArgument) else StrictOption
+    made = kind.__new__(kind)
+    vars(made).update(vars(parameter))
+    return made
+
+
+class StrictCommand(TyperCommand):
+    """A command that rejects empty values and repeated single-value options."""
+
+    def __init__(self, *given: Any, params: Sequence[Any], **named: Any) -> None:
+        super().__init__(*given, params=[_strict(one) for one in params], **named)
+
+    def get_help_option(self, ctx: typer.Context) -> Any:  # type: ignore[override] # typer's own
+        """Return `--help`, always the same object: what was written is compared with it."""
+        found = super().get_help_option(ctx)
+        if found is not None and not isinstance(found, StrictOption):
+            self._help_option = found = _strict(found)
         return found
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
@@ -156,13 +175,6 @@ class AbsentCommand(TyperCommand):
         from groundup.domain.errors import UsageError
 
         raise UsageError(self.help or "")
-
-
-def _processed(parameter: Any, ctx: typer.Context, value: Any) -> Any:
-    """Convert a value where there is one: typer makes a checker for each of forty options, which takes 20 ms."""
-    if value is None and not parameter.required and parameter.callback is None:
-        return () if parameter.multiple or parameter.nargs == -1 else None
-    return type(parameter).process_value(parameter, ctx, value)
 
 
 _NOT_FINITE = "must be a finite number"
@@ -225,14 +237,20 @@ def command(function: Callable[..., int], examples: Examples) -> Callable[..., N
 
     parameters = []
     for one in signature.parameters.values():
-        plain = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-        parameters += groups[one.name][1] if one.name in groups else plain
+        parameters += groups[one.name][1] if one.name in groups else [_plain_option(one)]
     run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {}
     lines = "\n".join(f"{_heading(what)}\n  [bold]{line}[/bold]" for what, line in examples)
     text = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(function.__doc__ or ""))  # typer keeps line breaks
     run.__doc__ = f"{text}\n\n\b\n{lines}"
     return run
+
+
+def _plain_option(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter that is no group, as typer wants it: one may be a flag of the API, too."""
+    flag = flag_of(parameter.annotation)
+    annotation = parameter.annotation if flag is None else _option(parameter.name, parameter.annotation)
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
 
 
 def _heading(what: str) -> str:
@@ -268,7 +286,8 @@ _WRITTEN = {Names: list[str] | None, Assignments: list[str] | None, AnyPath | No
 
 def _option(name: str, hint: Any) -> Any:
     """Return a flag of the API as an option."""
-    (flag,) = (one for one in hint.__metadata__ if isinstance(one, FlagHelp))
+    flag = flag_of(hint)
+    assert flag is not None, name
     short = () if flag.short is None else (flag.short,)
     written = _WRITTEN.get(hint.__origin__, hint.__origin__)
     option = typer.Option(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import AnyPath
+from groundup.api.flags import AnyPath, Output
 from groundup.cli.checking import UNFIT
 from groundup.cli.console import Format
-from groundup.cli.options import TALK, Examples, FailUnder, Json, Output, ReportFormat, Run
+from groundup.cli.options import TALK, Examples, FailUnder, Json, ReportFormat, Run
 
 if TYPE_CHECKING:
     from groundup.api.listings import RunEntry

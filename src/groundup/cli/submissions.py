@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import JudgeFlags
+from groundup.api.flags import JudgeFlags, Output
 from groundup.cli.checking import UNFIT
-from groundup.cli.options import DryRun, Examples, Json, Output, Run
+from groundup.cli.options import DryRun, Examples, Json, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

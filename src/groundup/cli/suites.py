@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples, Json, Output, Suite
+from groundup.api.flags import Output
+from groundup.cli.options import Examples, Json, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ def tasks(
 
     if statistics:
         return _print_statistics(suite, json)
-    if not json and glanced(suite, output):
+    if not json and glanced(suite, None if output is None else Path(output)):
         return 0
 
     from groundup.api import listings

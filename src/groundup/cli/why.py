@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from groundup.api.flags import Output
 from groundup.cli.checking import UNFIT
-from groundup.cli.options import Examples, Json, Output, Run
+from groundup.cli.options import Examples, Json, Run
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
