@@ -154,3 +154,15 @@ def test_names_come_from_the_source(tmp_path: Path) -> None:
         "tests/test_prices.py::test_unknown",
     }
     assert imported_packages(folder, ["fastapi"]) == ("shop",)
+
+
+def test_distributions_and_what_they_provide_are_no_part_of_a_submission(tmp_path: Path) -> None:
+    """A requirement is a distribution's name, with versions; the import's name is often another one."""
+    lines = [
+        "import yaml, dateutil.parser, requests",
+        "from starlette.testclient import TestClient",
+        "import shop",
+    ]
+    folder = write_tree(tmp_path / "tests", {"test_it.py": "\n".join(lines) + "\n"})
+    required = ["PyYAML", "python-dateutil", "requests>=2", "fastapi[all]==0.100"]
+    assert imported_packages(folder, required) == ("shop",)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from packaging.requirements import Requirement
+
 from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled
@@ -21,6 +23,7 @@ from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.grammars import python_tree
+from groundup.sources.names import companions, normalised, python_provider
 from groundup.suites.repogenesis.tasks import ServiceProblem
 
 _RUNNERS = ("pytest",)
@@ -118,16 +121,23 @@ def named_tests(folder: Path, place: str) -> frozenset[NumberedTest]:
 
 
 def imported_packages(folder: Path, requirements: Iterable[str]) -> tuple[str, ...]:
-    """Return the top-level modules that come neither with Python, nor with *requirements*, nor with the tests."""
-    names = set()
+    """Return the top-level modules that come neither with Python, nor with *requirements*, nor with the tests.
+
+    A requirement names a distribution, and an import a module: `PyYAML` provides `yaml`. What well-known
+    distributions require themselves comes with them.
+    """
+    modules: set[str] = set()
     for _, tree in _parsed(folder):
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                names |= {alias.name.partition(".")[0] for alias in node.names}
+                modules |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names.add(node.module.partition(".")[0])
-    beside = {path.stem for path in folder.rglob("*.py")}
-    return tuple(sorted(names - sys.stdlib_module_names - {*requirements, *_RUNNERS} - beside))
+                modules.add(node.module)
+    required = {normalised(Requirement(line).name) for line in (*requirements, *_RUNNERS)}
+    required |= {one for name in required for one in companions().get(name, ())}
+    foreign = (module for module in modules if python_provider(module).name not in required)
+    names = {module.partition(".")[0] for module in foreign}
+    return tuple(sorted(names - sys.stdlib_module_names - {path.stem for path in folder.rglob("*.py")}))
 
 
 def _parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
