@@ -5,6 +5,9 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from groundup.curation.services import test_files
 from groundup.curation.services.exploring import ServiceAnswer, Working
 from groundup.curation.services.making import winnowed
@@ -97,6 +100,27 @@ def test_values_that_nobody_can_know_are_not_asked_for() -> None:
     assert "assert answer.json()['motto'] == 'ever on'" in text
     assert "assert isinstance(answer.json()['colour'], str)" in text
     assert "assert isinstance(answer.json()['id'], (int, float))" in text
+
+
+@given(st.lists(st.sampled_from(["{", "}", "{token}", "{id}", "a", '"', "'", "\\", "/"])).map("".join))
+def test_text_is_written_as_it_is_sent(text: str) -> None:
+    """Only what an earlier answer gave is filled in; other braces, quotes and backslashes stand for themselves."""
+    assert ast.literal_eval(test_files.literal(text, set())) == text
+    written = test_files.literal(text, {"token"})
+    assert eval(written, {"token": "v"}) == text.replace("{token}", "v")
+
+
+def test_paths_with_braces_and_words_with_backslashes_are_python() -> None:
+    """A hidden test of such a path can be run, and asks for that path."""
+    call = ServiceCall(operation=ADD.but(path="/a}b"))
+    scenario = Scenario(name="odd", told="POST /a}b says \\", calls=(call,), draw="odd")
+
+    text = test_files.test_file(
+        "things", 8000, [Recorded(scenario=scenario, answers=((answer(201),) * 3,))], test_files.Stated("")
+    )
+
+    ast.parse(text)
+    assert "ask('POST', '/a}b'" in text
 
 
 def test_what_changes_is_asked_for_by_its_kind() -> None:

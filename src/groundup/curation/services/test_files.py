@@ -1,7 +1,7 @@
 """Hidden tests of a service, written from what it answered: one file for pytest, which people can read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from pydantic import JsonValue
 
@@ -23,6 +23,7 @@ URL = os.environ.get("{variable}", "http://localhost:{port}")
 def ask(method, path, **more):
     return requests.request(method, URL + path, timeout=20, allow_redirects=False, **more)
 '''
+_VARIABLE = re.compile(r"\{(\w+)\}")
 _MOST_ITEMS = 12
 _LONGEST = 300
 _SHORT = 200
@@ -54,26 +55,39 @@ def test_file(name: str, port: int, recorded: Sequence[Recorded], stated: Stated
 
 
 def _test(one: Recorded, stated: Stated) -> str:
-    lines = [f"def test_{one.scenario.name}():", f'    """{one.scenario.told.replace(chr(34), chr(39))}."""']
+    told = one.scenario.told.replace("\\", "\\\\").replace('"', "'")
+    lines = [f"def test_{one.scenario.name}():", f'    """{told}."""']
+    kept: set[str] = set()
     for number, (step, answers) in enumerate(zip(one.scenario.steps, one.answers, strict=True)):
         name = "answer" if len(one.answers) == 1 else f"answer{number + 1}"
-        lines.append(f"    {name} = ask({_arguments(step)})")
+        lines.append(f"    {name} = ask({_arguments(step, kept)})")
         lines.append(f"    assert {name}.status_code == {answers[0].status}")
         lines += [f"    {line}" for line in _checks(name, answers, one, stated)]
         for variable, path in step.keeps.items():
             lines.append(f"    {variable} = {name}.json(){_subscripts(path)}")
+        kept.update(step.keeps)
     return "\n".join(lines) + "\n"
 
 
-def _arguments(step: ServiceRequest) -> str:
-    path = step.path.replace("{", "{{").replace("}", "}}") if "{" not in step.path else step.path
-    parts = [repr(step.method), f"{'f' * ('{' in path)}{path!r}"]
+def literal(text: str, variables: Set[str]) -> str:
+    """Return Python for *text*, in which `{name}` of one of *variables* is its value; other braces are braces."""
+    parts = _VARIABLE.split(text)  # every second one is a name in braces
+    if variables.isdisjoint(parts[1::2]):
+        return repr(text)
+    escaped = text.replace("{", "{{").replace("}", "}}")
+    for name in variables:
+        escaped = escaped.replace(f"{{{{{name}}}}}", f"{{{name}}}")
+    return f"f{escaped!r}"
+
+
+def _arguments(step: ServiceRequest, variables: Set[str]) -> str:
+    parts = [repr(step.method), literal(step.path, variables)]
     if step.query:
         parts.append(f"params={dict(step.query)!r}")
     if step.sends != "nothing":
         parts.append(f"{'json' if step.sends == 'json' else 'data'}={step.body!r}")
     if step.headers:
-        inner = ", ".join(f"{key!r}: {'f' * ('{' in text)}{text!r}" for key, text in step.headers.items())
+        inner = ", ".join(f"{key!r}: {literal(text, variables)}" for key, text in step.headers.items())
         parts.append(f"headers={{{inner}}}")
     if step.basic is not None:
         parts.append(f"auth={step.basic!r}")
