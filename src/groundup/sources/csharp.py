@@ -29,6 +29,7 @@ from groundup.sources.csharp_projects import NO_PROJECT, Project, owners, read_p
 from groundup.sources.csharp_references import ProjectFiles, Use, all_referenced, referenced
 from groundup.sources.csharp_settings import ProjectSettings
 from groundup.sources.files import SUFFIXES, SourceFiles
+from groundup.sources.python_layout import SourcePlace
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -37,7 +38,6 @@ from groundup.sources.records import (
     InferredKind,
     InferredProject,
     InferredReference,
-    SourcePlace,
 )
 
 _LIMITS = (

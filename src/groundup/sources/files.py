@@ -9,9 +9,10 @@ from posixpath import splitext
 from typing import NamedTuple, get_args
 
 from groundup.domain.errors import UsageError
+from groundup.grammars import Grammar
 from groundup.languages import LANGUAGES
+from groundup.languages import DependencyLanguage as Language
 from groundup.sources.names import words
-from groundup.sources.records import Language
 from groundup.trees.walking import read_regular
 
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
@@ -208,3 +209,10 @@ def from_diff(data: bytes) -> Iterator[SourceFile]:
             path = "" if name == "/dev/null" else re.sub(r"^b/", "", name.strip('"'))
             rows, added = {}, set()
     yield from finished()
+
+
+def grammar_of(suffix: str) -> Grammar:
+    """Return the grammar of a JavaScript file by its suffix."""
+    if suffix == ".tsx":
+        return "tsx"
+    return "typescript" if suffix in {".ts", ".mts", ".cts", ".vue", ".svelte"} else "javascript"

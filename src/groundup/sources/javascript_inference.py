@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from groundup.grammars import Grammar, ancestors, captures, line_of, parse, text_of
-from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8
+from groundup.grammars import ancestors, captures, line_of, parse, text_of
+from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8, grammar_of
 from groundup.sources.names import words
+from groundup.sources.python_layout import SourcePlace
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -19,7 +20,6 @@ from groundup.sources.records import (
     InferredDependency,
     InferredKind,
     Manner,
-    SourcePlace,
 )
 
 _JAVASCRIPT = """
@@ -56,13 +56,6 @@ class ImportedSpecifier(NamedTuple):
     text: str
     line: int
     manners: frozenset[Manner]
-
-
-def grammar_of(suffix: str) -> Grammar:
-    """Return the grammar for a file name's suffix."""
-    if suffix == ".tsx":
-        return "tsx"
-    return "typescript" if suffix in {".ts", ".mts", ".cts", ".vue", ".svelte"} else "javascript"
 
 
 def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
-from groundup.sources.python_layout import PythonLayout
-from groundup.sources.records import Manner, SourcePlace
+from groundup.sources.python_layout import PythonLayout, SourcePlace
+from groundup.sources.records import Manner
 
 _QUERY = """
 (import_statement) @import

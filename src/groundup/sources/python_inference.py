@@ -36,7 +36,7 @@ from groundup.sources.python_imports import (
     shares,
     walk,
 )
-from groundup.sources.python_layout import PythonLayout, enclosing_folder, lay_out
+from groundup.sources.python_layout import PythonLayout, SourcePlace, enclosing_folder, lay_out
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -44,7 +44,6 @@ from groundup.sources.records import (
     InferredDependency,
     InferredKind,
     Manner,
-    SourcePlace,
 )
 
 

@@ -10,13 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, READ, SourceFiles, as_utf8
 from groundup.sources.names import normalised, words
-from groundup.sources.records import SourcePlace
+
+
+class SourcePlace(StrEnum):
+    """Which part of a repository a file belongs to."""
+
+    PACKAGE = "package"
+    SCRIPT = "script"
+    """Source outside the package: programs that are not installed."""
+    TEST = "test"
+    DOCS = "docs"
+    EXAMPLE = "example"
+    BUILD = "build"
+
 
 _TEST_FOLDERS = words("test tests testing_tests unit_tests integration_tests e2e testdata test_data")
 _DOCS_FOLDERS = words("doc docs documentation website site_docs")

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.languages import DependencyLanguage
+from groundup.sources.python_layout import SourcePlace
 
 Language = DependencyLanguage
 """The languages whose imports are understood."""
@@ -20,18 +21,6 @@ class InferredKind(StrEnum):
     BUILD = "build"
     DEV = "dev"
     """Imported only by tests, documentation, examples or tools."""
-
-
-class SourcePlace(StrEnum):
-    """Which part of a repository a file belongs to."""
-
-    PACKAGE = "package"
-    SCRIPT = "script"
-    """Source outside the package: programs that are not installed."""
-    TEST = "test"
-    DOCS = "docs"
-    EXAMPLE = "example"
-    BUILD = "build"
 
 
 class Manner(StrEnum):

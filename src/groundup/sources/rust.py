@@ -15,6 +15,7 @@ from tree_sitter import Node
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8
 from groundup.sources.names import table, words
+from groundup.sources.python_layout import SourcePlace
 from groundup.sources.records import (
     EVIDENCE_KEPT,
     Evidence,
@@ -22,7 +23,6 @@ from groundup.sources.records import (
     InferredDependency,
     InferredKind,
     Manner,
-    SourcePlace,
 )
 
 _QUERY = """

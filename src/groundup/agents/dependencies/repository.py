@@ -18,9 +18,8 @@ from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.grammars import Grammar, ancestors, captures, parse, text_of
 from groundup.languages import LANGUAGES
-from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, looks_like_diff, read_tree
-from groundup.sources.javascript_inference import grammar_of
-from groundup.sources.records import Language
+from groundup.languages import DependencyLanguage as Language
+from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, grammar_of, looks_like_diff, read_tree
 
 _HOLDERS = {"lexical_declaration", "variable_declaration", "expression_statement", "return_statement"}
 _LONGEST = 2000

@@ -12,7 +12,8 @@ from groundup.registries.spelling import canonical_name, imported_name
 from groundup.sources.csharp_packages import ASPNET
 from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.inference import infer_tree
-from groundup.sources.records import InferredDependency, InferredKind, Manner, SourcePlace
+from groundup.sources.python_layout import SourcePlace
+from groundup.sources.records import InferredDependency, InferredKind, Manner
 from groundup.suites.dibench.dataset import InstanceProblem, Read
 from groundup.suites.dibench.registry_check import crate_name
 

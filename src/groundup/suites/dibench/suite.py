@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from typing_extensions import override
 
+from groundup.catalog import Table
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
@@ -47,12 +48,14 @@ from groundup.suites.dibench.execution_validity import (
     valid_ids,
     validity_file,
 )
-from groundup.suites.dibench.inferred import write_static
 from groundup.suites.dibench.registry_check import asked_names, withheld_names
 from groundup.suites.dibench.sizes import set_statistics
 from groundup.suites.dibench.summaries import run_summaries
 from groundup.suites.dibench.textual import DIBenchOfficialGrader, DIBenchStrictGrader
 
+InstanceSubject = Callable[[InstanceProblem, Path], None]
+"""Writes what it hands in for an instance into an empty folder."""
+SUBJECTS: Table[InstanceSubject] = Table("dibench subject", {})
 STATIC = "static"
 _INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
 
@@ -148,8 +151,8 @@ class DiBench(Suite):
         problem = self._problems[task.id]
         if subject == "oracle":
             (destination / PATCH_FILE).write_bytes(problem.instance.patch.encode())
-        elif subject == STATIC:
-            write_static(problem, destination)
+        elif subject != "nop":
+            SUBJECTS.find(subject)(problem, destination)
 
     @override
     def validator(self, evidence: Path | None = None) -> Validator:
