@@ -24,8 +24,8 @@ from benchmarks.inference_rivals import RIVALS
 from benchmarks.inference_truth import folded
 from packaging.markers import Marker
 
-from groundup.sources.inference import infer
-from groundup.sources.records import InferredKind
+from groundup_infer.inference import infer
+from groundup_infer.records import InferredKind
 
 KINDS = {
     "csharp": tuple(InferredKind),  # a repository's projects together: libraries and tests

@@ -1,4 +1,4 @@
-"""Rebuild `sources/data/python_names.json` and `python_companions.json`: who provides an import, what comes along.
+"""Rebuild `python_names.json` and `python_companions.json`: who provides an import, and what comes along.
 
     python -m benchmarks.inference_names [--keep] [--wheels FOLDER] [--environment SITE_PACKAGES]...
         [--sample python.json] [--rust-sample rust.json] [--list NAMES --index DATABASE] [--report REPORT]
@@ -34,7 +34,9 @@ from groundup.sources.files import read_tree
 from groundup.sources.names import NAMESPACES, companions, is_standard, normalised, table, words
 from groundup.sources.python_layout import lay_out
 
-DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
+SOURCES = Path(__file__).parent.parent / "src"
+DATA = SOURCES / "groundup/sources/data"
+INFER_DATA = SOURCES / "groundup_infer/data"
 SHARED = words(
     """
     google azure zope backports jaraco sphinxcontrib tests test docs doc examples bin src lib libs app apps
@@ -82,6 +84,10 @@ def _plain(requirements: list[str]) -> list[str]:
     ]
 
 
+def _data_of(name: str) -> Path:
+    return DATA if name.startswith("python_") else INFER_DATA
+
+
 def rust_names(sample: Path | None) -> dict[str, str]:
     """Return crate names by the spelling that code uses: the development split's, and those written by hand."""
     crates = {word for line in _lines("rust_names") for word in line.split()}
@@ -95,7 +101,7 @@ def rust_names(sample: Path | None) -> dict[str, str]:
 def write(name: str, key: str, content: Mapping[str, object]) -> None:
     """Write one data file with its origin."""
     document = {"provenance": "benchmarks/inference_names.py", key: dict(sorted(content.items()))}
-    (DATA / f"{name}.json").write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
+    (_data_of(name) / f"{name}.json").write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
     print(name, len(content))
 
 
@@ -207,11 +213,11 @@ def add_packages(listed: Path) -> None:
         (name for name in served if not _ODD_PACKAGES.search(name)), key=lambda name: (name.lower(), name)
     )
     head = "# Packages of NuGet whose names are namespaces, too: `benchmarks/inference_names.py --packages`.\n"
-    (DATA / "csharp_popular.txt").write_text(head + "\n".join(names) + "\n", encoding="utf-8")
+    (INFER_DATA / "csharp_popular.txt").write_text(head + "\n".join(names) + "\n", encoding="utf-8")
 
 
 def _lines(name: str) -> list[str]:
-    text = (DATA / f"{name}.txt").read_text(encoding="utf-8")
+    text = (_data_of(name) / f"{name}.txt").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
@@ -256,7 +262,7 @@ def main() -> None:
         {name: sorted(others) for name, others in gathered.requires.items() if name and others},
     )
     crates = rust_names(options.rust_sample)
-    write("rust_names", "names", {**table("rust_names"), **crates} if options.keep else crates)
+    write("rust_names", "names", {**table("rust_names", "groundup_infer"), **crates} if options.keep else crates)
     if options.packages:
         add_packages(options.packages)
 

@@ -1,4 +1,4 @@
-"""Fit the decision between required and optional: `sources/data/python_weights.json`.
+"""Fit the decision between required and optional: `groundup_infer/data/python_weights.json`.
 
     python -m benchmarks.inference_training --sample FOLDER [--write]
 
@@ -21,9 +21,9 @@ from scipy.optimize import minimize
 
 from groundup.domain.digests import digest_bytes
 from groundup.sources.files import read_tree
-from groundup.sources.python_inference import collect, weights
+from groundup_infer.python_inference import collect, weights
 
-DATA = Path(__file__).parent.parent / "src" / "groundup" / "sources" / "data"
+DATA = Path(__file__).parent.parent / "src" / "groundup_infer" / "data"
 FOLDS = 7
 SEED = 7
 PRIOR_STRENGTH = 2.0

@@ -53,7 +53,7 @@ class Table(Generic[T]):
         from groundup.domain.names import unknown
 
         known = self.names()
-        absent = [one.missing() for one in extensions.adding(self.kind) if not one.present()]
+        absent = extensions.lacking(self.kind)
         raise UsageError("; ".join([unknown(self.kind, name, known), *absent] if known or not absent else absent))
 
     def _added(self) -> Iterator[Mapping[str, Lazy[T]]]:

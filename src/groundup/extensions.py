@@ -48,6 +48,13 @@ EXTENSIONS = (
         groups={"fleet": "Grade on other machines."},
         adds=("fleet", "set worker"),
     ),
+    ExtensionPackage(
+        "groundup_infer",
+        "inference of dependencies without a model",
+        commands={"infer": "cli:infer"},
+        groups={},
+        adds=("subject",),
+    ),
 )
 """Every extension package."""
 
@@ -55,6 +62,11 @@ EXTENSIONS = (
 def adding(kind: str) -> Iterator[ExtensionPackage]:
     """Yield the packages that add to the table of a *kind*."""
     return (one for one in EXTENSIONS if kind in one.adds)
+
+
+def lacking(kind: str) -> list[str]:
+    """Return a sentence for each absent package that would add to the table of a *kind*."""
+    return [one.missing() for one in adding(kind) if not one.present()]
 
 
 def table_of(kind: str) -> str:

@@ -17,7 +17,6 @@ from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
 from groundup.suites.dibench.answers import Edited, answer, original, submitted
 from groundup.suites.dibench.dataset import read_dataset
-from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
 from groundup.suites.dibench.metrics import score_instance
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
 from groundup.suites.dibench.published import official_comparison
@@ -244,8 +243,9 @@ async def test_both_graders_count_the_same_dependencies_of_a_crate(tmp_path: Pat
     (tmp_path / "nop").mkdir()
     (tmp_path / "oracle").mkdir()
     (tmp_path / "oracle/patch.diff").write_text(problem.instance.patch)
-    (inferred,) = write_inferred(
-        problem.folder(), "rust", problem.instance.build_files, problem.read, INFERRED_KINDS["rust"]
+    inference = pytest.importorskip("groundup_infer.written")
+    (inferred,) = inference.write_inferred(
+        problem.folder(), "rust", problem.instance.build_files, problem.read, inference.INFERRED_KINDS["rust"]
     )
     (tmp_path / "static").mkdir()
     (tmp_path / "static/Cargo.toml").write_bytes(inferred.content)

@@ -42,7 +42,6 @@ COMMANDS = {
     "data convert": "data:convert",
     "registry snapshot": "data:snapshot",
     "judge": "submissions:judge",
-    "infer": "infer:infer",
     "ablate": "submissions:ablate",
     "run": "run:run",
     "evaluate": "run:evaluate",

@@ -21,6 +21,7 @@ from groundup.domain.subjects import (
     Submission,
 )
 from groundup.domain.tasks import Task
+from groundup.extensions import lacking
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
@@ -74,7 +75,7 @@ class ReferenceSource:
     def __init__(self, suite: Suite, which: str) -> None:
         """Raises `UsageError` for a subject that *suite* does not play."""
         if which not in suite.subjects:
-            raise UsageError(unknown("agent", which, suite.subjects))
+            raise UsageError("; ".join([unknown("agent", which, suite.subjects), *lacking("subject")]))
         self._suite = suite
         self._which = which
 
@@ -271,7 +272,8 @@ def _agent_of(named: Named, references: Collection[str]) -> tuple[str, dict[str,
 
     program = pinned_program(named.agent)
     if program is None:
-        raise UsageError(unknown("agent", named.agent, [*references, *AGENTS.names(), *preset_names()]))
+        known = [*references, *AGENTS.names(), *preset_names()]
+        raise UsageError("; ".join([unknown("agent", named.agent, known), *lacking("subject")]))
     if PRESET in named.agent_options:
         raise UsageError(f"-a {named.agent} names the program already; leave --agent-option preset=... out")
     return PROGRAM_AGENT, {PRESET: program, **named.agent_options}

@@ -61,9 +61,9 @@ class ModuleProvider(NamedTuple):
 
 
 @cache
-def table(name: str) -> dict[str, str]:
-    """Return the `names` of the data file *name*."""
-    text = files("groundup.sources").joinpath(f"data/{name}.json").read_text(encoding="utf-8")
+def table(name: str, owner: str = "groundup.sources") -> dict[str, str]:
+    """Return the `names` of the data file *name* of a package."""
+    text = files(owner).joinpath(f"data/{name}.json").read_text(encoding="utf-8")
     loaded: dict[str, str] = json.loads(text)["names"]
     return loaded
 

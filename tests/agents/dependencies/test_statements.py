@@ -3,8 +3,8 @@
 import pytest
 
 from groundup.agents.dependencies.repository import import_statements
+from groundup.languages import DependencyLanguage as Language
 from groundup.sources.files import SourceFile
-from groundup.sources.records import Language
 
 CASES: list[tuple[Language, str, str, list[str]]] = [
     (

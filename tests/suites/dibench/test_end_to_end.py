@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from groundup.extensions import ExtensionPackage
 from groundup.settings import Settings, load
 from groundup.suites.places import PublishedFile, PublishedRelease
 from groundup.suites.pulling import pull_release, take_folder, unpack_archives
@@ -66,10 +67,21 @@ def test_an_untouched_repository_has_nothing(groundup: Groundup, grader: str) ->
 
 def test_the_static_subject_needs_no_model(groundup: Groundup) -> None:
     """Inference from the masked repository finds what is imported, and the repository's own crates by path."""
+    pytest.importorskip("groundup_infer")
     ended = groundup("run", "dibench", "-a", "static", "--json")
     expected = {"one_alpha": (4, 4), "two_beta": (4, 4), "three_gamma": (2, 2)}
     assert expected.items() <= scores(ended.document).items()
     assert run_of(ended.document)["subject"]["agent"] == "static"
+
+
+def test_without_inference_its_subject_says_what_it_needs(
+    groundup: Groundup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends with the sentence that names the package; nothing is graded in its place."""
+    monkeypatch.setattr(ExtensionPackage, "present", lambda self: False)
+    ended = groundup("run", "dibench", "-a", "static")
+    assert ended.code == 2
+    assert "inference of dependencies without a model needs the package groundup_infer" in ended.err
 
 
 def test_an_unknown_subject_is_named(groundup: Groundup) -> None:

@@ -55,8 +55,7 @@ from groundup.suites.dibench.textual import DIBenchOfficialGrader, DIBenchStrict
 
 InstanceSubject = Callable[[InstanceProblem, Path], None]
 """Writes what it hands in for an instance into an empty folder."""
-SUBJECTS: Table[InstanceSubject] = Table("dibench subject", {})
-STATIC = "static"
+SUBJECTS: Table[InstanceSubject] = Table("subject", {})
 _INSTRUCTION = """The dependencies of this {language} repository are missing from its build files: {files}.
 
 Find out from its source code which packages it needs, and write them into these files, so that the project can be
@@ -79,7 +78,6 @@ class DiBench(Suite):
     description = "Dependencies of real repositories in four languages, inferred from their source"
     default_grader = "strict"
     prediction_groups: tuple[str, ...] = PREDICTION_GROUPS
-    subjects = ("oracle", "nop", STATIC)
     takes_patches = True
 
     def __init__(
@@ -90,6 +88,7 @@ class DiBench(Suite):
         exclude_newer: str = "commit",
         ci_timeout_s: float = 1800.0,
     ) -> None:
+        self.subjects = ("oracle", "nop", *SUBJECTS.names())
         self._dataset = dataset
         self._validity = validity
         self._exclude_newer = exclude_newer

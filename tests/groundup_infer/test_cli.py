@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from groundup.api.inference import declared
-from tests.cli.conftest import Groundup
+from groundup_infer.api import declared
+from tests.suites.dibench.conftest import Groundup
 
 
 def repository(tmp_path: Path, **files: str) -> Path:

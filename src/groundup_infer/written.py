@@ -9,13 +9,13 @@ from groundup.manifests.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.registries.spelling import canonical_name, imported_name
-from groundup.sources.csharp_packages import ASPNET
 from groundup.sources.files import SourceFiles, read_tree
-from groundup.sources.inference import infer_tree
 from groundup.sources.python_layout import SourcePlace
-from groundup.sources.records import InferredDependency, InferredKind, Manner
 from groundup.suites.dibench.dataset import InstanceProblem, Read
 from groundup.suites.dibench.registry_check import crate_name
+from groundup_infer.csharp_packages import ASPNET
+from groundup_infer.inference import infer_tree
+from groundup_infer.records import InferredDependency, InferredKind, Manner
 
 WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",

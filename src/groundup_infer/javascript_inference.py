@@ -13,7 +13,7 @@ from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8, grammar_of
 from groundup.sources.names import words
 from groundup.sources.python_layout import SourcePlace
-from groundup.sources.records import (
+from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,

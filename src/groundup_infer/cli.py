@@ -10,8 +10,8 @@ from groundup.cli.options import Examples, Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from groundup.api.inference import Declaration, Declarations
-    from groundup.sources.records import Inference, InferredDependency
+    from groundup_infer.api import Declaration, Declarations
+    from groundup_infer.records import Inference, InferredDependency
 
 EXAMPLES: dict[str, Examples] = {
     "infer": (
@@ -50,16 +50,16 @@ def infer(
     It reads declarations only with --declared or --write, and runs nothing. Exit code 2 with --write: something
     could not be written.
     """
-    from groundup.api import inference
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.errors import UsageError
+    from groundup_infer import api
 
     if (write or beside) and not path.is_dir():
         raise UsageError(f"{'--write' if write else '--declared'} needs a repository; give its folder")
-    found = inference.infer(path, language)
+    found = api.infer(path, language)
     kinds = _KINDS if every else _KINDS[:1]
-    changed, unwritten = inference.write_missing(path, found, kinds) if write else ([], [])
-    declared = inference.declared(path, [one.language for one in found]) if beside else {}
+    changed, unwritten = api.write_missing(path, found, kinds) if write else ([], [])
+    declared = api.declared(path, [one.language for one in found]) if beside else {}
     if json:
         documents = [one.model_dump(mode="json") for one in found]
         more = {"declared": [one.model_dump(mode="json") for one in declared.values()]} if beside else {}

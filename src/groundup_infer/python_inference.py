@@ -24,7 +24,8 @@ from groundup.sources.names import (
     python_provider,
     words,
 )
-from groundup.sources.python_imports import (
+from groundup.sources.python_layout import PythonLayout, SourcePlace, enclosing_folder, lay_out
+from groundup_infer.python_imports import (
     Import,
     Reach,
     Reached,
@@ -36,8 +37,7 @@ from groundup.sources.python_imports import (
     shares,
     walk,
 )
-from groundup.sources.python_layout import PythonLayout, SourcePlace, enclosing_folder, lay_out
-from groundup.sources.records import (
+from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,
@@ -331,7 +331,7 @@ _LIMITS = (
 @cache
 def weights() -> Weights:
     """Load the fitted decision that ships with the package."""
-    text = files("groundup.sources").joinpath("data/python_weights.json").read_text(encoding="utf-8")
+    text = files("groundup_infer").joinpath("data/python_weights.json").read_text(encoding="utf-8")
     loaded = json.loads(text)
     return Weights(loaded["weights"], loaded["priors"], loaded["threshold"])
 

@@ -7,8 +7,8 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.sources.files import as_utf8, from_diff, notebook_source, read_tree
-from groundup.sources.inference import infer
-from groundup.sources.records import InferredKind
+from groundup_infer.inference import infer
+from groundup_infer.records import InferredKind
 
 
 def test_other_encodings_are_read(tmp_path: Path) -> None:

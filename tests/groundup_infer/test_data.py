@@ -5,10 +5,10 @@ import re
 from importlib.resources import files
 
 from groundup.sources.names import companions, table
-from groundup.sources.python_inference import collect, weights
-from tests.sources.trees import tree_of
+from groundup_infer.python_inference import collect, weights
+from tests.groundup_infer.trees import tree_of
 
-DATA = files("groundup.sources") / "data"
+DATA = files("groundup_infer") / "data"
 
 
 def test_the_weights_fit_the_features() -> None:
@@ -28,7 +28,7 @@ def test_the_weights_say_where_they_come_from() -> None:
 
 def test_the_list_by_hand_is_in_the_data() -> None:
     """A line added by hand is not forgotten: the rebuilt file holds it."""
-    lines = (DATA / "python_names.txt").read_text(encoding="utf-8").splitlines()
+    lines = (files("groundup.sources") / "data/python_names.txt").read_text(encoding="utf-8").splitlines()
     pairs = dict(line.split(" ") for line in lines if line and not line.startswith("#"))
     assert pairs.items() <= table("python_names").items()
 
@@ -37,7 +37,7 @@ def test_crates_by_hand_are_in_the_data() -> None:
     """The same for crates, which are listed by their registry names."""
     lines = (DATA / "rust_names.txt").read_text(encoding="utf-8").splitlines()
     listed = {crate for line in lines if not line.startswith("#") for crate in line.split()}
-    assert {crate.replace("-", "_") for crate in listed} <= table("rust_names").keys()
+    assert {crate.replace("-", "_") for crate in listed} <= table("rust_names", "groundup_infer").keys()
 
 
 def test_python_names_are_normalised() -> None:

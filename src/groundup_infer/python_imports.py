@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.python_layout import PythonLayout, SourcePlace
-from groundup.sources.records import Manner
+from groundup_infer.records import Manner
 
 _QUERY = """
 (import_statement) @import

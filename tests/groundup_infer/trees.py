@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 
 from groundup.sources.files import SourceFiles, read_tree
-from groundup.sources.inference import infer_tree
-from groundup.sources.records import Inference, InferredKind
+from groundup_infer.inference import infer_tree
+from groundup_infer.records import Inference, InferredKind
 
 
 def tree_of(files: dict[str, str]) -> SourceFiles:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from groundup.sources.csharp import infer_csharp
 from groundup.sources.files import READ, STYLES, SourceFiles, read_tree
-from groundup.sources.javascript_inference import infer_javascript
-from groundup.sources.python_inference import infer_python
-from groundup.sources.records import Inference, Language
-from groundup.sources.rust import infer_rust
+from groundup_infer.csharp import infer_csharp
+from groundup_infer.javascript_inference import infer_javascript
+from groundup_infer.python_inference import infer_python
+from groundup_infer.records import Inference, Language
+from groundup_infer.rust import infer_rust
 
 INFERERS: dict[Language, Callable[[SourceFiles], Inference]] = {
     "python": infer_python,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from groundup.sources.csharp_files import csharp_imports
-from groundup.sources.records import Inference, InferredKind, InferredProject
-from tests.sources.trees import inferred, names
+from groundup_infer.csharp_files import csharp_imports
+from groundup_infer.records import Inference, InferredKind, InferredProject
+from tests.groundup_infer.trees import inferred, names
 
 SETTINGS = "<PropertyGroup><TargetFramework>{}</TargetFramework></PropertyGroup>"
 LIBRARY = f'<Project Sdk="Microsoft.NET.Sdk">{SETTINGS}</Project>'

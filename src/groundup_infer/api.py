@@ -13,12 +13,12 @@ from groundup.domain.records import Record
 from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.records import DependencyKind, Language
 from groundup.registries.spelling import imported_name
-from groundup.sources import inference
-from groundup.sources.inference import INFERERS
-from groundup.sources.records import Inference
 from groundup.store.files import write_atomically
-from groundup.suites.dibench.inferred import WRITABLE, write_inferred
 from groundup.trees.walking import read_regular
+from groundup_infer import inference
+from groundup_infer.inference import INFERERS
+from groundup_infer.records import Inference
+from groundup_infer.written import WRITABLE, write_inferred
 
 
 def infer(path: AnyPath, language: str | None = None) -> tuple[Inference, ...]:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.sources.inference import infer
-from groundup.sources.javascript_inference import javascript_imports, package_of
-from groundup.sources.records import InferredKind, Manner
-from tests.sources.trees import inferred, names
+from groundup_infer.inference import infer
+from groundup_infer.javascript_inference import javascript_imports, package_of
+from groundup_infer.records import InferredKind, Manner
+from tests.groundup_infer.trees import inferred, names
 
 
 def test_every_form_of_import_is_found() -> None:

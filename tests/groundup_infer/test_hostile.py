@@ -4,12 +4,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundup.sources.csharp_files import csharp_imports
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8, from_diff, notebook_source
-from groundup.sources.inference import infer_tree
-from groundup.sources.javascript_inference import javascript_imports
-from groundup.sources.python_imports import python_imports
-from groundup.sources.rust import rust_imports
+from groundup_infer.csharp_files import csharp_imports
+from groundup_infer.inference import infer_tree
+from groundup_infer.javascript_inference import javascript_imports
+from groundup_infer.python_imports import python_imports
+from groundup_infer.rust import rust_imports
 from tests.effort import often
 
 PIECES = st.sampled_from(

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 
-from groundup.sources.csharp_packages import traces
-from groundup.sources.csharp_projects import Project
-from groundup.sources.csharp_references import Use
+from groundup_infer.csharp_packages import traces
+from groundup_infer.csharp_projects import Project
+from groundup_infer.csharp_references import Use
 
 _RULE = re.compile(r"dotnet_diagnostic\.([A-Za-z]+\d+)|\bId\s*=\s*\"([A-Za-z]+\d+)\"")
 _RULES = (".editorconfig", ".globalconfig", ".ruleset")

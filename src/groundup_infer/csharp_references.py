@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from groundup.sources.csharp_files import CSharpFile
-from groundup.sources.csharp_projects import Project
+from groundup_infer.csharp_files import CSharpFile
+from groundup_infer.csharp_projects import Project
 
 
 class Use(NamedTuple):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from groundup.sources.records import InferredKind, Manner
-from groundup.sources.rust import rust_imports
-from tests.sources.trees import inferred, names
+from groundup_infer.records import InferredKind, Manner
+from groundup_infer.rust import rust_imports
+from tests.groundup_infer.trees import inferred, names
 
 CARGO = '[package]\nname = "mine"\nedition = "2021"\n'
 

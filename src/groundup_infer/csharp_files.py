@@ -4,8 +4,8 @@ import re
 from typing import NamedTuple
 
 from groundup.grammars import captures, line_of, parse, text_of
-from groundup.sources.csharp_packages import TEST_ATTRIBUTES
 from groundup.sources.files import SourceFile
+from groundup_infer.csharp_packages import TEST_ATTRIBUTES
 
 _QUERY = """
 (using_directive) @using

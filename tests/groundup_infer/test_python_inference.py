@@ -6,10 +6,10 @@ import pytest
 from benchmarks.inference_names import import_roots
 
 from groundup.sources.names import is_standard, python_provider
-from groundup.sources.python_imports import oldest_python
 from groundup.sources.python_layout import SourcePlace, lay_out
-from groundup.sources.records import InferredKind
-from tests.sources.trees import inferred, names, tree_of
+from groundup_infer.python_imports import oldest_python
+from groundup_infer.records import InferredKind
+from tests.groundup_infer.trees import inferred, names, tree_of
 
 PROJECT = "[project]\nname = 'demo-kit'\n[project.scripts]\ndemo = 'demo_kit.cli:main'\n"
 PACKAGE = {

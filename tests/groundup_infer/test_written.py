@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.digests import digest_bytes
-from groundup.suites.dibench.inferred import INFERRED_KINDS, write_inferred
+from groundup_infer.written import INFERRED_KINDS, write_inferred
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import INSTANCES, write_tree
 

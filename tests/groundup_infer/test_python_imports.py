@@ -2,8 +2,8 @@
 
 import pytest
 
-from groundup.sources.python_imports import python_imports
-from groundup.sources.records import Manner
+from groundup_infer.python_imports import python_imports
+from groundup_infer.records import Manner
 
 
 def _manners(source: str, module: str) -> set[Manner]:

@@ -1,8 +1,8 @@
 """Which modules run when a package is imported."""
 
-from groundup.sources.python_imports import Reach, local_targets, python_imports, walk
 from groundup.sources.python_layout import lay_out
-from tests.sources.trees import tree_of
+from groundup_infer.python_imports import Reach, local_targets, python_imports, walk
+from tests.groundup_infer.trees import tree_of
 
 
 def _reach(files: dict[str, str]) -> dict[str, Reach]:

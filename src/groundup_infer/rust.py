@@ -16,7 +16,7 @@ from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8
 from groundup.sources.names import table, words
 from groundup.sources.python_layout import SourcePlace
-from groundup.sources.records import (
+from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,
@@ -393,7 +393,7 @@ def infer_rust(tree: SourceFiles) -> Inference:
                 grouped[use.item.crate].append(use)
                 if use.item.crate == "serde_derive":  # what it derives names serde
                     grouped["serde"].append(use)
-    known = table("rust_names")
+    known = table("rust_names", "groundup_infer")
     dependencies = [_judge(name, uses, known) for name, uses in grouped.items() if _counts(name, uses, known)]
     return Inference(
         language="rust",
@@ -426,7 +426,7 @@ def _uses(members: list[SourceFile], crate: Crate, whole: bool) -> list[CrateUse
     roots_modules = frozenset().union(
         *(file.modules for path, file in files.items() if PurePosixPath(path).name in {"lib.rs", "main.rs"})
     )
-    known = table("rust_names")
+    known = table("rust_names", "groundup_infer")
     found = []
     for path, file in files.items():
         inside = _inside(path, crate.folder) or path

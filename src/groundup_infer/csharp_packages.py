@@ -39,7 +39,7 @@ class Trace(NamedTuple):
 
 @cache
 def _lines(name: str) -> tuple[str, ...]:
-    text = files("groundup.sources").joinpath(f"data/{name}.txt").read_text(encoding="utf-8")
+    text = files("groundup_infer").joinpath(f"data/{name}.txt").read_text(encoding="utf-8")
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
 
 

@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from groundup.sources.csharp_files import csharp_imports, line_with, mentioned, test_attributes
-from groundup.sources.csharp_packages import (
+from groundup.sources.files import SUFFIXES, SourceFiles
+from groundup.sources.python_layout import SourcePlace
+from groundup_infer.csharp_files import csharp_imports, line_with, mentioned, test_attributes
+from groundup_infer.csharp_packages import (
     ASPNET,
     ASPNET_SDKS,
     PLATFORM_PROPERTIES,
@@ -25,12 +27,10 @@ from groundup.sources.csharp_packages import (
     runners_of,
     traces,
 )
-from groundup.sources.csharp_projects import NO_PROJECT, Project, owners, read_projects
-from groundup.sources.csharp_references import ProjectFiles, Use, all_referenced, referenced
-from groundup.sources.csharp_settings import ProjectSettings
-from groundup.sources.files import SUFFIXES, SourceFiles
-from groundup.sources.python_layout import SourcePlace
-from groundup.sources.records import (
+from groundup_infer.csharp_projects import NO_PROJECT, Project, owners, read_projects
+from groundup_infer.csharp_references import ProjectFiles, Use, all_referenced, referenced
+from groundup_infer.csharp_settings import ProjectSettings
+from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,
     Inference,

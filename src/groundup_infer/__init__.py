@@ -1,0 +1,1 @@
+"""Which packages source code needs, without a model: Python, Rust, JavaScript and C#, from their imports."""
