@@ -11,9 +11,10 @@ from groundup.models.asking import gemini
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
 from groundup.models.client import EndpointModel
 from groundup.models.opening import open_model
-from groundup.models.scripted.server import ScriptedServer, load_script
+from groundup.models.scripted.server import load_script
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import Write, saying
+from tests.models.strict_endpoint import EveryFormServer
 from tests.models.test_gateway import SCRIPT, client
 
 ASK = "/v1beta/models/gemini-pro:generateContent"
@@ -84,7 +85,7 @@ async def test_a_stream_for_a_program(scripted: Write) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_client_speaks_it(scripted: Write, stream: bool) -> None:
     """A reply comes back whole, streamed or not, with calls, thoughts and usage."""
-    async with ScriptedServer(load_script(Path(scripted(SCRIPT).removeprefix("scripted/")))) as server:
+    async with EveryFormServer(load_script(Path(scripted(SCRIPT).removeprefix("scripted/")))) as server:
         address = server.base_url.removesuffix("/v1") + "/v1beta"
         settings = ModelSettings(base_url=address, api="gemini", stream=stream)
         async with open_model("compatible/some model", settings) as model:

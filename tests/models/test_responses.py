@@ -10,9 +10,10 @@ from groundup.domain.conversations import ChatRequest, Message, Tool, ToolCall
 from groundup.models.asking import responses
 from groundup.models.asking.forms import BrokenReplyError
 from groundup.models.opening import open_model
-from groundup.models.scripted.server import ScriptedServer, load_script
+from groundup.models.scripted.server import load_script
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import saying
+from tests.models.strict_endpoint import EveryFormServer
 
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Files first."}],
            "encrypted_content": "abc"}  # fmt: skip
@@ -106,7 +107,7 @@ async def test_a_conversation_over_http(tmp_path: Path, stream: bool) -> None:
     script.write_text(
         '[[turn]]\ncontent = "Let me look."\ncalls = [{tool = "bash", arguments = {command = "ls"}}]\n'
     )
-    async with ScriptedServer(load_script(script)) as server:
+    async with EveryFormServer(load_script(script)) as server:
         settings = ModelSettings(base_url=server.base_url, api="responses", stream=stream)
         async with open_model("compatible/m", settings) as model:
             first = await model.complete(saying("hi"))

@@ -16,6 +16,7 @@ from groundup.models.protocol import ChatModel, RequestRejectedError
 from groundup.models.scripted.server import Script, ScriptedServer
 from groundup.models.settings import ModelSettings
 from tests.models.conftest import user
+from tests.models.strict_endpoint import StrictServer
 
 Api = Literal["chat", "messages"]
 APIS: tuple[Api, ...] = ("chat", "messages")
@@ -34,9 +35,9 @@ MISTAKES = [
 ]
 
 
-def strict(turns: list[object], **more: object) -> ScriptedServer:
+def strict(turns: list[object], **more: object) -> StrictServer:
     """Return a strict endpoint."""
-    return ScriptedServer(Script.model_validate({"strict": True, "turn": turns, **more}))
+    return StrictServer(Script.model_validate({"turn": turns, **more}))
 
 
 def settings(server: ScriptedServer, api: Api, **more: object) -> ModelSettings:

@@ -17,10 +17,9 @@ import tomllib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, JsonValue, SecretStr, ValidationError
 
@@ -29,21 +28,12 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.records import Record, plainly
 from groundup.domain.usage import TokenUsage
-from groundup.models.answering import chat, gemini, messages, responses
-from groundup.models.answering.forms import Asked, BadRequestError, Document, data, parsed_json
+from groundup.models.answering import chat
+from groundup.models.answering.forms import Asked, BadRequestError, Document
 from groundup.models.client import EndpointModel
 from groundup.models.endpoint import ModelEndpoint, Patience
 from groundup.models.prices import CostLedger, Price, estimated_text_tokens, estimated_tokens
 from groundup.models.protocol import CallWatch
-from groundup.models.scripted.strict import (
-    THOUGHT_OUT,
-    chat_chunks,
-    fault_of_chat,
-    fault_of_messages,
-    messages_events,
-    signed_chat,
-    signed_messages,
-)
 from groundup.models.settings import ModelName, ModelProvider, ModelSettings
 from groundup.registries.server import GatewayServer, Request, Response, ServerLimits
 from groundup.trees.walking import LARGE, read_regular
@@ -123,7 +113,6 @@ class Script(Record):
 
     latency_s: float = Field(default=0.0, ge=0)
     context_tokens: int | None = Field(default=None, ge=1, description="longer requests overflow")
-    strict: bool = Field(default=False, description="refuse what the sternest providers refuse, and sign thoughts")
     stream_only: bool = Field(default=False, description="refuse requests that want no stream")
     key: str | None = Field(default=None, description="the only key that is accepted; None: any or none")
     rules: tuple[Rule, ...] = Field(default=(), alias="rule")
@@ -226,62 +215,19 @@ _CHOICE_ERROR: Document = {
 """A provider's failure behind a router that has begun to answer."""
 
 
-@dataclass(frozen=True)
-class _Form:
+class ScriptedForm(NamedTuple):
     """One way of being asked."""
 
     asked: Callable[[bytes], Asked]
-    fault: Callable[[Document], str | None]
     document: Callable[[ChatReply, Asked], Document]
-    signed: Callable[[Document, ChatReply], Document]
     events: Callable[[ChatReply, Asked], Iterable[bytes]]
-    chunks: Callable[[Document], Iterable[bytes]]
-    """A signed reply as a stream."""
 
 
-_FORMS = {
-    chat.PATH: _Form(
-        chat.asked,
-        fault_of_chat,
-        lambda reply, asked: chat.reply_document(reply, asked.model),
-        signed_chat,
-        lambda reply, asked: chat.reply_events(reply, asked.model, usage=asked.stream_usage),
-        chat_chunks,
-    ),
-    responses.PATH: _Form(
-        responses.asked,
-        lambda document: None,
-        responses.reply_document,
-        lambda document, reply: document,
-        responses.reply_events,
-        lambda document: [data({"type": "response.completed", "response": document})],
-    ),
-    messages.PATH: _Form(
-        messages.asked,
-        fault_of_messages,
-        lambda reply, asked: messages.reply_document(reply, asked.model),
-        lambda document, reply: signed_messages(document),
-        lambda reply, asked: messages.reply_events(reply, asked.model),
-        messages_events,
-    ),
-}
-
-
-def _form_at(path: str) -> _Form | None:
-    """Return what is spoken at *path*; Gemini's paths name the model, and say whether a stream is wanted."""
-    place, _, _ = path.partition("?")
-    found = gemini.PATH.fullmatch(place)
-    if found is None or found[2] == gemini.COUNT:
-        return _FORMS.get(path)
-    model, stream = found[1], found[2] == gemini.STREAM
-    return _Form(
-        lambda body: gemini.asked(body, model=model, stream=stream),
-        lambda document: None,
-        lambda reply, asked: gemini.reply_document(reply, asked.model),
-        lambda document, reply: document,
-        lambda reply, asked: gemini.reply_events(reply, asked.model),
-        lambda document: [data(document)],
-    )
+CHAT = ScriptedForm(
+    chat.asked,
+    lambda reply, asked: chat.reply_document(reply, asked.model),
+    lambda reply, asked: chat.reply_events(reply, asked.model, usage=asked.stream_usage),
+)
 
 
 class ScriptedServer:
@@ -329,18 +275,20 @@ class ScriptedServer:
             return _json(200, self.counts())
         if request.path == "/v1/models":
             return _json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
-        form = _form_at(request.path)
+        form = self.form_at(request.path)
         if form is None or request.method != "POST":
-            return _json(404, chat.error_document(404, f"nothing is at {request.path}"))
+            return _json(
+                404, chat.error_document(404, f"nothing is at {request.path}; a script answers Chat Completions")
+            )
         if self.script.key is not None and request.headers.get("authorization") != f"Bearer {self.script.key}":
             return self._failure("key", None)
         try:
             asked = form.asked(request.body)
         except BadRequestError as error:
             return _json(400, chat.error_document(400, str(error)))
-        if fault := self._fault(form, request.body, asked):
+        if self.script.stream_only and not asked.stream:
             self.failed["refused"] += 1
-            return _json(400, chat.error_document(400, fault))
+            return _json(400, chat.error_document(400, "This model only supports streaming; set stream to true."))
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
@@ -348,12 +296,15 @@ class ScriptedServer:
         finally:
             self._at_once -= 1
 
-    def _fault(self, form: "_Form", body: bytes, asked: Asked) -> str | None:
-        if self.script.stream_only and not asked.stream:
-            return "This model only supports streaming; set stream to true."
-        return form.fault(parsed_json(body)) if self.script.strict else None
+    def form_at(self, path: str) -> ScriptedForm | None:
+        """Return what is spoken at *path*; None: nothing."""
+        return CHAT if path == chat.PATH else None
 
-    async def _answer(self, form: "_Form", asked: Asked, name: str) -> Response:
+    def reply(self, turn: Turn, asked: Asked) -> ChatReply:
+        """Return what *turn* says to a request."""
+        return reply_to(turn, asked.request)
+
+    async def _answer(self, form: ScriptedForm, asked: Asked, name: str) -> Response:
         turn = self.script.turn_for(asked.request)
         await asyncio.sleep(self.script.latency_s if turn.latency_s is None else turn.latency_s)
         tokens = estimated_tokens(asked.request)
@@ -364,14 +315,10 @@ class ScriptedServer:
             return self._failure(turn.fail[self._tries[name] - 1], turn.retry_after_s)
         self.answered += 1
         self.requests[name] += 1
-        reply = _reply(turn, asked.request, tokens, strict=self.script.strict)
-        document = form.document(reply, asked)
-        if self.script.strict:
-            document = form.signed(document, reply)
+        reply = self.reply(turn, asked)
         if asked.stream:
-            events = form.chunks(document) if self.script.strict else form.events(reply, asked)
-            return Response(200, _streamed(events), content_type="text/event-stream")
-        return _json(200, document)
+            return Response(200, _streamed(form.events(reply, asked)), content_type="text/event-stream")
+        return _json(200, form.document(reply, asked))
 
     def _failure(self, name: FailureName, retry_after_s: float | None) -> Response:
         self.failed[name] += 1
@@ -402,11 +349,11 @@ class ScriptedServer:
         return _json(400, chat.error_document(400, message, "context_length_exceeded"))
 
 
-def _reply(turn: Turn, request: ChatRequest, input_tokens: int, *, strict: bool = False) -> ChatReply:
+def reply_to(turn: Turn, request: ChatRequest) -> ChatReply:
+    """Return the reply that *turn* writes down, with its usage."""
     spoken = sum(message.role == "assistant" for message in request.messages)
-    suffix = THOUGHT_OUT if strict and turn.reasoning else ""
     calls = tuple(
-        ToolCall(id=call.id or f"call_{spoken}_{number}{suffix}", name=call.tool, arguments=call.text())
+        ToolCall(id=call.id or f"call_{spoken}_{number}", name=call.tool, arguments=call.text())
         for number, call in enumerate(turn.calls)
     )
     written = estimated_text_tokens(
@@ -417,7 +364,7 @@ def _reply(turn: Turn, request: ChatRequest, input_tokens: int, *, strict: bool 
         message=Message(role="assistant", content=turn.content, tool_calls=calls, reasoning=turn.reasoning),
         finish=turn.finish or ("tool_calls" if calls else "stop"),
         usage=TokenUsage(
-            input_tokens=input_tokens,
+            input_tokens=estimated_tokens(request),
             output_tokens=written if turn.output_tokens is None else turn.output_tokens,
             reasoning_tokens=thought,
         ),

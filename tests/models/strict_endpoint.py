@@ -1,22 +1,97 @@
-"""What strict endpoints refuse: the rules of Chat Completions and Messages as the sternest providers keep them.
+"""Scripted endpoints for tests of clients: one speaks every form, one is as strict as the sternest providers.
 
-Thoughts carry a signature that follows from their text, and calls of a thinking turn say so by their id: whether
-thoughts came back unchanged can be seen from the request alone.
+The strict one keeps the rules of Chat Completions and Messages. Its thoughts carry a signature that follows from
+their text, and calls of a thinking turn say so by their id: whether thoughts came back unchanged can be seen from
+the request alone.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pydantic import JsonValue
+from typing_extensions import override
 
 from groundup.domain.conversations import ChatReply
 from groundup.domain.digests import digest_of
-from groundup.models.answering.forms import Document, data, event
+from groundup.models.answering import chat, gemini, messages, responses
+from groundup.models.answering.forms import Asked, BadRequestError, Document, data, event, parsed_json
+from groundup.models.scripted.server import CHAT, ScriptedForm, ScriptedServer, Turn
 
 THOUGHT_OUT = "_thought"
 """How the ids of calls end that go with thoughts."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MESSAGES = ScriptedForm(
+    messages.asked,
+    lambda reply, asked: messages.reply_document(reply, asked.model),
+    lambda reply, asked: messages.reply_events(reply, asked.model),
+)
+_FORMS = {
+    chat.PATH: CHAT,
+    responses.PATH: ScriptedForm(responses.asked, responses.reply_document, responses.reply_events),
+    messages.PATH: _MESSAGES,
+}
+
+
+class EveryFormServer(ScriptedServer):
+    """Answers in the form in which it is asked."""
+
+    @override
+    def form_at(self, path: str) -> ScriptedForm | None:
+        """Return what is spoken at *path*; Gemini's paths name the model, and say whether a stream is wanted."""
+        found = gemini.PATH.fullmatch(path.partition("?")[0])
+        if found is None or found[2] == gemini.COUNT:
+            return _FORMS.get(path)
+        model, stream = found[1], found[2] == gemini.STREAM
+        return ScriptedForm(
+            lambda body: gemini.asked(body, model=model, stream=stream),
+            lambda reply, asked: gemini.reply_document(reply, asked.model),
+            lambda reply, asked: gemini.reply_events(reply, asked.model),
+        )
+
+
+class StrictServer(ScriptedServer):
+    """Refuses what the strictest providers refuse, and signs thoughts."""
+
+    @override
+    def form_at(self, path: str) -> ScriptedForm | None:
+        """Return the strict form of Chat Completions or Messages."""
+        if path == chat.PATH:
+            return self._strict(CHAT, fault_of_chat, signed_chat, chat_chunks)
+        if path == messages.PATH:
+            return self._strict(_MESSAGES, fault_of_messages, signed_messages, messages_events)
+        return None
+
+    @override
+    def reply(self, turn: Turn, asked: Asked) -> ChatReply:
+        """Return the reply; ids of calls say whether there was a thought before them."""
+        reply = super().reply(turn, asked)
+        if not turn.reasoning:
+            return reply
+        marked = [
+            call if said.id else call.but(id=f"{call.id}{THOUGHT_OUT}")
+            for call, said in zip(reply.message.tool_calls, turn.calls, strict=True)
+        ]
+        return reply.but(message=reply.message.but(tool_calls=tuple(marked)))
+
+    def _strict(
+        self,
+        form: ScriptedForm,
+        fault_of: Callable[[Document], str | None],
+        signed: Callable[[Document, ChatReply], Document],
+        chunks: Callable[[Document], Iterable[bytes]],
+    ) -> ScriptedForm:
+        def asked(body: bytes) -> Asked:
+            found = form.asked(body)
+            if fault := fault_of(parsed_json(body)):
+                self.failed["refused"] += 1
+                raise BadRequestError(fault)
+            return found
+
+        def document(reply: ChatReply, asked: Asked) -> Document:
+            return signed(form.document(reply, asked), reply)
+
+        return ScriptedForm(asked, document, lambda reply, asked: chunks(document(reply, asked)))
 
 
 def signature_of(text: str) -> str:
@@ -39,7 +114,7 @@ def signed_chat(document: Document, reply: ChatReply) -> Document:
     return document
 
 
-def signed_messages(document: Document) -> Document:
+def signed_messages(document: Document, _: ChatReply) -> Document:
     """Return a reply of Messages with signed thoughts."""
     for block in _objects(document["content"]):
         if block["type"] == "thinking":
