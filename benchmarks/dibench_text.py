@@ -66,8 +66,8 @@ def main() -> None:
 
 def evaluate(name: str, source: SubmissionsFrom, grader: str, settings: Settings) -> None:
     """Run once and print how long it took."""
-    configuration = RunConfiguration(suite="dibench", submissions=source, grader=grader, sandbox="none")
-    options = RunOptions(jobs=settings.jobs, use_cache=False, trusted=True)
+    configuration = RunConfiguration(suite="dibench", submissions=source, grader=grader)
+    options = RunOptions(jobs=settings.jobs, use_cache=False)
     started, worked = time.monotonic(), time.process_time()
     result = api.run(configuration, options, settings, run_id=name.replace(", ", "-"))
     passed, busy = time.monotonic() - started, time.process_time() - worked

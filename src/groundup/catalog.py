@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from groundup import extensions
 from groundup.domain.errors import UsageError
+from groundup.domain.gone import refuse_gone
 
 T = TypeVar("T")
 Lazy = Callable[[], T]
@@ -52,6 +53,7 @@ class Table(Generic[T]):
             return self._loaded(name, point.load)
         from groundup.domain.names import unknown
 
+        refuse_gone(self.kind, name)
         known = self.names()
         absent = extensions.lacking(self.kind)
         raise UsageError("; ".join([unknown(self.kind, name, known), *absent] if known or not absent else absent))

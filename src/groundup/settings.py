@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered, origin
 from groundup.domain.errors import UsageError
+from groundup.domain.gone import refuse_gone
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
 
@@ -33,14 +34,13 @@ class Settings(Record):
     )
     sandbox: str = Field(
         default="bubblewrap",
-        description="where submissions run: bubblewrap, docker, podman, none or fake; docker@NAME adds an image",
+        description="where submissions run: bubblewrap, docker or podman; docker@NAME adds an image",
     )
     image: str | None = Field(
         default=None,
         description="image of the containers; {task} and {published} stand for each task's own (default: this "
         "machine's programs)",
     )
-    trust_code: bool = Field(default=False, description="run submissions without a sandbox, with all your rights")
     builder: str = Field(default="local", description="what builds environments, such as local")
     memory_share: float = Field(
         default=0.8, gt=0, le=1, description="share of the machine's memory that attempts may reserve"
@@ -101,7 +101,8 @@ def load(flags: Mapping[str, object] | None = None, config: Path | None = None) 
     known = Settings.model_fields
     flags = flags or {}
     values = gathered(known, flags, config)
-    for name in values:
+    for name, value in values.items():
+        refuse_gone(name, value)
         if name not in known:
             raise UsageError(f"{origin(name, flags, config)}: {unknown('setting', name, known)}")
     try:

@@ -18,8 +18,8 @@ from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest
 from groundup.models.prices import estimated_tokens
 from groundup.models.protocol import CallWatch
-from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider
+from tests.sandbox.fake import FakeProvider
 
 Say = Callable[[ChatRequest], ChatReply]
 

@@ -14,9 +14,9 @@ from groundup.domain.errors import InfrastructureError
 from groundup.environments.toolchains import Toolchain
 from groundup.languages import RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules, RegistrySet
-from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import Mount
 from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, agent_context, runs, says
+from tests.sandbox.fake import FakeProvider
 
 
 class Workbench(FakeBuilder):

@@ -25,9 +25,9 @@ from groundup.models.protocol import (
     RefusedError,
     RequestRejectedError,
 )
-from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, SandboxSpec
 from tests.agents.fakes import FakeModel, Memory, agent_context, runs, says
+from tests.sandbox.fake import FakeProvider, answer
 
 DONE = says("Done.")
 

@@ -26,12 +26,12 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
 from groundup.inside import stand_in_pip
-from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from tests.agents.fakes import FakeBuilder, FakeModel, a_task, agent_context, runs, says
 from tests.grading.library.laboratory import HostBuilder
 from tests.needs import real_sandboxes
+from tests.sandbox.fake import FakeProvider, answer
 
 
 @pytest.fixture

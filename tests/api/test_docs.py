@@ -21,7 +21,8 @@ def create(settings: object) -> ToySuite:
 def test_the_examples_run(predict: Predict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are run one after the other, as a reader would, with a toy in place of the benchmark."""
     monkeypatch.setitem(SUITES.shipped, "nl2repobench", lambda: create)
-    for name, value in {"CACHE_DIR": str(tmp_path / "cache"), "SANDBOX": "fake", "BUILDER": BUILDER}.items():
+    sandbox = "tests.sandbox.fake:create"
+    for name, value in {"CACHE_DIR": str(tmp_path / "cache"), "SANDBOX": sandbox, "BUILDER": BUILDER}.items():
         monkeypatch.setenv(f"GROUNDUP_{name}", value)
     monkeypatch.chdir(tmp_path)
     predict({"sqlparse": "half"})

@@ -15,7 +15,7 @@ WRITTEN = "tests.runs.toy:create_written"
 @pytest.fixture
 def fake(settings: Settings) -> Settings:
     """Settings with a sandbox that opens."""
-    return settings.but(sandbox="fake", builder="tests.runs.toy_agent:create_builder")
+    return settings.but(sandbox="tests.sandbox.fake:create", builder="tests.runs.toy_agent:create_builder")
 
 
 def test_an_episode_is_played_to_its_score(fake: Settings, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def sentence(ended: Ended) -> str:
         (("run", TWO, "-a", "nop", "--exclude", "task-9"), "unknown task 'task-9'"),
         (("run", TWO, "-a", "nop", "--grader", "strikt"), "did you mean 'strict'"),
         (("run", TWO, "-a", "nop", "--sandbox", "bubblwrap"), "did you mean 'bubblewrap'"),
-        (("run", TWO, "-a", "nop", "--sandbox", "none"), "--i-trust-this-code"),
+        (("run", TWO, "-a", "nop", "--sandbox", "none"), "the sandbox none is gone"),
         (("run", TWO, "-a", "nop", "--run-id", "../r"), "not a usable name"),
         (("evaluate", TWO, "-p", "missing"), "no such predictions"),
         (("report", "missing"), "unknown run 'missing'"),

@@ -80,19 +80,24 @@ def test_a_flag_that_is_gone_says_so(groundup: Groundup, gone: tuple[str, ...]) 
         ("report", "r", "--format=parquet"),
         ("export", "r", "d", "--format", "sharegpt"),
         ("export", "r", "d", "--format=parquet"),
+        ("run", TWO, "-a", "nop", "--sandbox", "none"),
+        ("serve", TWO, "--sandbox=fake"),
     ],
 )
 def test_a_value_that_is_gone_says_so(groundup: Groundup, arguments: tuple[str, ...]) -> None:
     """As a flag does."""
     ended = groundup(*arguments)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert f"{arguments[-1].removeprefix('--format=')} is gone: " in ended.err
+    assert f"{arguments[-1].rpartition('=')[2]} is gone: " in ended.err
 
 
-def test_what_is_gone_says_so_in_python() -> None:
-    """So does a keyword argument."""
+def test_what_is_gone_says_so_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So do a keyword argument and a setting."""
     with pytest.raises(UsageError, match="--mcp is gone: "):
         evaluation(TWO, "p", mcp="tools.json")  # type: ignore[call-arg]
+    monkeypatch.setenv("GROUNDUP_SANDBOX", "none")
+    with pytest.raises(UsageError, match="the sandbox none is gone: "):
+        load()
 
 
 def test_a_limit_draws_a_sample_that_is_always_the_same(groundup: Groundup) -> None:

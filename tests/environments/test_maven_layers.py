@@ -17,10 +17,10 @@ from groundup.environments.requests import JavaToolchain, MavenRequest, is_proje
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
 from groundup.registries.maven import MavenClient, MavenGateway
-from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import SandboxSpec
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
+from tests.sandbox.fake import FakeProvider, answer
 
 TOOLS = JavaToolchain(java="17.0.9", maven="3.8.7", mounts=(), path=())
 

@@ -12,12 +12,12 @@ from groundup.environments.failures import OutOfTimeError, WorkTime
 from groundup.environments.local import LocalBuilder
 from groundup.environments.locking import Resolutions
 from groundup.environments.requests import Resolution, ResolvedRequest
-from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree
 from tests.environments.conftest import MINOR, MakeBuilder
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel
+from tests.sandbox.fake import FakeProvider
 
 LINE = f"demo==1.0 --hash=sha256:{'0' * 64}"
 KEY = f"sha256:{'a' * 64}"

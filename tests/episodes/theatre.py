@@ -10,11 +10,11 @@ from groundup.episodes.attempt import Grading
 from groundup.episodes.backends import Backends
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
-from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from tests.runs.toy import BEHAVIOUR
 from tests.runs.toy_agent import EmptyBuilder
+from tests.sandbox.fake import FakeProvider, FakeSandbox, answer
 
 SUITE = "tests.runs.toy:create_written"
 FOREVER = "sleep 600"

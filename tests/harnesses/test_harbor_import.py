@@ -96,8 +96,8 @@ def test_what_a_container_graded_is_graded_again_in_a_sandbox(tmp_path: Path) ->
     """Those of this machine's settings: a verifier's own place is not here."""
     a_trial(tmp_path / "jobs", "one", {"reward": 0.5, "passed": 1, "total": 2})
     folder = imported(tmp_path).path
-    assert regrading(folder, Settings(sandbox="fake")).sandbox == "fake"
-    assert regrading(folder, Settings(sandbox="fake"), {"sandbox": "docker"}).sandbox == "docker"
+    assert regrading(folder, Settings(sandbox="podman")).sandbox == "podman"
+    assert regrading(folder, Settings(sandbox="podman"), {"sandbox": "docker"}).sandbox == "docker"
 
 
 def test_what_has_no_reward_has_no_score(tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ from groundup.models.opening import open_model
 from groundup.models.protocol import ContextOverflowError, ModelError, RefusedError
 from groundup.models.settings import ModelSettings
 from groundup.registries.server import GatewayServer, Request, Response
-from groundup.sandbox.fake import FakeProvider
 from tests.agents.fakes import FakeModel, Memory, agent_context, says
 from tests.effort import often
 from tests.models.conftest import Write, saying
 from tests.models.test_gateway import SCRIPT
 from tests.patience import patient
+from tests.sandbox.fake import FakeProvider
 
 TIMES = often(500)
 REPLY = says("Let me look.", ("bash", {"command": "ls"})).but(model="m")

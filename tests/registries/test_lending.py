@@ -9,8 +9,8 @@ from groundup.domain.errors import UsageError
 from groundup.registries.crates import CratesSettings
 from groundup.registries.lending import LendingRules, RegistryLending
 from groundup.registries.settings import Index, RegistrySettings
-from groundup.sandbox.none import NoneProvider
 from groundup.sandbox.protocol import SandboxSpec
+from tests.sandbox.host import HostProvider
 
 NOWHERE = RegistrySettings(indexes=(Index(url="http://127.0.0.1:9/simple"),))
 
@@ -66,7 +66,7 @@ async def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
             pass
     (tmp_path / "work").mkdir()
     async with (
-        NoneProvider() as provider,
+        HostProvider() as provider,
         await provider.open(SandboxSpec(workspace=tmp_path / "work")) as sandbox,
     ):
         async with lender.lend(LendingRules(kinds=("pypi",))) as lent:

@@ -17,9 +17,9 @@ from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.pages import ACCEPTED
 from groundup.registries.server import ServerLimits
 from groundup.registries.settings import Credentials, Index, RegistrySettings
-from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxSpec
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, sha256
+from tests.sandbox.fake import FakeProvider
 
 
 @asynccontextmanager

@@ -97,7 +97,7 @@ def _work(folder: Path, settings: Settings, address: str) -> int:
     if (folder / "config.json").exists():
         return api.resume(folder, OPTIONS, settings).exit_code
     submissions = Generated(agent="loop", model="compatible/scripted", model_settings={"base_url": address})
-    configuration = RunConfiguration(suite=SUITE, submissions=submissions, sandbox="fake")
+    configuration = RunConfiguration(suite=SUITE, submissions=submissions, sandbox="tests.sandbox.fake:create")
     return api.run(configuration, OPTIONS, settings, run_id=folder.name).exit_code
 
 

@@ -14,7 +14,7 @@ import docker
 import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
-from groundup.episodes.backends import backends, check_trust
+from groundup.episodes.backends import backends
 from groundup.sandbox.containers.engine import DOCKER, PODMAN, Engine, EngineKind
 from groundup.sandbox.containers.layout import Base, Guest, accounts, compose, own_image
 from groundup.sandbox.containers.provider import ContainerProvider
@@ -192,12 +192,10 @@ def test_folders_of_others_are_passed_over(tmp_path: Path) -> None:
 
 
 async def test_images_belong_to_containers() -> None:
-    """An image for a sandbox that has none is refused, and does not make it trusted."""
+    """An image for a sandbox that has none is refused."""
     with pytest.raises(UsageError, match="has no images"):
         async with backends("bubblewrap@base", Settings()):
             pass
-    with pytest.raises(UsageError, match="i-trust-this-code"):
-        check_trust("none@base", trusted=False)
 
 
 @pytest.mark.parametrize("number", [0, 1000, 4321])

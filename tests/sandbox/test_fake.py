@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import SandboxError
-from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, Mount, SandboxSpec
 from tests.sandbox.contract import received
+from tests.sandbox.fake import FakeProvider, answer
 
 
 async def test_script(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import uvicorn
 
 from groundup.api.flags import ServeFlags
 from groundup.api.serving import listening, serving
-from groundup.sandbox.fake import FakeSandbox
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from groundup.serving.http import ServedTasks, configured
 from groundup.serving.metrics import Log
@@ -22,6 +21,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import VerdictLine
 from tests.episodes.theatre import Builder, HangingSandbox, Provider, obeying
+from tests.sandbox.fake import FakeSandbox
 
 SUITE = "tests.runs.toy:create_written"
 ENVIRONMENT = "toy"

@@ -26,7 +26,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.tasks import Task
 from groundup.episodes import driving
-from groundup.episodes.backends import backends, check_trust
+from groundup.episodes.backends import backends
 from groundup.episodes.driving import DrivenEpisode, Observation
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeResult, EpisodeSpec, MemorySink
@@ -79,7 +79,6 @@ async def open_episode_async(
     """Open an attempt at *task*; its methods are awaited. Else as `open_episode`."""
     given: EpisodeFlags = checked(EpisodeFlags, flags)
     found = settings_for(given, settings)
-    check_trust(found.sandbox, trusted=given.get("i_trust_this_code", False))
     spec = EpisodeSpec(
         suite=suite,
         task=task,

@@ -65,9 +65,8 @@ Timeout = Annotated[
 ]
 Sandbox = Annotated[
     str | None,
-    FlagHelp("bubblewrap, docker, podman, none or fake (setting: sandbox, default: bubblewrap).", HOW),
+    FlagHelp("bubblewrap, docker or podman (setting: sandbox, default: bubblewrap).", HOW),
 ]
-Trust = Annotated[bool, FlagHelp("Needed for --sandbox none: submissions then run with all your rights.", HOW)]
 Jobs = Annotated[
     int | None,
     FlagHelp("Attempts graded at once (setting: jobs, default: number of processors).", WORK, "-j", least=1),
@@ -143,7 +142,6 @@ class WorkFlags(TypedDict, total=False):
     keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
     workers: Workers
     output: Output
-    i_trust_this_code: Trust
 
 
 class NamingFlags(TypedDict, total=False):
@@ -299,7 +297,6 @@ class EpisodeFlags(TypedDict, total=False):
     grader: Grader
     timeout: Timeout
     sandbox: Sandbox
-    i_trust_this_code: Trust
     agent_environment: AgentEnvironment
     hide_scores: HideScores
     end_at_submit: EndAtSubmit
@@ -352,7 +349,6 @@ class ServeFlags(TypedDict, total=False):
     grader: Annotated[Grader, "Grader whose scores are the rewards (default: the suite's first)."]
     timeout: Timeout
     sandbox: Sandbox
-    i_trust_this_code: Trust
     submits: Annotated[
         int | None,
         FlagHelp("Submits per episode; the last one ends it (default: 1; 0: any number).", EPISODE, least=0),

@@ -273,7 +273,6 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
         keep=flags.get("keep", False),
         workers=flags.get("workers"),
         agents_on_nodes=flags.get("agents_on_nodes", False),
-        trusted=flags.get("i_trust_this_code", False),
     )
 
 

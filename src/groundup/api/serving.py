@@ -14,7 +14,6 @@ from groundup.configuration import PREFIX, environment
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name, is_loopback
-from groundup.episodes.backends import check_trust
 from groundup.runs.gradable import lacking
 from groundup.runs.plan import left_out_notice, make_plan
 from groundup.settings import Settings
@@ -39,7 +38,6 @@ def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[Ser
 
     given: ServeFlags = checked(ServeFlags, flags)
     found = settings_for(given, settings)
-    check_trust(found.sandbox, trusted=given.get("i_trust_this_code", False))
     served = _served(given)
     plan = make_plan(_configuration(suite, served, given, found), found)
     name = checked_name(given.get("run_id") or f"{plan.suite.name}-served-{datetime.now(UTC):%Y%m%d-%H%M%S}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import Output, Trust
+from groundup.api.flags import Output
 from groundup.cli.checking import UNFIT
 from groundup.cli.options import Examples, Json, Run
 
@@ -216,7 +216,6 @@ def shell(
         typer.Option("--command", "-c", help="Run this command instead of a shell, and return its exit code."),
     ] = None,
     output: Output = None,
-    i_trust_this_code: Trust = False,
 ) -> int:
     """Open a shell in a copy of a submission of RUN, in the environment that graded it.
 
@@ -233,7 +232,7 @@ def shell(
     attempt = attempt_key(task)
 
     async def visit() -> int:
-        async with attempt_sandbox(folder, attempt, settings, trusted=i_trust_this_code) as place:
+        async with attempt_sandbox(folder, attempt, settings) as place:
             if command is None and sys.stdin.isatty():
                 return await _interactive(place)
             given = _standard_input()

@@ -6,6 +6,10 @@ _GONE = {
     "mcp": "--mcp is gone: groundup gives agents no tool servers; a preset of your own can write a program's "
     "settings (docs/agents.md)",
     "skills": "--skills is gone: a preset of your own can write a program's skills as files (docs/agents.md)",
+    "sandbox=none": "the sandbox none is gone: it protected nothing; leave it out, or name docker or podman",
+    "sandbox=fake": "the sandbox fake is gone: it ran nothing; a sandbox of your own is named by its dotted path",
+    "i_trust_this_code": "--i-trust-this-code is gone with the sandbox none: leave it out",
+    "trust_code": "the setting trust_code is gone with the sandbox none: leave it out",
     "format=ctrf": "--format ctrf is gone: CI servers read --format junit",
     "format=parquet": "--format parquet is gone: pandas and datasets read --format csv of a report and "
     "--format messages of an export",

@@ -15,9 +15,6 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.scratch import async_scratch_folder
 
-UNTRUSTING = "none"
-"""The sandbox that is none."""
-_WITHOUT_IMAGES = ("bubblewrap", "none", "fake")
 _OF_TASK = re.compile(r"\{([^{}]*)\}")
 _FIELDS = ("task", "published")
 
@@ -44,18 +41,6 @@ def _podman() -> SandboxMaker:
     return create_podman
 
 
-def _none() -> SandboxMaker:
-    from groundup.sandbox.none import create
-
-    return create
-
-
-def _fake() -> SandboxMaker:
-    from groundup.sandbox.fake import create
-
-    return create
-
-
 def _local() -> BuilderMaker:
     from groundup.environments.local import create
 
@@ -64,7 +49,7 @@ def _local() -> BuilderMaker:
 
 SANDBOXES: Table[SandboxMaker] = Table(
     "sandbox",
-    {"bubblewrap": _bubblewrap, "docker": _docker, "podman": _podman, "none": _none, "fake": _fake},
+    {"bubblewrap": _bubblewrap, "docker": _docker, "podman": _podman},
 )
 BUILDERS: Table[BuilderMaker] = Table("builder", {"local": _local})
 
@@ -156,14 +141,6 @@ def named(sandbox: str) -> tuple[str, str | None]:
     return name, image or None
 
 
-def check_trust(sandbox: str, *, trusted: bool) -> None:
-    """Raise `UsageError` when code would run without a sandbox and the user did not ask for that."""
-    if named(sandbox)[0] == UNTRUSTING and not trusted:
-        raise UsageError(
-            "`--sandbox none` runs submitted code with all your rights; add --i-trust-this-code if you mean it"
-        )
-
-
 @asynccontextmanager
 async def backends(
     sandbox: str, settings: Settings, pins: Mapping[str, str] | None = None
@@ -172,14 +149,13 @@ async def backends(
 
     *pins* say which images of these names shall be used.
     """
-    checked = settings.but(trust_code=True)  # by `check_trust`, before anything else
     name, image = named(sandbox)
     image = image or settings.image
-    if image and name in _WITHOUT_IMAGES:
+    if image and name == "bubblewrap":
         raise UsageError(f"`--sandbox {name}` has no images; say `--sandbox docker`, or leave --image out")
     images = Images(image, dict(pins or {})).checked() if image else None
     one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
-    async with SANDBOXES.find(name)(checked.but(image=one)) as provider:
+    async with SANDBOXES.find(name)(settings.but(image=one)) as provider:
         builder = BUILDERS.find(settings.builder)(settings, provider)
         yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images)
 

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record, plainly
-from groundup.episodes.backends import check_trust
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan
@@ -62,7 +61,6 @@ def run(
     stop: StopSignal | None = None,
 ) -> RunResult:
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
-    check_trust(configuration.sandbox, trusted=options.trusted)
     made = make_plan(configuration, settings)
     if made.left_out:
         progress(Warned(message=left_out_notice(made)))
@@ -94,7 +92,6 @@ def resume(
         )
     if keys := changed_fields(earlier, _with(earlier, changes)):
         refuse(config.run_id, keys)
-    check_trust(earlier.sandbox, trusted=options.trusted)
     made = make_plan(earlier, settings)
     kept = _as_begun(options, RunFolder(folder))
     return _work(RunJob(made, folder, kept, settings, progress, resumed=True, stop=stop))

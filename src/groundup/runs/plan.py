@@ -72,7 +72,6 @@ class RunOptions(Record):
         default=None, description="address of a fleet that grades, or the file that has it"
     )
     agents_on_nodes: bool = Field(default=False, description="whether agents work on the fleet's nodes, too")
-    trusted: bool = Field(default=False, description="the user said --i-trust-this-code")
 
 
 _READERS = (GeneratedSource, ServedSource)

@@ -9,7 +9,7 @@ from pathlib import Path
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
-from groundup.episodes.backends import backends, check_trust
+from groundup.episodes.backends import backends
 from groundup.runs.leftovers import SHELLS
 from groundup.runs.plan import make_plan
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
@@ -28,9 +28,7 @@ class AttemptSandbox:
 
 
 @asynccontextmanager
-async def attempt_sandbox(
-    folder: Path, attempt: AttemptKey, settings: Settings, *, trusted: bool = False
-) -> AsyncIterator[AttemptSandbox]:
+async def attempt_sandbox(folder: Path, attempt: AttemptKey, settings: Settings) -> AsyncIterator[AttemptSandbox]:
     """Yield what `groundup shell` opens: a copy of the submission in its task's environment, later removed."""
     run = RunFolder(folder)
     config = run.config()
@@ -39,7 +37,6 @@ async def attempt_sandbox(
     found = run.attempt(attempt)
     if found.record() is None:
         raise UsageError(f"the run {config.run_id!r} has no submission for {attempt}; see `groundup report`")
-    check_trust(config.configuration.sandbox, trusted=trusted)
     # The tools and the task are today's; only the submission is as it was.
     plan = make_plan(config.configuration, settings)
     copy = settings.cache_dir / SHELLS / secrets.token_hex(8)

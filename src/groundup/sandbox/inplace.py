@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.composition import HOME, base_environment
-from groundup.sandbox.none import HostFolder
+from groundup.sandbox.host_folders import HostFolder
 from groundup.sandbox.protocol import WORKSPACE, Closing, Command, Enforcement, Mount, Pod, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree

@@ -6,8 +6,8 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.grading.ci.records import FailureKind, JobOutcome, UnsupportedJobError, failure_of
-from groundup.sandbox.fake import FakeProvider
 from tests.grading.ci.bench import PYTHON, log_of, needs_sandbox, run, steps
+from tests.sandbox.fake import FakeProvider
 
 pytestmark = [pytest.mark.end_to_end, needs_sandbox]
 CHECKOUT = "uses: actions/checkout@v4"

@@ -13,9 +13,9 @@ from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.false_forms import suite_of
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.integrity import Integrity
-from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
+from tests.sandbox.fake import FakeProvider, answer
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
 

@@ -13,8 +13,8 @@ from groundup.grading.library.hidden import FalseRecord, NumberedTest
 from groundup.grading.library.integrity import LEAST_SAMPLE, SAMPLE
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.grading.library.staging import Staged
-from groundup.sandbox.fake import answer
 from tests.grading.library.scripted import Asked, ScriptedLibrary, named
+from tests.sandbox.fake import answer
 
 
 def honest(asked: Asked) -> str:

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from groundup.grading.services.probing import Caller
-from groundup.sandbox.fake import FakeProvider
 from groundup.sandbox.protocol import SandboxSpec
+from tests.sandbox.fake import FakeProvider
 
 PORT = 8080
 Respond = Callable[[str, str], bytes]

@@ -17,10 +17,10 @@ from groundup.grading.services.install import StartCommand
 from groundup.grading.services.records import Lifecycle
 from groundup.inside.stopwatch import Reading
 from groundup.registries.gateway import RegistryGateway
-from groundup.sandbox.fake import FakeProvider, answer
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from tests.grading.services.answering import PORT, http
 from tests.patience import patient
+from tests.sandbox.fake import FakeProvider, answer
 
 START = StartCommand(found="start.sh", argv=("bash", "./start.sh"))
 NEEDS = JavaToolchain(java="17", maven="3", mounts=(), path=())

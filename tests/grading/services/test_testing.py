@@ -12,9 +12,9 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
-from groundup.sandbox.fake import FakeProvider, FakeSandbox, answer
 from groundup.sandbox.protocol import Command, CommandResult, Pod, SandboxSpec
 from tests.patience import patient
+from tests.sandbox.fake import FakeProvider, FakeSandbox, answer
 
 
 class Opening(FakeProvider):

@@ -11,13 +11,13 @@ import pytest
 from groundup.grading.context import GradingContext
 from groundup.manifests.records import Language
 from groundup.registries.names import Ecosystem, Listing, NameLookup
-from groundup.sandbox.fake import FakeProvider
 from groundup.suites.dibench.dataset import InstanceSet
 from groundup.suites.dibench.metrics import DependencyCounts
 from groundup.suites.dibench.published import Reader, official_comparison
 from groundup.suites.dibench.suite import DiBench
 from groundup.suites.dibench.verdict_facts import existence_of, instance_score
 from tests.runs.toy import ToyBuilder
+from tests.sandbox.fake import FakeProvider
 from tests.suites.dibench.made import write_tree
 from tests.suites.dibench.predictions import LANGUAGES, Prediction, as_counts, table
 

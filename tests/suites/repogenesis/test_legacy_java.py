@@ -5,11 +5,11 @@ from pathlib import Path
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Stage
 from groundup.grading.context import GradingContext
-from groundup.sandbox.fake import FakeProvider
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
 from groundup.suites.repogenesis.legacy_java import JavaScripts
 from groundup.suites.repogenesis.tasks import java_lifecycle, lifecycle
 from tests.grading.library.laboratory import HostBuilder, write_tree
+from tests.sandbox.fake import FakeProvider
 from tests.suites.repogenesis.java_trials import HONEST, SOLUTION, SOURCE, java_problem
 
 TASK = Task(id="notes", suite="repogenesis", instruction=None, data_version="own")

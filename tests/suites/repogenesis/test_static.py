@@ -9,13 +9,13 @@ from groundup.domain.verdicts import Reason, Score, Stage, Status
 from groundup.environments.local import create as create_builder
 from groundup.grading.context import GradingContext
 from groundup.runs.plan import make_plan
-from groundup.sandbox.fake import create as create_sandbox
 from groundup.settings import Settings
 from groundup.store.records import References, RunConfiguration
 from groundup.suites.pulling import take_folder
 from groundup.suites.repogenesis.coverage import StaticGrader
 from groundup.suites.repogenesis.suite import RepoGenesis, create
 from groundup.suites.repogenesis.tasks import LANGUAGES, shipped_tasks
+from tests.sandbox.fake import create as create_sandbox
 from tests.suites.repogenesis.folders import OWN_TASK, make_task
 
 JAVA = {task.id for task in shipped_tasks().values() if task.language == "java"}

@@ -234,7 +234,7 @@ class ServicePod:
         self._last_look = 0.0
         died, ended = await self._is_dead(), await self.ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
-        if not died and self._has_own_processes:
+        if not died:
             how = f": {(await self._look()).sentence(self._port, is_open=await self._is_open())}{how}"
         words = last_words(self.log())
         how += f"; last words: {words}" if words else "; it printed nothing"
@@ -281,15 +281,10 @@ class ServicePod:
         except SandboxError:
             return True
 
-    @property
-    def _has_own_processes(self) -> bool:
-        """Whether what runs in its sandbox can be told from the rest of the machine."""
-        return self._context.provider.name != "none"
-
     async def _is_elsewhere(self) -> bool:
         """Whether it waits on other ports or addresses, and nothing is left to open the right one. Saves time."""
         now = time.monotonic()
-        if not self._clock.is_idle or not self._has_own_processes or now - self._listened_at < _SETTLED_S:
+        if not self._clock.is_idle or now - self._listened_at < _SETTLED_S:
             return False
         before, self._listening, self._listened_at = self._listening, await self._look(), now
         is_settled = self._listening.is_settled and self._listening == before

@@ -10,12 +10,12 @@ from groundup.environments.local import LocalBuilder
 from groundup.grading.context import GradingContext
 from groundup.registries.cache import FetchCache
 from groundup.registries.pypi.client import PyPIClient
-from groundup.sandbox.fake import FakeProvider
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.maker.originals import Original, originals_of, repositories_in, tag_of
 from tests.environments.test_git_sources import git
 from tests.grading.library.laboratory import write_tree
 from tests.registries.fake_index import FakeIndex, make_sdist, make_wheel, serving
+from tests.sandbox.fake import FakeProvider
 
 PAGE = "Metadata-Version: 2.1\nName: calc\nVersion: {}\nProject-URL: Source, https://gitlab.invalid/some/calc\n"
 TEST = "def test_one(): pass\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from groundup.domain.errors import SandboxError
 from groundup.inside.stopwatch import Reading, Stopwatch
-from groundup.sandbox.none import GuestPlaces
+from groundup.sandbox.host_folders import GuestPlaces
 from groundup.sandbox.protocol import Closing, Command, CommandResult, Ending, Enforcement, Pod, SandboxSpec, Usage
 from groundup.settings import Settings
 

@@ -1,7 +1,7 @@
-"""No sandbox: commands run on the host with all of the caller's rights. Only for code that its user trusts.
+"""Commands in folders of the machine itself, without namespaces: what sandboxes inside a container build upon.
 
 Nothing is mounted: paths of the workspace and of mounts that a command names are replaced by their places on the
-host. Of the limits, only time and output are kept. Processes that leave their session outlive everything.
+host. Of the limits, only time and output are kept. Who runs them, and which root they see, is up to subclasses.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from groundup.domain.errors import SandboxError, UsageError
+from groundup.domain.errors import SandboxError
 from groundup.inside.stopwatch import Stopwatch
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher.limits import take_census
@@ -28,12 +28,10 @@ from groundup.sandbox.protocol import (
     Command,
     CommandResult,
     Ending,
-    Enforcement,
     Pod,
     SandboxSpec,
     Usage,
 )
-from groundup.settings import Settings
 
 
 class GuestPlaces:
@@ -77,48 +75,6 @@ _OF_THE_PROGRAM = (
     *(errno.ENAMETOOLONG, errno.E2BIG, errno.ETXTBSY, errno.ELIBBAD),
 )
 """Why a program may not start that lies in what it is: a result. Other reasons are the machine's."""
-
-
-def create(settings: Settings) -> "NoneProvider":
-    """Return the provider. Raises `UsageError` unless the settings say that the code is trusted."""
-    if not settings.trust_code:
-        raise UsageError(
-            "`--sandbox none` runs submitted code with all your rights; add --i-trust-this-code if you mean it"
-        )
-    return NoneProvider()
-
-
-class NoneProvider(Closing):
-    """Runs commands in a folder of the host."""
-
-    name = "none"
-    guests_are_others = False
-
-    def __init__(self) -> None:
-        self._open: list[HostFolder] = []
-
-    async def open(self, spec: SandboxSpec) -> "HostFolder":
-        """Open a folder."""
-        folder = HostFolder(spec)
-        self._open.append(folder)
-        return folder
-
-    async def pod(self) -> "HostPod":
-        """Open a pod: the host's network, as for everything here."""
-        return HostPod(self)
-
-    def enforcement(self) -> Enforcement:
-        """Say that nothing is enforced."""
-        return Enforcement(cpus="none", memory="none", processes="none", disk="none", network="none: the host's")
-
-    def identity(self) -> Mapping[str, str]:
-        """Name and version."""
-        return {"sandbox": self.name}
-
-    async def close(self) -> None:
-        """End everything that was started."""
-        for folder in self._open:
-            await folder.close()
 
 
 class HostFolder(Closing):
@@ -203,7 +159,6 @@ class HostFolder(Closing):
         """Read a regular file."""
         self._check()
         place = self._places.host(path)
-        # A link is followed: this provider protects nothing, and its caller said that the code is trusted.
         if place is None or not place.exists():
             raise FileNotFoundError(path)
         if not place.is_file():

@@ -1,4 +1,4 @@
-"""The provider that confines nothing: it needs the user's word, and behaves like the others otherwise."""
+"""Folders of the host, on which sandboxes in containers build: they behave like every sandbox."""
 
 import asyncio
 import errno
@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import SandboxError, UsageError
-from groundup.sandbox.none import NoneProvider, create
+from groundup.domain.errors import SandboxError
 from groundup.sandbox.protocol import Command, SandboxSpec
-from groundup.settings import Settings
 from tests.sandbox.contract import SandboxContract
+from tests.sandbox.host import HostProvider
 
 
 @pytest.fixture
-async def provider() -> AsyncIterator[NoneProvider]:
+async def provider() -> AsyncIterator[HostProvider]:
     """Yield a provider; closing it ends what it started."""
-    async with NoneProvider() as provider:
+    async with HostProvider() as provider:
         yield provider
 
 
@@ -34,16 +33,9 @@ class TestBehaviour(SandboxContract):
     """It does what callers want."""
 
 
-def test_needs_trust() -> None:
-    """Without the user's word that the code is trusted there is no such provider."""
-    with pytest.raises(UsageError, match="--i-trust-this-code"):
-        create(Settings())
-    assert create(Settings(trust_code=True)).name == "none"
-
-
 @pytest.mark.parametrize(("number", "code"), [(errno.EAGAIN, None), (errno.ENOMEM, None), (errno.EACCES, 126)])
 async def test_what_the_machine_cannot_start_is_no_result(
-    provider: NoneProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int | None
+    provider: HostProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int | None
 ) -> None:
     """A grader must not count it; what a program is itself to blame for is a result, as in other sandboxes."""
 
