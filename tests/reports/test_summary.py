@@ -37,13 +37,14 @@ MIXED: dict[str, list[Word]] = {
 
 
 def test_each_standing_is_counted_apart() -> None:
-    """The six add up to what was planned; nothing leaves silently."""
+    """All add up to what was planned; nothing leaves silently."""
     counts = report_run(*run_of("r", MIXED)).counts
     assert counts.model_dump() == {
         "planned": 6,
         "graded": 2,
         "tampered": 1,
         "infrastructure": 1,
+        "unfit": 0,
         "not_attempted": 1,
         "made": 0,
         "pending": 1,

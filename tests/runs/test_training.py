@@ -44,7 +44,7 @@ async def test_attempts_are_chosen_by_their_rewards(run: RunFolder) -> None:
 
 async def test_rows_are_conversations_with_rewards(run: RunFolder, tmp_path: Path) -> None:
     """A client's commands are calls of tools, and their results follow; all rows have the same keys."""
-    written = export(run, tmp_path / "rows", "messages", Settings(), ChosenEpisodes(min_score=0))
+    written = export(run, tmp_path / "rows", "messages", Settings(), ChosenEpisodes(min_score=0)).attempts
     assert [str(key) for key in written] == ["task-0000/0", "task-0000/1"]
     rows = [json.loads(line) for line in (tmp_path / "rows" / "served.jsonl").read_text().splitlines()]
     assert [(row["reward"], row["rewards"], row["passed"], row["total"]) for row in rows] == [

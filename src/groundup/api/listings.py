@@ -21,6 +21,7 @@ from groundup.reports.views import View
 from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.runs.oracles import OracleResult, newest_oracles
 from groundup.runs.predictions import without_ending
+from groundup.runs.reporting import with_faults
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import Suite, Summary
@@ -113,6 +114,8 @@ class RunEntry(Record):
     began: datetime | None
     pending: int | None
     """Attempts without a verdict; None where the run cannot be read."""
+    unfit: str = ""
+    """What of its records does not fit first; empty: they fit."""
 
 
 def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
@@ -285,7 +288,8 @@ def _run_entry(path: Path) -> RunEntry:
     folder = RunFolder(path)
     try:
         config = folder.config()
-        report = report_run(config, folder.latest())
+        records = folder.records()
+        report = with_faults(report_run(config, records.lines), records, path)
     except UsageError as error:
         return RunEntry(run=path.name, suite="?", subject=str(error), score="-", began=None, pending=None)
     return RunEntry(
@@ -294,7 +298,8 @@ def _run_entry(path: Path) -> RunEntry:
         subject=report.subject.title,
         score=share(report.headline.score),
         began=config.created_at,
-        pending=report.counts.pending + report.counts.infrastructure,
+        pending=report.counts.pending + report.counts.infrastructure + report.counts.unfit,
+        unfit=report.unfit,
     )
 
 

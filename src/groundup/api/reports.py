@@ -135,9 +135,9 @@ def runs_below(folders: Sequence[AnyPath]) -> list[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield runs, whose own files are not looked at, and report files."""
+    """Yield runs, also those that cannot be read any more, and report files that lie beside runs."""
     for root, folders, files in os.walk(folder):
-        if RunFolder(Path(root)).is_run():
+        if RunFolder(Path(root)).is_run() or "verdicts.jsonl" in files:
             folders.clear()
             yield Path(root)
         else:
@@ -156,9 +156,10 @@ def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | 
     *run* is a folder, or its id in the folder *output*. Changes no verdict. Raises `UsageError` for what is none.
     """
     folder = RunFolder(run_folder(run, _settings(output, settings)))
-    config, lines = folder.config(), folder.latest()
-    tests = {key: folder.attempt(key).tests() for key in lines}
-    return review_of(config.run_id, config.configuration.submissions, lines, tests)
+    config, records = folder.config(), folder.records()
+    tests = {key: folder.attempt(key).tests() for key in records.lines if key not in records.bad}
+    made = review_of(config.run_id, config.configuration.submissions, records.lines, tests)
+    return made.but(unfit=records.told(folder.path))
 
 
 def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> RunCheck:
@@ -170,9 +171,10 @@ def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | N
     return check_run(RunFolder(run_folder(run, found)), found)
 
 
-def unfit(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> tuple[str, ...]:
-    """Return what in the folder of *run* does not fit, as far as every reader of it looks. Raises `UsageError`."""
-    return tuple(map(str, RunFolder(run_folder(run, _settings(output, settings))).records().faults))
+def unfit(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> str:
+    """Say what first does not fit in the folder of *run*; empty where everything fits. Raises `UsageError`."""
+    folder = run_folder(run, _settings(output, settings))
+    return RunFolder(folder).records().told(folder)
 
 
 async def review_async(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:
@@ -206,16 +208,28 @@ def run_folder(run: AnyPath, settings: Settings) -> Path:
     """Return the folder of *run*: a path, an id in the output folder, or `latest` there. Raises `UsageError`."""
     given, inside = Path(run), settings.output / run
     for folder in (given, inside):
-        if (folder / "config.json").is_file():
+        if _is_there(folder / "config.json"):
             return folder
-    if given.is_dir():
-        raise UsageError(f"{run} is not a run folder: it has no config.json")
+    for folder in (given, inside):
+        if folder.is_dir():
+            raise UsageError(f"{folder} is not a run folder: it has no config.json")
     configs = list(settings.output.glob("*/config.json"))
     if str(run) == LATEST and configs:
         return max(configs, key=lambda config: config.stat().st_mtime_ns).parent
     runs = [path.parent.name for path in configs]
     looked = f"looked in {settings.output}; --output names another folder"
     raise UsageError(f"{unknown('run', str(run), runs)} ({looked})")
+
+
+def _is_there(path: Path) -> bool:
+    """Whether anything is at *path*. Raises `UsageError` for a folder that may not be entered."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise UsageError(f"{path.parent} cannot be read: {error.strerror}; change its mode") from error
+    return True
 
 
 def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
@@ -230,9 +244,11 @@ def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | N
 
 def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:
     path = Path(name)
+    if path.name == "report.json" and (path.parent / "verdicts.jsonl").exists():
+        path = path.parent  # the report of a run is made from what the run holds
     if path.is_file():
         return _from_file(path, settings)
-    return read_report([run_folder(name, settings)]).runs
+    return read_report([run_folder(path, settings)]).runs
 
 
 def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
@@ -241,7 +257,7 @@ def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
     try:
-        return Report.model_validate_json(document).runs
+        return tuple(map(_unchecked, Report.model_validate_json(document).runs))
     except ValidationError:
         pass  # then it is a suite's own, or nothing
     tried = []
@@ -251,6 +267,14 @@ def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
             return (_reported(suite, results),)
         tried.append(form.name)
     raise UsageError(f"{path} is no report that can be read: neither groundup's own JSON nor {' or '.join(tried)}")
+
+
+def _unchecked(run: RunReport) -> RunReport:
+    """Return a run as a file tells of it, marked as that in each line: nothing but the run's folder proves it."""
+    told = "read from a report file, which anybody can edit: nothing of it was checked"
+    if run.warnings[:1] == (told,):
+        return run
+    return run.but(run_id=f"{run.run_id} (not checked)", faults=0, warnings=(told, *run.warnings))
 
 
 def _reported(suite: Suite, results: Results) -> RunReport:

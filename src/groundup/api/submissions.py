@@ -9,7 +9,6 @@ from groundup.api.reports import run_folder
 from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, names_of, read_snapshot, snapshot_lines
 from groundup.runs import exporting
@@ -31,14 +30,14 @@ def export(
     chosen: ChosenEpisodes | None = None,
     output: AnyPath | None = None,
     settings: Settings | None = None,
-) -> tuple[list[AttemptKey], int]:
+) -> exporting.Exported:
     """Write what the *chosen* attempts of *run* handed in, or what their agents did, into an empty folder.
 
-    Returns the attempts that were written, and how many the run has. Raises `UsageError`.
+    Raises `UsageError`.
     """
     found = settings or load({"output": output})
     folder = RunFolder(run_folder(run, found))
-    return exporting.export(folder, Path(destination), form, found, chosen), len(folder.config().planned)
+    return exporting.export(folder, Path(destination), form, found, chosen)
 
 
 def ablate(

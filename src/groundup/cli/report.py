@@ -286,7 +286,9 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
     found = reports.review(run, output=output)
     if json:
         print_document({**found.model_dump(mode="json"), "conclusion": found.conclusion})
-        return 0
+        return UNFIT if found.unfit else 0
+    if found.unfit:
+        say(f"groundup: {found.unfit}")
     rows = [
         (f"{one.task}/{one.index}", one.standing, flag.kind, printable(flag.evidence), flag.look)
         for one in found.suspects
@@ -299,7 +301,7 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
     for attempts in found.identical:
         say(f"groundup: byte for byte the same: {', '.join(attempts)}; that alone is no sign of tampering")
     say(f"groundup: {found.conclusion}")
-    return 0
+    return UNFIT if found.unfit else 0
 
 
 def runs(
@@ -368,7 +370,10 @@ def _list_runs(output: AnyPath | None, *, json: bool) -> int:
         say(f"groundup: there are no runs in {folder}; --output names another folder")
         return 0
     print_table(found.view.title, found.view.columns, found.view.rows, spare=("began",))
-    pending = [one.run for one in found if one.pending]
+    for one in found:
+        if one.unfit:
+            say(f"groundup: {one.run}: {one.unfit}")
+    pending = [one.run for one in found if one.pending and not one.unfit]
     if pending:
         are = "run is" if len(pending) == 1 else "runs are"
         run = pending[0] if output is None else folder / pending[0]

@@ -87,6 +87,7 @@ def view(
     """
     from groundup.api.viewing import bundle as write_site
     from groundup.api.viewing import view as serve
+    from groundup.cli.checking import UNFIT
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
 
@@ -95,7 +96,9 @@ def view(
         say(f"groundup: {site.pages} pages, {site.bytes / 1e6:.1f} MB; open {site.index}")
         if site.left_out:
             say(f"groundup: {site.left_out} lists of tests are left out, so that each run has at most 3 MB")
-        return 0
+        for unfit in site.unfit:
+            say(f"groundup: {unfit}")
+        return UNFIT if site.unfit else 0
     if trajectories:
         raise UsageError("--trajectories goes with --bundle; the pages of a server have them anyway")
 

@@ -81,14 +81,18 @@ def export(
     from groundup.runs.training import ChosenEpisodes
 
     chosen = ChosenEpisodes(min_score=min_score, best=best, failures=failures)
-    written, total = export(run, destination, form.value, chosen=chosen, output=output)
+    made = export(run, destination, form.value, chosen=chosen, output=output)
     if json:
         print_document(
-            {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in written]}
+            {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in made.attempts]}
         )
-    say(f"groundup: wrote {len(written)} of {total} attempts to {destination}")
-    if faults := unfit(run, output=output):
-        say(f"groundup: what does not fit was left out: {faults[0]}; `groundup runs check {run}` lists all of it")
+    say(f"groundup: wrote {len(made.attempts)} of {made.planned} attempts to {destination}")
+    for why in made.changed:
+        say(f"groundup: left out {why}")
+    told = unfit(run, output=output)
+    if told:
+        say(f"groundup: {told}; what does not fit was left out")
+    if told or made.changed:
         return UNFIT
     return 0
 
@@ -124,14 +128,17 @@ def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = Fal
     command shows those that are there.
     """
     from groundup.api import judging
+    from groundup.api.reports import unfit
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
     from groundup.models.protocol import BudgetSpentError
 
+    code, edited = 0, unfit(run, output=flags.get("output"))
+    if edited:
+        say(f"groundup: {edited}")
     if dry_run:
         _print_plan(judging.judging_plan(run, **flags), json=json)
-        return 0
-    code = 0
+        return UNFIT if edited else 0
     if "model" in flags:
         try:
             judging.judge(run, progress=say, **flags)
@@ -145,7 +152,7 @@ def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = Fal
     if not any(one.overall.scores for one in found):
         say("groundup: no judge gave scores that can be used; the same command asks again")
         return UNUSABLE
-    return code
+    return UNFIT if edited else code
 
 
 def _print_plan(plan: "JudgingPlan", *, json: bool) -> None:

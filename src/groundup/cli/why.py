@@ -85,8 +85,13 @@ def why(
 
     folder = RunFolder(run_folder(run, load({"output": output})))
     records = folder.records()
-    asked = _asked(folder, records.lines, task)
+    unfit = records.told(folder.path)
+    if unfit:
+        say(f"groundup: {unfit}")
+    asked = _asked(folder, records.lines, task, fits=not unfit)
     # What passed is of no use where each attempt has a line; of a long run it would take long to read.
+    if not asked:
+        return UNFIT
     is_short = not json and not every and test is None and len(asked) * _BY_ATTEMPT >= SCREEN
     attempts = []
     for key in asked:
@@ -103,16 +108,16 @@ def why(
             _print_every(folder, one, test)
     else:
         _print_screen(folder, records.lines, attempts)
-    unfit = [fault for fault in records.faults if fault.attempt is None or fault.attempt in asked]
-    if unfit:
-        say(f"groundup: what does not fit is in no score: {unfit[0]}; `groundup runs check {run}` lists all of it")
     return UNFIT if unfit else 0
 
 
 def _asked(
-    folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", task: str | None
+    folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", task: str | None, *, fits: bool
 ) -> "Sequence[AttemptKey]":
-    """Return the attempts that *task* names; of several, those that lost points. Raises `UsageError`."""
+    """Return the attempts that *task* names; of several, those that lost points. Raises `UsageError`.
+
+    Where the records do not fit, an attempt that is not among them may have lost any number of points.
+    """
     from groundup.cli.attempts import planned_key
     from groundup.domain.errors import UsageError
 
@@ -123,9 +128,10 @@ def _asked(
         named = planned_key(folder, task)
         keys = tuple(key for key in keys if key.task == named.task)
     lost = [key for key in keys if key in lines and (verdict := lines[key].verdict) and verdict.reasons]
-    if not lost and len(keys) > 1 and task is None:
-        raise UsageError("no attempt lost points")
-    return lost or keys[:1]
+    if not lost and len(keys) > 1 and task is None and fits:
+        graded = any(key in lines and lines[key].settles for key in keys)
+        raise UsageError("no attempt lost points" if graded else "no attempt has a verdict yet")
+    return lost or (keys[:1] if fits or task is not None else ())
 
 
 def _named(attempts: Sequence[Lost], test: str) -> list[Lost]:

@@ -26,6 +26,8 @@ class Status(StrEnum):
     GRADED = "graded"
     INFRASTRUCTURE = "infrastructure"
     TAMPERED = "tampered"
+    UNFIT = "unfit"
+    """Never written: the records of its run do not fit, so what they say of it does not count."""
 
 
 class Stage(StrEnum):
@@ -131,7 +133,7 @@ class Verdict(Record):
     @property
     def settles(self) -> bool:
         """Whether the attempt needs no further grading."""
-        return self.status is not Status.INFRASTRUCTURE
+        return self.status in (Status.GRADED, Status.TAMPERED)
 
 
 NOT_ATTEMPTED = "not_attempted"

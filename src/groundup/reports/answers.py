@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from groundup.reports.document import AttemptRow, Report, RunComparison, RunReport
+from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
 from groundup.reports.intervals import LEAST_TASKS, LEVEL
 from groundup.reports.numbers import between, percent, points, share, standing_words
 from groundup.reports.why import cause_words, count, row_words
 
 _NAMED = 3
 """Tasks, runs or attempts of one kind that a sentence names."""
-_NO_VERDICT = frozenset({"infrastructure", "made", "pending"})
+_CARE = "compare with care: "
 
 
 def run_answer(run: RunReport) -> tuple[str, ...]:
@@ -19,12 +19,12 @@ def run_answer(run: RunReport) -> tuple[str, ...]:
         (row for row in run.attempts if row.standing == "graded" and row.counted not in (None, 1.0)),
         key=lambda row: (row.counted, row.task, row.index),
     )
-    sentences = [_score(run)]
+    sentences = [run.unfit] * bool(run.unfit) + [_score(run)]
     if len(run.attempts) > 1 and lost:
         named = [f"{row_name(row, run)} {_what_was_lost(row)}" for row in lost[:_NAMED]]
         more = f"; {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
         sentences.append(f"lost most: {'; '.join(named)}{more}")
-    unknown = [row for row in run.attempts if row.standing in _NO_VERDICT]
+    unknown = [row for row in run.attempts if row.standing in NO_VERDICT]
     if unknown:
         sentences.append(f"no verdict, in no mean: {_some([row_name(row, run) for row in unknown])}")
     return tuple(sentences)
@@ -84,7 +84,8 @@ def comparison_answer(report: Report) -> tuple[str, ...]:
         sentences.append(f"both runs name one subject, {title}: two runs of it differ by {points(abs(found))}")
     if report.comparisons and not any(run.noise for run in report.runs):
         sentences.append("each task has one attempt: `-k 3` shows by how much two runs of one subject differ")
-    return tuple(sentences)
+    unfit = [f"{run.run_id}: {run.unfit}" for run in report.runs if run.unfit]
+    return (*unfit, *(one for one in sentences if one.removeprefix(_CARE) not in unfit))
 
 
 def _best(report: Report) -> str:
@@ -113,7 +114,7 @@ def paired_answer(one: RunComparison, *, alone: bool) -> Iterator[str]:
     if one.unpaired:
         named = _some([f"{left.task} ({_why_left_out(one, left.base, left.other)})" for left in one.unpaired])
         yield f"left out, for one of the two has no score: {named}"
-    yield from (f"compare with care: {warning}" for warning in one.warnings)
+    yield from (f"{_CARE}{warning}" for warning in one.warnings)
 
 
 def _verdict(one: RunComparison, *, alone: bool) -> str:

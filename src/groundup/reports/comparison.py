@@ -164,7 +164,7 @@ def _standing(report: RunReport, task: str) -> str:
 
 
 def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:
-    doubts = []
+    doubts = [f"{run.run_id}: {run.unfit}" for run in (base, other) if run.unfit]
     if (base.benchmark, base.suite_version) != (other.benchmark, other.suite_version):
         doubts.append(
             f"different suites: {base.suite} {base.suite_version} and {other.suite} {other.suite_version}"

@@ -8,7 +8,7 @@ from pydantic import Field
 from groundup.domain.limits import Feedback
 from groundup.domain.records import Record
 from groundup.domain.subjects import SUBMITTING_AGENT
-from groundup.domain.verdicts import Status, Verdict
+from groundup.domain.verdicts import Verdict
 from groundup.store.records import Generated, RunConfiguration, Served
 
 HiddenScores = Literal["shown", "not shown", "unknown"]
@@ -32,7 +32,7 @@ class Conditions(Record):
 
 def conditions_of(configuration: RunConfiguration, verdicts: Iterable[Verdict]) -> Conditions:
     """Return the conditions of a run by what it was asked for and its verdicts."""
-    counting = [one for one in verdicts if one.status is not Status.INFRASTRUCTURE]
+    counting = [one for one in verdicts if one.settles]
     return Conditions(
         hidden_scores=_hidden_scores(configuration),
         verdicts=len(counting),

@@ -25,10 +25,12 @@ def _of_earlier_versions(found: object) -> object:
 
 
 Standing = Annotated[
-    Literal["graded", "tampered", "infrastructure", "not_attempted", "made", "pending"],
+    Literal["graded", "tampered", "infrastructure", "unfit", "not_attempted", "made", "pending"],
     BeforeValidator(_of_earlier_versions),
 ]
-"""Where an attempt stands. `made`: its submission is there, and has no score yet; `pending`: nothing is."""
+"""Where an attempt stands. `made`: its submission is there, and has no score yet; `pending`: nothing is; `unfit`:
+the records of its run do not fit."""
+NO_VERDICT: frozenset[Standing] = frozenset({"infrastructure", "unfit", "made", "pending"})
 
 
 class AttemptRow(Record):
@@ -106,6 +108,7 @@ class AttemptCounts(Record):
     graded: int
     tampered: int
     infrastructure: int
+    unfit: int = 0
     not_attempted: int
     made: int = 0
     pending: int
@@ -166,6 +169,11 @@ class RunReport(Record):
     def benchmark(self) -> str:
         """The suite, without the name of its data set."""
         return self.suite.partition("@")[0]
+
+    @property
+    def unfit(self) -> str:
+        """The first fault of its records, and how to see all; empty where they fit."""
+        return self.warnings[0] if self.faults else ""
 
     @property
     def several(self) -> bool:

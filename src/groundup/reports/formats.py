@@ -82,6 +82,7 @@ _STYLES = {
     "partial": "yellow",
     "failed": "red",
     "tampered": "bold red",
+    "unfit": "bold red",
     "infrastructure": "yellow",
     "not attempted": "dim",
     "made": "yellow",

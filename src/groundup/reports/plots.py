@@ -247,7 +247,7 @@ def _with_intervals(intervals: Iterable[Interval | None]) -> str:
     return " with 95 % intervals" if any(intervals) else ""
 
 
-_STANDINGS = ("tampered", "infrastructure", "not attempted", "made", "pending")
+_STANDINGS = ("unfit", "tampered", "infrastructure", "not attempted", "made", "pending")
 
 
 def _lost(stage: str) -> str:
@@ -268,7 +268,14 @@ def _shares(run: RunReport) -> dict[str, int]:
     return {name: count for name, count in {"solved": full, **below, **others}.items() if count}
 
 
-_COLOURS = {"solved": "s0", "tampered": "s4", "infrastructure": "rest", "pending": "none", "made": "rest"}
+_COLOURS = {
+    "solved": "s0",
+    "tampered": "s4",
+    "unfit": "s4",
+    "infrastructure": "rest",
+    "pending": "none",
+    "made": "rest",
+}
 _STAGE_COLOURS = ("s1", "s2", "s3", "s5", "s6", "s7")
 
 

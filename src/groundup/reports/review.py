@@ -48,6 +48,7 @@ class Review(Record):
     """What a run shows of tampering."""
 
     run: str
+    unfit: str = Field(default="", description="what of the run's records does not fit first; empty: they fit")
     looked_at: int = Field(description="verdicts of graders that look for signs")
     not_looked_at: int = Field(description="verdicts of graders that do not, such as `official`")
     suspects: tuple[Suspect, ...] = Field(description="those with a verdict `tampered` first, then `suspect`")

@@ -21,6 +21,7 @@ from groundup.reports.conditions import conditions_of
 from groundup.reports.document import (
     ATTEMPTED,
     EARLIER,
+    NO_VERDICT,
     AttemptCounts,
     AttemptRow,
     Choice,
@@ -274,7 +275,7 @@ def report_results(
 
 
 def _graders(verdicts: Iterable[Verdict]) -> tuple[GraderIdentity, ...]:
-    judged = (verdict.grader for verdict in verdicts if verdict.status is not Status.INFRASTRUCTURE)
+    judged = (verdict.grader for verdict in verdicts if verdict.settles)
     return tuple(sorted({tuple(vars(one).values()): one for one in judged}.values(), key=str))
 
 
@@ -324,6 +325,7 @@ def _counts(rows: Sequence[AttemptRow]) -> AttemptCounts:
         graded=standing["graded"],
         tampered=standing["tampered"],
         infrastructure=standing["infrastructure"],
+        unfit=standing["unfit"],
         not_attempted=standing["not_attempted"],
         made=standing["made"],
         pending=standing["pending"],
@@ -464,7 +466,7 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
     warnings = []
     if len(graders) > 1:
         warnings.append("verdicts come from several graders, versions or environments: " + _named(graders))
-    unknown = sum(row.standing in ("infrastructure", "made", "pending") for row in rows)
+    unknown = sum(row.standing in NO_VERDICT for row in rows)
     if unknown:
         warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
     seen = [row for row in rows if row.effort and row.effort.resembles]

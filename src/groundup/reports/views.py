@@ -11,6 +11,7 @@ from groundup.reports.answers import comparison_answer, noise_sentences, run_ans
 from groundup.reports.conditions import condition_sentences
 from groundup.reports.document import (
     ATTEMPTED,
+    NO_VERDICT,
     AttemptRow,
     Figure,
     Report,
@@ -166,7 +167,7 @@ def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> 
 
 def _extent(run: RunReport) -> str:
     """Return how many tasks a run has, and of how many an attempt has no verdict."""
-    unfinished = {row.task for row in run.attempts if row.standing in ("infrastructure", "made", "pending")}
+    unfinished = {row.task for row in run.attempts if row.standing in NO_VERDICT}
     tasks = str(len({row.task for row in run.attempts}))
     return f"{tasks}, {len(unfinished)} unfinished" if unfinished else tasks
 
@@ -291,6 +292,7 @@ def _standing(row: AttemptRow) -> str:
 
 _MEANINGS = {
     "infrastructure": "a machine or a network failed; in no mean, and `groundup resume` makes them",
+    "unfit": "the run's records do not fit, so it has no score; in no mean",
     "pending": "no verdict yet; in no mean; `groundup resume` makes them",
     "decided by time": "verdicts that a limit of time decided",
     "between attempts": "standard deviation of a task's attempts, and of tasks without it; agreement: the share "
@@ -311,7 +313,8 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     names = list(found)
     rows = [(figure_name(figure), *(_figure(run, name) for run in runs)) for name, figure in found.items()]
     rows += [
-        (word, *(_count(run, word) for run in runs)) for word in ("tampered", "infrastructure", "not attempted")
+        (word, *(_count(run, word) for run in runs))
+        for word in ("unfit", "tampered", "infrastructure", "not attempted")
     ]
     rows += [("made, without a score yet", *(_count(run, "made") for run in runs))]
     rows += [("pending", *(_count(run, "pending") for run in runs))]

@@ -21,6 +21,7 @@ from groundup.domain.version import __version__
 from groundup.store.checking import paid
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
+from groundup.store.lines import sealed_anew, written_lines
 from groundup.store.ownership import digest_of_file, note_made, refuse_others
 from groundup.store.records import ConfigFile, LockFile, RunConfiguration
 from groundup.trees.archives import anonymous, extract_archive
@@ -151,9 +152,11 @@ class Bundle:
     def give(self, timeout_s: float | None) -> None:
         """Let tests have *timeout_s* (None: what their recipes say) and no image of the run's choice."""
         config = self.run.config()
-        asked = config.configuration.but(timeout_s=timeout_s)
-        _write_config(self.run.config_file, config, asked)
-        self._write_lock(self.run.lock().but(images={}))
+        config = _write_config(self.run.config_file, config, config.configuration.but(timeout_s=timeout_s))
+        verdicts = self.run.path / "verdicts.jsonl"
+        lines, lock = sealed_anew(written_lines(verdicts), config, self.run.lock().but(images={}))
+        write_atomically(verdicts, lines)
+        self._write_lock(lock)
 
     def _write_lock(self, lock: LockFile) -> None:
         write_atomically(self.run.path / "lock.json", lock.model_dump_json(indent=1).encode() + b"\n")
@@ -163,10 +166,8 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
     """Write *run* as a bundle to *path*, a `.tar.gz`. Raises `UsageError` for a run that is not finished."""
     refuse_others(path)
     config, records = run.config(), run.records()
-    if records.faults:
-        raise UsageError(
-            f"the records of {config.run_id} do not fit: {records.faults[0]}; `groundup runs check` lists all"
-        )
+    if unfit := records.told(run.path):
+        raise UsageError(unfit)
     lines = records.lines
     pending = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
     if pending:
@@ -197,20 +198,23 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
 
 
 def _without_places(run: RunFolder, room: Path) -> dict[str, Path]:
-    """Write configuration and lock of *run* to *room*, of paths here only the last name; return both."""
-    made = {name: room / name for name in ("config.json", "lock.json")}
+    """Write *run* without its attempts to *room*, of paths here only the last name; return its files."""
+    made = {name: room / name for name in _FILES}
     config = run.config()
     shared = _last_names(config.configuration.model_dump(mode="json"))
-    _write_config(made["config.json"], config, RunConfiguration.model_validate(shared))
+    config = _write_config(made["config.json"], config, RunConfiguration.model_validate(shared))
     lock = LockFile.model_validate(_last_names(run.lock().model_dump(mode="json")))
+    lines, lock = sealed_anew(written_lines(run.path / "verdicts.jsonl"), config, lock)
+    write_atomically(made["verdicts.jsonl"], lines)
     write_atomically(made["lock.json"], lock.model_dump_json(indent=1).encode() + b"\n")
     return made
 
 
-def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguration) -> None:
+def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguration) -> ConfigFile:
     digest = ConfigFile.digest_for(configuration, config.planned, config.pinned)
     made = config.but(configuration=configuration, digest=digest)
     write_atomically(path, made.model_dump_json(indent=1).encode() + b"\n")
+    return made
 
 
 def _last_names(value: JsonValue) -> JsonValue:

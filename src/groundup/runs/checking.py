@@ -10,18 +10,17 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from groundup.agents.trajectories import paid_for
-from groundup.domain.errors import GroundupError, InfrastructureError, UsageError
+from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.document import Report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
-from groundup.store.checking import RecordFault
+from groundup.store.checking import RecordFault, why_tree_differs
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.judgements import read_judgements
 from groundup.store.records import ConfigFile
 from groundup.suites.opening import open_suite
-from groundup.trees.digest import tree_digest
 from groundup.trees.walking import LARGE, read_regular
 
 
@@ -65,7 +64,7 @@ def check_run(run: RunFolder, settings: Settings) -> RunCheck:
 def _of_attempt(run: RunFolder, key: AttemptKey) -> Iterator[RecordFault]:
     """Yield what in the folder of an attempt whose verdict fits does not."""
     attempt = run.attempt(key)
-    if fault := _of_tree(attempt):
+    if fault := why_tree_differs(attempt):
         yield RecordFault(file=_name(run, attempt.submission), attempt=key, why=fault)
     if why := _unreadable(attempt.tests, attempt.tests_file):
         yield RecordFault(file=_name(run, attempt.tests_file), attempt=key, why=why)
@@ -101,16 +100,6 @@ def _ends_torn(file: Path) -> bool:
         size = content.seek(0, 2)
         content.seek(max(0, size - 1))
         return content.read() not in (b"", b"\n")
-
-
-def _of_tree(attempt: AttemptFolder) -> str | None:
-    try:
-        record = attempt.record()
-        if record is None or tree_digest(attempt.submission).digest == record.digest:
-            return None
-    except (UsageError, InfrastructureError) as error:
-        return str(error)
-    return "it was changed after it was handed in: its digest is not that of submission.json"
 
 
 def _of_others(run: RunFolder) -> Iterator[RecordFault]:

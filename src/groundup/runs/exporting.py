@@ -4,7 +4,7 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -15,6 +15,7 @@ from groundup.domain.tasks import Task
 from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
+from groundup.store.checking import why_tree_differs
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
 from groundup.suites.base import PATCH_FILE, Suite
@@ -27,12 +28,22 @@ Form = Literal["tree", "patch", "atif", "messages"]
 _NO_END = "\\ No newline at end of file\n"
 
 
+class Exported(NamedTuple):
+    """What was written."""
+
+    attempts: list[AttemptKey]
+    planned: int
+    """How many attempts the run has."""
+    changed: tuple[str, ...]
+    """Which trees were left out, and why."""
+
+
 def export(
     run: RunFolder, destination: Path, form: Form, settings: Settings, chosen: ChosenEpisodes | None = None
-) -> list[AttemptKey]:
-    """Write what each *chosen* attempt of *run* has into the absent or empty folder; return which had some.
+) -> Exported:
+    """Write what each *chosen* attempt of *run* has into the absent or empty folder.
 
-    Those whose records do not fit are left out.
+    Those whose records do not fit are left out, and so are trees that are not what was handed in.
 
     `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
     of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`:
@@ -44,12 +55,15 @@ def export(
     fitting = [key for key in planned.keys if key not in records.bad]
     keys = (chosen or ChosenEpisodes()).of(fitting, lines)
     if form == "messages":
-        return write_rows(run, keys, destination)
+        return Exported(write_rows(run, keys, destination), len(planned), ())
     tasks = _tasks(run, settings) if form == "patch" else {}
-    written = []
+    written, changed = [], []
     for key in keys:
         attempt = run.attempt(key)
-        if form == "atif":
+        if form != "atif" and (why := why_tree_differs(attempt)) is not None:
+            changed.append(f"{attempt.submission}: {why}")
+            done = False
+        elif form == "atif":
             done = _write_atif(key, attempt, run.config().run_id, destination, scored(lines.get(key)))
         elif attempt.record() is None or (form == "patch" and key.index > 0):
             done = False
@@ -61,7 +75,7 @@ def export(
             done = True
         if done:
             written.append(key)
-    return written
+    return Exported(written, len(planned), tuple(changed))
 
 
 def unified_diff(path: str, old: bytes | None, new: bytes) -> str:

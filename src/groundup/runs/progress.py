@@ -171,7 +171,7 @@ class Tally:
         states = self._states.values()
         standings = Counter(state.standing for state in states)
         counts = [state.counts for state in states if state.counts is not None]
-        settled = len(states) - standings[Status.INFRASTRUCTURE] - standings[_MADE.standing]
+        settled = sum(standings[word] for word in (Status.GRADED, Status.TAMPERED, NOT_ATTEMPTED))
         left_s = None
         if self._graded_now:
             left_s = (time.monotonic() - self._began) / self._graded_now * (self._total - settled)

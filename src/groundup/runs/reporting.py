@@ -8,7 +8,7 @@ from groundup.domain.limits import Selection
 from groundup.domain.subjects import SELECT, AttemptKey
 from groundup.reports.causes import Losses, losses_of
 from groundup.reports.document import Report, RunReport
-from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of
+from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of, side_by_side
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder
@@ -31,7 +31,7 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     chosen = [_chosen(config, folder) for folder, (config, _) in zip(folders, runs, strict=True)]
     losses = [losses_by_attempt(folder, lines) for folder, (_, lines) in zip(opened, runs, strict=True)]
     report = report_of(runs, summaries, made, chosen, losses)
-    return report.but(runs=tuple(map(with_faults, report.runs, records)))
+    return side_by_side(tuple(map(with_faults, report.runs, records, folders)))
 
 
 def losses_by_attempt(folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]) -> dict[AttemptKey, Losses]:
@@ -44,15 +44,9 @@ def losses_by_attempt(folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]
     return {key: losses for key, losses in found.items() if losses is not None}
 
 
-def with_faults(report: RunReport, records: RunRecords) -> RunReport:
+def with_faults(report: RunReport, records: RunRecords, folder: Path) -> RunReport:
     """Return *report* with what in the run's folder does not fit, and whether a change would show."""
-    told = []
-    if records.faults:
-        first, count = records.faults[0], len(records.faults)
-        more = f" and {count - 1} more" if count > 1 else ""
-        told.append(
-            f"the records of this run do not fit: {first}{more}; `groundup runs check {report.run_id}` lists all"
-        )
+    told = [records.told(folder)] if records.faults else []
     if records.unchained:
         told.append("an earlier version wrote its verdicts, which have no digests: a change of them may not show")
     return report.but(faults=len(records.faults), warnings=(*told, *report.warnings)) if told else report

@@ -1,6 +1,6 @@
 """A run's verdicts, checked against the run's other files: what every reader of a run asks. Changes nothing.
 
-A verdict that does not fit has no score: its line stands as an infrastructure failure that names file and line.
+A verdict that does not fit has no score: its line stands as `unfit` and names file and line.
 Files of each attempt are looked at, but trees are not digested again; `runs.checking` does that.
 """
 
@@ -8,26 +8,37 @@ import errno
 import hashlib
 import math
 import os
+import shlex
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.limits import Effort
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.store.attempts import SUBMISSION, SUBMISSION_FILE, TESTS_FILE, VERDICT_FILE, digest_of_tests
+from groundup.store.attempts import (
+    SUBMISSION,
+    SUBMISSION_FILE,
+    TESTS_FILE,
+    VERDICT_FILE,
+    AttemptFolder,
+    digest_of_tests,
+)
 from groundup.store.lines import Chain, WrittenLine, written_lines
 from groundup.store.records import Begun, ConfigFile, LockFile, VerdictLine
+from groundup.trees.digest import tree_digest
 
 VERDICTS, LOCK, CONFIG = "verdicts.jsonl", "lock.json", "config.json"
+_CLOCKS = timedelta(days=1)
+"""Clocks are set back, and machines that share a run have different ones."""
 _PASSED = b'"outcome":"passed","expected":true'
 _DEPENDENCY = b'"kind":"dependency"'
 
@@ -55,12 +66,22 @@ class RunRecords(NamedTuple):
     """What a run's verdicts are, as far as they fit."""
 
     lines: dict[AttemptKey, VerdictLine]
-    """The line that counts for each attempt; one that does not fit as an infrastructure failure."""
+    """The line that counts for each attempt; one that does not fit is `unfit`."""
     faults: tuple[RecordFault, ...]
     unchained: int
     """Lines of earlier versions, which show no change."""
     bad: Mapping[AttemptKey, RecordFault]
     """Why the latest line of an attempt does not fit."""
+
+    def told(self, folder: Path) -> str:
+        """Say what first does not fit in the run's *folder*, and how to see all; empty where everything fits."""
+        if not self.faults:
+            return ""
+        more = f" and {len(self.faults) - 1} more" if len(self.faults) > 1 else ""
+        return (
+            f"the records of this run do not fit: {self.faults[0]}{more}; "
+            f"`groundup runs check {shlex.quote(str(folder))}` lists all"
+        )
 
 
 @dataclass(frozen=True)
@@ -178,6 +199,8 @@ class _Reading:
         score = line.verdict.score if line.verdict else None
         if score is not None and score.numerator and line.submission is None:
             return "it has points and no submission"
+        if line.started_at < self.files.config.created_at - _CLOCKS:
+            return f"it began at {line.started_at:%Y-%m-%d %H:%M}, before the run did"
         return None
 
     def _reread(self) -> LockFile | None:
@@ -211,6 +234,9 @@ class _Reading:
             self.faults.insert(0, RecordFault(file=LOCK, why=why))
         journal = self.lock.journal
         if journal is None:
+            if self._is_chained and self.files.is_own and (self.files.path / LOCK).exists():
+                why = f"it does not say how many lines {VERDICTS} has: the last ones may be missing"
+                self._fault(LOCK, None, None, why)
             return
         if self._chain.lines < journal.lines:
             now = f"has {self._chain.lines}" if (self.files.path / VERDICTS).exists() else "is gone"
@@ -254,7 +280,7 @@ class _Reading:
 def without_score(line: VerdictLine, fault: RecordFault, grader: str) -> VerdictLine:
     """Return *line* as it counts where *fault* makes it worth nothing."""
     verdict = Verdict(
-        status=Status.INFRASTRUCTURE,
+        status=Status.UNFIT,
         score=None,
         reasons=(Reason(stage=Stage.ENVIRONMENT, message=f"its records do not fit: {fault}"[:400]),),
         grader=GraderIdentity(name=grader, version="none", environment="none"),
@@ -269,6 +295,8 @@ def why_unfit(line: VerdictLine) -> str | None:
     """Say what cannot be true of *line*, whatever run it is of."""
     if line.started_at.tzinfo is None or line.finished_at.tzinfo is None:
         return "its times have no time zone"
+    if line.finished_at < line.started_at - _CLOCKS:
+        return f"it ended at {line.finished_at:%Y-%m-%d %H:%M}, before it began"
     verdict = line.verdict
     if (verdict is None) != (line.outcome is Outcome.NOT_ATTEMPTED):
         return f"its outcome is {line.outcome.value}, and it has {'no' if verdict is None else 'a'} verdict"
@@ -331,7 +359,7 @@ def _submission_differs(place: str, line: VerdictLine, is_own: bool) -> FileFaul
         return SUBMISSION_FILE, "it is damaged"
     if record.digest != line.submission:
         return SUBMISSION_FILE, "it names another submission than the verdict is on"
-    if not os.path.isdir(f"{place}/{SUBMISSION}"):  # noqa: PTH112 - as above
+    if not _is_folder(f"{place}/{SUBMISSION}"):
         return SUBMISSION, "what was handed in is missing"
     if is_own and record.outcome != line.outcome:
         why = f"it says that making it ended as {record.outcome.value}, and the verdict {line.outcome.value}"
@@ -339,6 +367,25 @@ def _submission_differs(place: str, line: VerdictLine, is_own: bool) -> FileFaul
     if is_own and paid(record.effort) != paid(line.effort):
         return SUBMISSION_FILE, "turns, tokens or cost are others than those of the verdict"
     return None
+
+
+def why_tree_differs(attempt: AttemptFolder) -> str | None:
+    """Say why the tree in an attempt's folder is not what was handed in; None: it is, or there was none."""
+    try:
+        record = attempt.record()
+        if record is None or tree_digest(attempt.submission).digest == record.digest:
+            return None
+    except (UsageError, InfrastructureError) as error:
+        return str(error)
+    return "it was changed after it was handed in: its digest is not that of submission.json"
+
+
+def _is_folder(path: str) -> bool:
+    """Whether *path* is a folder itself, and no link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def paid(effort: Effort | None) -> tuple[object, ...] | None:

@@ -36,7 +36,7 @@ from groundup.store.records import (
     Start,
     VerdictLine,
 )
-from groundup.trees.walking import remove_tree
+from groundup.trees.walking import LARGE, read_regular, remove_tree
 from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
@@ -203,7 +203,7 @@ class RunFolder:
     @staticmethod
     def _read(path: Path, kind: type[R]) -> R | None:
         try:
-            return kind.model_validate_json(path.read_bytes())
+            return kind.model_validate_json(read_regular(path, LARGE))
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
@@ -385,6 +385,8 @@ def _refuse_existing(path: Path) -> None:
 
 
 def _first(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc'])) or 'content'}: {plainly(first)}"

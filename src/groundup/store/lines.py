@@ -1,13 +1,14 @@
 """The lines of `verdicts.jsonl`: whole verdicts, chained by digests so that a change shows.
 
-Each line ends with its `chain`: a digest over the line, the run, the start of `lock.json` that wrote it, and the
-chain before it. A changed line no longer has its digest; a removed one is missed by the next. Lines of earlier
-versions have none. Anybody can compute a chain: it shows accidents and careless edits, and is no signature.
+Each line ends with its `chain`: a digest over the line, the run with its configuration and plan, the entry of
+`lock.json` that wrote it, and the chain before it. A changed line no longer has its digest; a removed one is
+missed by the next. Lines of earlier versions have none. Anybody can compute a chain: it shows accidents and
+careless edits, and is no signature.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 from groundup.domain.digests import canonical_json
 from groundup.domain.records import plainly
 from groundup.store.files import complete_lines
-from groundup.store.records import ConfigFile, Start, VerdictLine
+from groundup.store.records import ConfigFile, JournalEnd, LockFile, Start, VerdictLine
 
 _TAIL = re.compile(rb',"chain":"([0-9a-f]{32})"\}$')
 
@@ -50,8 +51,11 @@ class Chain:
     """The chain of one run's lines, up to the last one that was added."""
 
     def __init__(self, config: ConfigFile) -> None:
-        named = [config.run_id, config.created_at, config.suite_name, config.grader, config.pinned]
-        self._run = _digest(canonical_json(named))
+        named = [config.run_id, config.created_at, config.suite_name, config.grader]
+        self._run = _digest(canonical_json([*named, config.digest]))
+        self._earlier = _digest(canonical_json([*named, config.pinned]))
+        self._is_whole = False
+        """Whether a line was of this version: those of earlier ones do not cover configuration and plan."""
         self._starts: tuple[bytes, ...] = ()
         self.lines = 0
         self.end = ""
@@ -63,7 +67,7 @@ class Chain:
 
     def seal(self, data: bytes, start: int) -> bytes:
         """Return the line *data*, as `encode` made it, with its chain; the caller appends it, then calls `add`."""
-        return data[:-1] + b',"chain":"%s"}' % self._link(data, start).encode()
+        return data[:-1] + b',"chain":"%s"}' % self._link(data, start, self._run).encode()
 
     def add(self, data: bytes, *, is_line: bool = True) -> None:
         """Go on to the line *data* of the file; one that cannot be read is counted, and nothing follows on it."""
@@ -77,11 +81,37 @@ class Chain:
     def fits(self, data: bytes, start: int) -> bool:
         """Whether the line *data* of the file, which has a chain, is as it was written after the one before."""
         found = _TAIL.search(data)
-        return found is not None and found[1].decode() == self._link(data[: found.start()] + b"}", start)
+        if found is None:
+            return False
+        runs = (self._run,) if self._is_whole else (self._run, self._earlier)
+        for run in runs:
+            if found[1].decode() == self._link(data[: found.start()] + b"}", start, run):
+                self._is_whole = run == self._run
+                return True
+        return False
 
-    def _link(self, data: bytes, start: int) -> str:
+    def _link(self, data: bytes, start: int, run: str) -> str:
         by = self._starts[start] if 0 <= start < len(self._starts) else b""
-        return _digest(self._run.encode(), by, self.end.encode(), data)
+        return _digest(run.encode(), by, self.end.encode(), data)
+
+
+def sealed_anew(lines: Iterable[WrittenLine], config: ConfigFile, lock: LockFile) -> tuple[bytes, LockFile]:
+    """Return *lines*, which fit, as those of the run that *config* and *lock* describe, and the lock for them.
+
+    Lines without a chain, and such as cannot be read, stay as they are.
+    """
+    chain, whole, written, mended = Chain(config), hashlib.sha256(), list[bytes](), lock.mended
+    chain.know(lock.starts)
+    for number, data, line, _ in lines:
+        found = _TAIL.search(data) if line is not None else None
+        made = data if found is None or line is None else chain.seal(data[: found.start()] + b"}", line.start)
+        chain.add(made, is_line=line is not None)
+        whole.update(made)
+        written.append(made)
+        if mended is not None and number == mended.lines:
+            mended = mended.but(chain=whole.hexdigest())
+    journal = lock.journal and JournalEnd(lines=chain.lines, chain=chain.end)
+    return b"".join(one + b"\n" for one in written), lock.but(journal=journal, mended=mended)
 
 
 def _digest(*parts: bytes) -> str:

@@ -338,7 +338,7 @@ def run_report(path: Path) -> RunReport:
     """Return the report on the run in the folder *path*. Raises `UsageError` for one that cannot be read."""
     folder = RunFolder(path)
     config, records = folder.config(), folder.records()
-    return with_faults(report_run(config, records.lines, (), folder.made(config, records.lines)), records)
+    return with_faults(report_run(config, records.lines, (), folder.made(config, records.lines)), records, path)
 
 
 def _stamp(path: Path) -> str:
@@ -366,7 +366,7 @@ def _forget(cursor: sqlite3.Cursor, name: str) -> None:
 
 def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
     try:
-        report = run_report(path)
+        report = run_report(path.resolve())  # pages of a site are made from links to runs
     except UsageError as error:
         cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, NULL, ?)", (name, stamp, str(error)))
         return
@@ -418,7 +418,7 @@ class UnderWay(Record):
 def under_way(run: Path, report: RunReport) -> UnderWay:
     """Return how the run in the folder *run* gets on, at the pace of its latest verdicts."""
     counts = report.counts
-    left = counts.pending + counts.made + counts.infrastructure
+    left = counts.pending + counts.made + counts.infrastructure + counts.unfit
     times = _finished(run / "verdicts.jsonl")
     if len(times) < _LEAST or not left:
         return UnderWay(left=left, ends_at=None)

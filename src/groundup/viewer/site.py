@@ -39,6 +39,8 @@ class Site(Record):
     bytes: int
     left_out: int
     """Lists of tests for which a run has no room."""
+    unfit: tuple[str, ...] = ()
+    """Of runs whose records do not fit, what first does not."""
 
 
 def write_site(viewer: Viewer, folder: Path, *, trajectories: bool = False) -> Site:
@@ -67,7 +69,10 @@ def write_site(viewer: Viewer, folder: Path, *, trajectories: bool = False) -> S
             size += _write(folder / "static" / name, static_file(name))
         for address, text in pages.items():
             size += _write(folder / names[address], _still(text, address, names))
-    return Site(index=index, pages=len(pages), bytes=size, left_out=len(left_out))
+    unfit = tuple(
+        f"{run.name}: {run.report.unfit}" for run in viewer.index.runs() if run.report and run.report.unfit
+    )
+    return Site(index=index, pages=len(pages), bytes=size, left_out=len(left_out), unfit=unfit)
 
 
 def _write(path: Path, text: str) -> int:
