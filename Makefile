@@ -61,8 +61,8 @@ $(BROWSER_STAMP): $(STAMP) requirements-browser.lock
 
 # Clients of others against the server, each in an environment of its own; needs a package index and NL2RepoBench's data.
 clients: setup
-	CLIENTS=1 $(BIN)/python -m pytest tests/serving/test_clients.py tests/serving/test_mcp_agents.py \
-	    tests/harnesses/test_clients.py
+	CLIENTS=1 $(BIN)/python -m pytest tests/serving/test_clients.py tests/groundup_bridges/test_mcp_agents.py \
+	    tests/groundup_bridges/test_clients.py
 
 # Docker's and Podman's containers against all that sandboxes promise; what is not here, Debian's packages bring.
 test-containers: setup

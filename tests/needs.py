@@ -1,9 +1,10 @@
 """What a test needs of the machine: it skips by name where that is missing, and never unseen.
 
 `@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"` and
-`"NuGet"` ask the one of this user's clients, `"Python 3.10"` looks where groundup does; fixtures that find out by
-themselves call `lack`. The last lines of a run count what was skipped by its reason. What is named in
-`EXPECTED_TOOLS`, separated by commas, must be there: its absence then fails the test.
+`"NuGet"` ask the one of this user's clients, `"Python 3.10"` looks where groundup does, `"groundup_fleet"` is a
+package beside groundup; fixtures that find out by themselves call `lack`. The last lines of a run count what was
+skipped by its reason. What is named in `EXPECTED_TOOLS`, separated by commas, must be there: its absence then fails
+the test.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -74,6 +76,8 @@ def trouble(tool: str) -> str:
         return asyncio.run(index_trouble(environment()))
     if tool == "NuGet":
         return asyncio.run(_nuget_trouble())
+    if tool.startswith("groundup_"):
+        return "" if find_spec(tool) else "it was removed from this checkout"
     if tool.startswith("Python "):
         return asyncio.run(_python_trouble(tool.removeprefix("Python ")))
     for program in VERSION.get(tool, (tool,)):

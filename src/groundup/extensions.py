@@ -42,6 +42,20 @@ class ExtensionPackage(NamedTuple):
 
 EXTENSIONS = (
     ExtensionPackage(
+        "groundup_bridges",
+        "work with Harbor, Inspect, verifiers, NeMo Gym, OpenEnv or MCP",
+        commands={
+            "harbor export": "cli:export",
+            "harbor import": "cli:import_jobs",
+            "image build": "cli:image_build",
+        },
+        groups={
+            "harbor": "Write tasks for Harbor, and read what its jobs found.",
+            "image": "Make container images of what this machine has.",
+        },
+        adds=("protocol",),
+    ),
+    ExtensionPackage(
         "groundup_fleet",
         "work on other machines",
         commands={"fleet up": "cli:up", "fleet join": "cli:join", "fleet doctor": "cli:doctor"},

@@ -9,7 +9,6 @@ import pytest
 
 from groundup.api.audit import audit
 from groundup.api.data import pull
-from groundup.api.harbor import export_tasks
 from groundup.api.runs import run
 from groundup.api.serving import serving
 from groundup.api.viewing import bundle
@@ -117,7 +116,8 @@ def test_a_set_is_served_exported_and_made_again(place: Path, home: Settings, tm
             return answer
 
     assert asyncio.run(played())["reward"] == 1.0
-    (exported,) = export_tasks(str(place / "my-set"), tmp_path / "harbor", settings=home)
+    bridges = pytest.importorskip("groundup_bridges.api")
+    (exported,) = bridges.export_tasks(str(place / "my-set"), tmp_path / "harbor", settings=home)
     assert {"instruction.md", "solution", "task.toml", "tests"} <= {path.name for path in exported.iterdir()}
     request = SetRequest([], tmp_path / "second", mutants=4)
     renewed = asyncio.run(refresh_set(place / "my-set", request, home, lambda *_: None))

@@ -8,7 +8,7 @@ from tests.docs.pages import PAGES, ROOT, blocks
 
 RUN_BY = {
     "api.md": "tests/api/test_docs.py",
-    "harnesses.md": "tests/harnesses/test_clients.py",
+    "harnesses.md": "tests/groundup_bridges/test_clients.py",
     "manifests.md": "tests/docs/test_python_examples.py",
     "serving.md": "tests/serving/test_clients.py",
     "tutorial.md": "tests/docs/test_commands.py",

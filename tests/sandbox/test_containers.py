@@ -16,7 +16,6 @@ import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.grading.ci.records import JobOutcome
-from groundup.harnesses.runtime import build_base
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.containers.engine import DOCKER, LABEL, PODMAN, Engine, stale_containers
 from groundup.sandbox.containers.layout import EMPTY, own_image
@@ -83,6 +82,9 @@ def workspace(tmp_path: Path) -> Path:
 def image(engine: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the name of a base image that was made here and loaded."""
     folder = tmp_path_factory.mktemp("image")
+    needs.need("groundup_bridges")
+    from groundup_bridges.runtime import build_base
+
     name = build_base("groundup/base", folder / "layout")
     packed = shutil.make_archive(str(folder / "image"), "tar", folder / "layout")
     reached = Engine.reach(KINDS[engine])

@@ -14,6 +14,7 @@ from groundup.configuration import PREFIX, environment
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name, is_loopback
+from groundup.extensions import lacking as lacking_packages
 from groundup.runs.gradable import lacking
 from groundup.runs.plan import left_out_notice, make_plan
 from groundup.settings import Settings
@@ -85,7 +86,7 @@ def preflight(job: "ServeJob") -> "ServeJob":
 
 def notices(job: "ServeJob") -> list[str]:
     """Return sentences about tasks that are left out and why, and about doors that are closed."""
-    from groundup.serving.server import MCP_LACKS, has_mcp
+    from groundup.serving.protocols import PROTOCOLS, spoken
 
     said = [left_out_notice(job.plan)] if job.plan.left_out else []
     by_lack: dict[str, list[str]] = {}
@@ -95,14 +96,16 @@ def notices(job: "ServeJob") -> list[str]:
         some = ", ".join(left_out[:3]) + (", ..." if len(left_out) > 3 else "")
         tasks = f"{len(left_out)} tasks are" if len(left_out) > 1 else "1 task is"
         said.append(f"{tasks} not offered ({some}), for this machine lacks {lack}")
-    return said if has_mcp() else [*said, f"MCP is not offered: this installation {MCP_LACKS}"]
+    closed = [f"{one.name} is not offered: this installation {one.lacks}" for one in spoken() if one.lacks]
+    return [*said, *closed, *lacking_packages(PROTOCOLS.kind)]
 
 
 def doors() -> str:
     """Return the protocols that a server speaks, and where."""
-    from groundup.serving.server import has_mcp
+    from groundup.serving.protocols import spoken
 
-    return "ORS, NeMo Gym, OpenEnv at /ws" + (" and MCP at /mcp/TASK/NAME" if has_mcp() else "")
+    more = [f"{one.name} {one.place}".strip() for one in spoken() if not one.lacks]
+    return " and ".join(filter(None, (", ".join(["ORS", *more[:-1]]), *more[-1:])))
 
 
 def listening(host: str | None, port: int | None, *, has_token: bool) -> socket.socket:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import Record, plainly
+from groundup.episodes.backends import SANDBOXES, named
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan
@@ -123,10 +124,9 @@ def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | 
     """Return the configuration of the run that `regrade` would make."""
     earlier = RunFolder(folder).config().configuration
     again = {"submissions": Regraded(path=str(folder.resolve()), subject=earlier.subject)}
-    from groundup.sandbox.inplace import InPlaceProvider
-
-    # What verifiers' containers graded has to have a sandbox here.
-    here = {"sandbox": settings.sandbox} if earlier.sandbox == InPlaceProvider.name else {}
+    # What graded in a container of its own has to have a sandbox here.
+    is_known = ":" in earlier.sandbox or SANDBOXES.knows(named(earlier.sandbox)[0])
+    here = {} if is_known else {"sandbox": settings.sandbox}
     return _with(earlier.but(**again, **here), changes)
 
 

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -28,11 +26,10 @@ from groundup.runs.plan import RunPlan
 from groundup.runs.reporting import write_report
 from groundup.serving.http import Direct, Gate, ServedTasks, configured, refused
 from groundup.serving.metrics import Log, Metrics, Watching
-from groundup.serving.nemo_gym import NemoGym
 from groundup.serving.offers import Offer, prompt_of, splits_of
 from groundup.serving.offers import tools as tools_of
-from groundup.serving.openenv import OpenEnv
 from groundup.serving.ors import Ors
+from groundup.serving.protocols import spoken
 from groundup.serving.session import Rules
 from groundup.serving.sessions import Room, Sessions
 from groundup.serving.staging import Episodes, EpisodeStage, grading_rooms
@@ -123,34 +120,18 @@ async def _open(
         await sessions.close()
 
 
-MCP_LACKS = "lacks the SDK: pip install 'groundup[mcp]', and start it again"
-
-
-def has_mcp() -> bool:
-    """Whether the SDK of MCP is installed."""
-    return find_spec("mcp_types") is not None
-
-
 @asynccontextmanager
 async def application(service: ServedTasks, tokens: Sequence[str] = ()) -> AsyncIterator[ASGIApp]:
-    """Yield the protocols as one application; MCP is there where its SDK is, and says so where it is not."""
-
-    async def closed(request: Request) -> Response:
-        return JSONResponse({"detail": f"this server does not speak MCP; it {MCP_LACKS}"}, 501)
+    """Yield ORS, and the protocols that extensions bring, as one application."""
 
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    of_protocols = (Ors(service).routes(), OpenEnv(service).routes(), NemoGym(service).routes())
-    routes: list[BaseRoute] = [Route("/metrics", metrics), *chain.from_iterable(of_protocols)]
+    routes: list[BaseRoute] = [Route("/metrics", metrics), *Ors(service).routes()]
     handlers: dict[Any, Any] = {GroundupError: refused, HTTPException: refused}
     async with AsyncExitStack() as stack:
-        if has_mcp():
-            from groundup.serving.mcp import Mcp
-
-            routes += await stack.enter_async_context(Mcp(service).running())
-        else:
-            routes.append(Route("/mcp/{rest:path}", closed, methods=["GET", "POST", "DELETE"]))
+        for protocol in spoken():
+            routes += await stack.enter_async_context(protocol.routes(service))
         yield Gate(Direct(routes, Starlette(routes=routes, exception_handlers=handlers)), tokens)
 
 

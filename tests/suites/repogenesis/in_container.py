@@ -13,9 +13,9 @@ import struct
 import sys
 from pathlib import Path
 
-from groundup.sandbox.guest_roots import GuestRoots
+from groundup_bridges.guest_roots import GuestRoots
 from tests.cheats.services import SERVICES
-from tests.sandbox.test_guest_roots import a_system
+from tests.groundup_bridges.test_guest_roots import a_system
 from tests.suites.repogenesis.trials import Trial, passed
 
 _NEW_NETWORK = 0x40000000

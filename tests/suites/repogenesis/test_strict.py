@@ -231,6 +231,7 @@ async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:
     }
 
 
+@pytest.mark.needs("groundup_bridges")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: guests of one container are users of their own")
 def test_cheats_gain_nothing_in_a_container_without_namespaces(tmp_path: Path) -> None:
     """A service neither ends, rewrites nor reads its tests where only users and root folders part them."""

@@ -33,10 +33,10 @@ from groundup.domain.limits import Limits
 from groundup.domain.subjects import Subject
 from groundup.episodes.backends import backends
 from groundup.episodes.records import EpisodeSpec
-from groundup.harnesses.runtime import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.settings import load
 from groundup.trees.scratch import async_scratch_folder
+from groundup_bridges.runtime import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
 
 _PROMPT = """You work alone in a Linux sandbox, in the folder /workspace. What lies there when you submit is tested
 by hidden tests. Packages can be installed with pip, except those that the task asks you to write; there is no

@@ -10,9 +10,9 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.bubblewrap import listed_system
-from groundup.sandbox.guest_roots import GuestRoots
 from groundup.sandbox.protocol import Command, CommandResult, Mount, Pod, Sandbox, SandboxSpec
 from groundup.trees.writer import share_tree
+from groundup_bridges.guest_roots import GuestRoots
 from tests.needs import lack
 from tests.patience import patient
 

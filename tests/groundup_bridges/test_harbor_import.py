@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 import groundup
-from groundup.api.harbor import import_jobs
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
-from groundup.harnesses.harbor_import import harbor_name, read_trials
 from groundup.runs.api import regrading
 from groundup.runs.training import reward_of
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
+from groundup_bridges.api import import_jobs
+from groundup_bridges.harbor_import import harbor_name, read_trials
 
 TASK = "groundup/toy__task-0000"
 CALL = {"tool_call_id": "1", "function_name": "bash", "arguments": {"command": "ls"}}

@@ -6,6 +6,7 @@ An episode that is held open for a harness, whose calls come from tasks of its o
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from groundup.episodes.backends import backends
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
-from groundup.harnesses.images import Image, ImageStore, LayerFiles, tagged
+from groundup.extensions import EXTENSIONS
 from groundup.registries.uv import uv_program
 from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
@@ -29,6 +30,7 @@ from groundup.store.ownership import refuse_full
 from groundup.suites.base import Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder
+from groundup_bridges.images import Image, ImageStore, LayerFiles, tagged
 
 PLACE = "/.groundup"
 PYTHON = f"{PLACE}/python"
@@ -89,9 +91,12 @@ def add_groundup(files: LayerFiles) -> None:
         needless = list(_needless(source, f"{PYTHON}/{name}"))
         files.tree(source.resolve(), f"{PYTHON}/{name}", needless, bytecode=True)
     files.folder(LIBRARY, 0o700)
-    files.tree(Path(__file__).parents[1], f"{LIBRARY}/groundup", bytecode=True)
-    for found in _needed("groundup"):
-        _add_distribution(files, found)
+    for package in ("groundup", *(one.name for one in EXTENSIONS if one.present())):
+        found = import_module(package).__file__
+        assert found is not None, "packages of groundup have a file"
+        files.tree(Path(found).parent, f"{LIBRARY}/{package}", bytecode=True)
+    for distributed in _needed("groundup"):
+        _add_distribution(files, distributed)
 
 
 def add_installer(files: LayerFiles) -> None:

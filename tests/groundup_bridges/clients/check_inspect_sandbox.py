@@ -10,7 +10,7 @@ import pytest
 from inspect_ai.util import SandboxEnvironment
 from inspect_ai.util._sandbox import self_check
 
-from groundup.harnesses.inspect_tasks import GroundupSandbox
+from groundup_bridges.inspect_tasks import GroundupSandbox
 
 CHECKS = {name: check for name, check in vars(self_check).items() if name.startswith("test_")}
 USERS = pytest.mark.xfail(reason="guests are one user", strict=True)

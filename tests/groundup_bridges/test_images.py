@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.harnesses.images import Image, ImageStore, LayerFiles
+from groundup_bridges.images import Image, ImageStore, LayerFiles
 
 
 def a_tree(root: Path) -> Path:

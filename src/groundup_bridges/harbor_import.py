@@ -23,13 +23,13 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Subject, Submission
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict, counted
-from groundup.sandbox.inplace import InPlaceProvider
 from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunWriter
 from groundup.store.records import ConfigFile, Planned, RunConfiguration, Served, VerdictLine
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree, named_dropped
+from groundup_bridges.inplace import InPlaceProvider
 
 _BYTES = 64 * 1024 * 1024
 _PREFIX = "groundup/"

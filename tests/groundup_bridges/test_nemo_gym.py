@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 
 from groundup.serving.http import Gate
-from groundup.serving.nemo_gym import NemoGym
+from groundup_bridges.nemo_gym import NemoGym
 from tests.serving.house import Client, Hold, House, job_in, opened, until
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from groundup.api.harbor import import_jobs
 from groundup.registries.uv import uv_program
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.suites.places import data_folder
-from tests.harnesses.endpoint import Script, endpoint
-from tests.harnesses.test_harbor_export import exported
+from groundup_bridges.api import import_jobs
+from tests.groundup_bridges.endpoint import Script, endpoint
+from tests.groundup_bridges.test_harbor_export import exported
 from tests.needs import lack
 from tests.serving.house import Client, job_in, opened
 from tests.serving.test_clients import original, run

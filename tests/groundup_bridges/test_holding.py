@@ -8,8 +8,8 @@ from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.episodes.records import EpisodeSpec
-from groundup.harnesses.runtime import numbers_of, opened_episode, written_tasks
 from groundup.settings import Settings
+from groundup_bridges.runtime import numbers_of, opened_episode, written_tasks
 from tests.runs.toy import create, create_written
 
 SUITE = "tests.runs.toy:create_written"

@@ -10,15 +10,15 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.tasks import Task
 from groundup.episodes.backends import backends
-from groundup.harnesses.harbor_export import HarborExport, HarborOptions, TaskImages
-from groundup.harnesses.harbor_import import of_subjects, read_trials, write_run
-from groundup.harnesses.images import ImageStore
 from groundup.runs.plan import make_plan
 from groundup.runs.reporting import write_report
 from groundup.settings import Settings, load
 from groundup.store.ownership import refuse_full
 from groundup.store.records import RunConfiguration, Served
 from groundup.trees.walking import remove_tree
+from groundup_bridges.harbor_export import HarborExport, HarborOptions, TaskImages
+from groundup_bridges.harbor_import import of_subjects, read_trials, write_run
+from groundup_bridges.images import ImageStore
 
 
 def export_tasks(

@@ -10,7 +10,7 @@ from groundup.suites.base import Needs
 from tests.runs.toy import ToySuite
 from tests.runs.toy_agent import EmptyBuilder
 
-SUITE = "tests.harnesses.toys:create"
+SUITE = "tests.groundup_bridges.toys:create"
 SECRET = "the original's own text"
 
 

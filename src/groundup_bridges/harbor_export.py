@@ -18,19 +18,19 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Subject
 from groundup.domain.tasks import Task
-from groundup.environments.baked import BakedLayers
 from groundup.episodes.attempt import Grading
 from groundup.episodes.backends import Backends
 from groundup.episodes.episode import Episode
 from groundup.episodes.records import EpisodeSpec, MemorySink
-from groundup.harnesses.harbor_import import harbor_name
-from groundup.harnesses.images import Image, ImageLayer, ImageStore, LayerFiles, pack, tagged
-from groundup.harnesses.runtime import add_groundup, add_installer, add_system
-from groundup.harnesses.verifier import DATA, JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
+from groundup_bridges.baked import BakedLayers
+from groundup_bridges.harbor_import import harbor_name
+from groundup_bridges.images import Image, ImageLayer, ImageStore, LayerFiles, pack, tagged
+from groundup_bridges.runtime import add_groundup, add_installer, add_system
+from groundup_bridges.verifier import DATA, JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 
 _PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 _EMPTY = (

@@ -68,11 +68,11 @@ async def test_no_step_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     async with opened(job_in(tmp_path)) as house, player(house) as env:
         await env.send("reset")
         await env.step(tool="bash", command="behave sleep 0.3")
-        monkeypatch.setattr("groundup.serving.openenv.STEP_S", 0.01)
+        monkeypatch.setattr("groundup_bridges.openenv.STEP_S", 0.01)
         output, reward, done = await env.step(tool="submit")
         assert ("still running" in output, reward, done) == (True, None, False)
         assert "was not called" in (await env.step(tool="submit"))[0]
-        monkeypatch.setattr("groundup.serving.openenv.STEP_S", 45.0)
+        monkeypatch.setattr("groundup_bridges.openenv.STEP_S", 45.0)
         assert (await env.step(tool="wait"))[1:] == (1.0, True)
         assert await env.send("step", tool="wait") == {"error": "VALIDATION_ERROR"}
         assert house.scores() == [1.0]

@@ -13,13 +13,13 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.episodes.backends import backends
-from groundup.harnesses import verifier
-from groundup.harnesses.harbor_export import HarborExport, HarborOptions, TaskImages
-from groundup.harnesses.images import ImageStore, LayerFiles
 from groundup.runs.plan import make_plan
 from groundup.settings import Settings
 from groundup.store.records import RunConfiguration, Served
-from tests.harnesses.toys import SECRET, SUITE
+from groundup_bridges import verifier
+from groundup_bridges.harbor_export import HarborExport, HarborOptions, TaskImages
+from groundup_bridges.images import ImageStore, LayerFiles
+from tests.groundup_bridges.toys import SECRET, SUITE
 
 CONFIGURATION = RunConfiguration(suite=SUITE, submissions=Served(), tasks=("task-0000",))
 
@@ -29,7 +29,7 @@ async def exported(root: Path, suite: str = SUITE, **options: Any) -> Path:
     settings = Settings(
         cache_dir=root / "cache",
         sandbox="tests.serving.house:create_provider",
-        builder="tests.harnesses.toys:create_builder",
+        builder="tests.groundup_bridges.toys:create_builder",
     )
     plan = make_plan(CONFIGURATION.but(suite=suite), settings)
     scratch = root / "tasks" / "scratch"

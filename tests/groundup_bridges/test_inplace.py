@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import SandboxError
-from groundup.sandbox.inplace import InPlace, InPlaceProvider, end_all_of
 from groundup.sandbox.protocol import Mount, SandboxSpec
+from groundup_bridges.inplace import InPlace, InPlaceProvider, end_all_of
 
 
 def a_spec(root: Path, *mounts: Mount) -> SandboxSpec:

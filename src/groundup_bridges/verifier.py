@@ -18,18 +18,18 @@ from groundup.domain.errors import SandboxError, SubmissionError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Stage, Verdict, counted
-from groundup.environments.baked import BakedBuilder, BakedLayers, ContainerBuilder
 from groundup.episodes.attempt import Grading, Phase
 from groundup.episodes.backends import Backends
 from groundup.episodes.loading import find_grader
 from groundup.grading.library.execution import REPORT_FD
-from groundup.sandbox.guest_roots import GuestRoots
-from groundup.sandbox.inplace import InPlaceProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
 from groundup.settings import Settings
 from groundup.suites.base import Graded
 from groundup.suites.opening import open_suite
 from groundup.trees.writer import copy_tree
+from groundup_bridges.baked import BakedBuilder, BakedLayers, ContainerBuilder
+from groundup_bridges.guest_roots import GuestRoots
+from groundup_bridges.inplace import InPlaceProvider
 
 PRIVATE = "/.groundup/private"
 """What no guest may read."""
@@ -45,7 +45,7 @@ export LD_LIBRARY_PATH=/.groundup/python/lib
 cd / && exec /.groundup/python/bin/python3 -I -B -c '
 import sys
 sys.path[:0] = ["/.groundup/lib"]
-from groundup.harnesses.verifier import main
+from groundup_bridges.verifier import main
 sys.exit(main())'
 """
 

@@ -5,8 +5,8 @@
 import asyncio
 import json
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -19,6 +19,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.serving.http import ServedTasks, body_of, client_of, left, refusal
 from groundup.serving.offers import prompt_of, tools
+from groundup.serving.protocols import Protocol
 from groundup.serving.session import (
     BASH,
     FINISH,
@@ -198,3 +199,11 @@ async def _made(request: Request, session: Session, tool: str, given: dict[str, 
     finally:
         leaving.cancel()
     return call.answer()
+
+
+@asynccontextmanager
+async def _routes(service: ServedTasks) -> AsyncIterator[list[BaseRoute]]:
+    yield NemoGym(service).routes()
+
+
+PROTOCOL = Protocol("NeMo Gym", "", _routes)

@@ -16,7 +16,7 @@ import subprocess, sys
 from pathlib import Path
 from types import SimpleNamespace
 from groundup.domain.verdicts import GraderIdentity, Status, Verdict
-from groundup.harnesses import verifier
+from groundup_bridges import verifier
 from groundup.suites.base import Graded
 
 root = Path(sys.argv[1])

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from groundup.api.flags import HarborFlags, Output
+from groundup.api.flags import Output
 from groundup.cli.options import Examples, Json, Suite
+from groundup_bridges.flags import HarborFlags
 
 EXAMPLES: dict[str, Examples] = {
     "image build": (
@@ -45,7 +46,7 @@ def image_build(
     (docs/sandbox.md).
     """
     from groundup.cli.console import print_document, say
-    from groundup.harnesses.runtime import build_base
+    from groundup_bridges.runtime import build_base
 
     reference = build_base(name, output)
     if json:
@@ -72,9 +73,9 @@ def export(
     (docs/harnesses.md). `groundup export harbor` is the same.
     """
     from groundup.api.flags import names
-    from groundup.api.harbor import export_tasks
     from groundup.cli.console import print_document, say
-    from groundup.harnesses.harbor_export import HarborOptions
+    from groundup_bridges.api import export_tasks
+    from groundup_bridges.harbor_export import HarborOptions
 
     allowed = names(flags.get("allow"), "--allow") or ()
     options = HarborOptions.model_validate({**flags, "allow": allowed})
@@ -102,8 +103,8 @@ def import_jobs(
 
     `groundup report`, `show` and `regrade` work on them. `groundup import harbor` is the same.
     """
-    from groundup.api.harbor import import_jobs
     from groundup.cli.console import print_document, say
+    from groundup_bridges.api import import_jobs
 
     written = import_jobs(jobs, run_id=run_id, output=output)
     if json:

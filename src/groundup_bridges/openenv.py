@@ -7,7 +7,8 @@ error.
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -20,6 +21,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.version import __version__
 from groundup.serving.http import ServedTasks, client_of
 from groundup.serving.offers import tools
+from groundup.serving.protocols import Protocol
 from groundup.serving.session import Answer, CallRefusedError, EndedError, Session, SessionCall, StartingError
 from groundup.serving.sessions import FullError, UnknownSessionError
 
@@ -230,3 +232,11 @@ _STATE: Data = {
         "finished": {"type": "boolean"},
     },
 }
+
+
+@asynccontextmanager
+async def _routes(service: ServedTasks) -> AsyncIterator[list[BaseRoute]]:
+    yield OpenEnv(service).routes()
+
+
+PROTOCOL = Protocol("OpenEnv", "at /ws", _routes)
