@@ -3,8 +3,8 @@
 `@pytest.mark.needs("git")` starts the tool, for a shim on PATH may have nothing behind it; `"package index"` and
 `"NuGet"` ask the one of this user's clients, `"Python 3.10"` looks where groundup does, `"groundup_fleet"` is a
 package beside groundup; fixtures that find out by themselves call `lack`. The last lines of a run count what was
-skipped by its reason. What is named in `EXPECTED_TOOLS`, separated by commas, must be there: its absence then fails
-the test.
+skipped by its reason. What is named in `EXPECTED_TOOLS`, separated by commas, must be there: its absence then
+fails the test.
 """
 
 import asyncio
