@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.plan import left_out_notice
+from groundup.runs.plan import TaskChoice, left_out_notice
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
 from groundup.suites.nl2repobench.suite import create
@@ -115,11 +115,11 @@ def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predi
 def test_only_tasks_with_a_prediction_are_pinned(settings: Settings, predict: Predict) -> None:
     """`--only-predicted` reads nothing of the other tasks, which may be a hundred."""
     configuration = evaluation(predict({"task-0001": "pass"}))
-    made = api.plan(configuration, settings, only_predicted=True)
+    made = api.plan(configuration, settings, TaskChoice(only_predicted=True))
     assert made.planned.tasks == ("task-0001",)
     assert [name for name in made.pinned if "task-0000" in name] == []
     with pytest.raises(UsageError, match="none of the chosen tasks has a prediction"):
-        api.plan(changed(configuration, tasks=("task-0000",)), settings, only_predicted=True)
+        api.plan(changed(configuration, tasks=("task-0000",)), settings, TaskChoice(only_predicted=True))
 
 
 def test_attempts_are_as_many_as_are_found(settings: Settings, predict: Predict) -> None:

@@ -83,7 +83,8 @@ def _begun_or_new(request: NewRun) -> Work:
     """Return how to work on a run, which may have been begun by an earlier call."""
     folder = request.settings.output / str(request.run_id)
     if (folder / "config.json").exists():
-        return Resumption(folder, request.options, request.settings, dict(request.configuration)).work
+        asked = dict(request.plan().configuration)
+        return Resumption(folder, request.options, request.settings, asked).work
     return request.work
 
 

@@ -30,13 +30,13 @@ from groundup.api.reports import run_folder
 from groundup.api.subjects import subject_of
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
-from groundup.domain.names import shuffled, unknown
+from groundup.domain.names import unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
 from groundup.runs.api import RunResult
 from groundup.runs.interrupts import StopSignal
-from groundup.runs.plan import RunOptions, RunPlan
+from groundup.runs.plan import RunOptions, RunPlan, TaskChoice
 from groundup.runs.progress import Progress
 from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
@@ -57,10 +57,11 @@ class NewRun(NamedTuple):
     options: RunOptions
     settings: Settings
     run_id: str | None = None
+    choice: TaskChoice = TaskChoice()
 
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`."""
-        return api.plan(self.configuration, self.settings)
+        return api.plan(self.configuration, self.settings, self.choice)
 
     def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
         """Make the run's folder and work on it until nothing is pending."""
@@ -68,6 +69,7 @@ class NewRun(NamedTuple):
             self.configuration,
             self.options,
             self.settings,
+            choice=self.choice,
             run_id=self.run_id,
             progress=progress,
             stop=stop,
@@ -243,14 +245,8 @@ def _new_run(
         timeout_s=given.get("timeout"),
         sandbox=_sandbox(settings.sandbox, settings.image) or settings.sandbox,
     )
-    if given.get("only_predicted"):
-        predicted = api.plan(configuration, settings, only_predicted=True)
-        configuration = configuration.but(tasks=tuple(sorted(predicted.planned.tasks)))
-    limit = given.get("limit")
-    if limit is not None:
-        tasks = api.plan(configuration, settings).planned.tasks
-        configuration = configuration.but(tasks=tuple(sorted(shuffled(tasks, given.get("seed") or 0)[:limit])))
-    return NewRun(configuration, _options(given, settings), settings, given.get("run_id"))
+    choice = TaskChoice(bool(given.get("only_predicted")), given.get("limit"), given.get("seed") or 0)
+    return NewRun(configuration, _options(given, settings), settings, given.get("run_id"), choice)
 
 
 def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:

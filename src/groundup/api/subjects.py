@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from groundup.api.flags import Assignments, EpisodeFlags, ModelFlags, SubjectFlags, money
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
-from groundup.runs.submissions import Named
+from groundup.store.records import Generated
 from groundup.trees.walking import read_regular
 
 
@@ -52,13 +52,13 @@ def _text_of(path: str, flag: str) -> str:
         raise UsageError(f"{flag}: the file {path} cannot be read: {reason}") from error
 
 
-def subject_of(agent: str, given: SubjectFlags) -> Named:
-    """Return the subject that *given* describes. Raises `UsageError`."""
-    return Named(
+def subject_of(agent: str, given: SubjectFlags) -> Generated:
+    """Return the subject that *given* describes, not checked against a suite. Raises `UsageError`."""
+    return Generated(
         agent=agent,
         model=given.get("model"),
         model_settings=settings_of_model(given),
-        agent_options=assigned(given.get("agent_option"), "--agent-option"),
+        options=assigned(given.get("agent_option"), "--agent-option"),
         limits=EpisodeLimits(
             turns=given.get("max_turns"),
             tokens=given.get("max_tokens"),

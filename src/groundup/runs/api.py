@@ -19,7 +19,15 @@ from groundup.domain.records import Record, plainly
 from groundup.episodes.backends import SANDBOXES, named
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
-from groundup.runs.plan import RunOptions, RunPlan, changed_fields, left_out_notice, make_plan
+from groundup.runs.plan import (
+    ALL_TASKS,
+    RunOptions,
+    RunPlan,
+    TaskChoice,
+    changed_fields,
+    left_out_notice,
+    make_plan,
+)
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
@@ -47,9 +55,9 @@ class RunResult(Record):
         return 3 if self.pending else 0
 
 
-def plan(configuration: RunConfiguration, settings: Settings, *, only_predicted: bool = False) -> RunPlan:
+def plan(configuration: RunConfiguration, settings: Settings, choice: TaskChoice = ALL_TASKS) -> RunPlan:
     """Decide what a run would do, without doing it. Raises `UsageError`, naming the nearest task."""
-    return make_plan(configuration, settings, only_predicted=only_predicted)
+    return make_plan(configuration, settings, choice)
 
 
 def run(
@@ -57,12 +65,13 @@ def run(
     options: RunOptions,
     settings: Settings,
     *,
+    choice: TaskChoice = ALL_TASKS,
     run_id: str | None = None,
     progress: Progress = silent,
     stop: StopSignal | None = None,
 ) -> RunResult:
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
-    made = make_plan(configuration, settings)
+    made = make_plan(configuration, settings, choice)
     if made.left_out:
         progress(Warned(message=left_out_notice(made)))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
-from groundup.domain.names import unknown
+from groundup.domain.names import shuffled, unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
@@ -74,6 +74,23 @@ class RunOptions(Record):
     agents_on_nodes: bool = Field(default=False, description="whether agents work on the fleet's nodes, too")
 
 
+class TaskChoice(NamedTuple):
+    """Which of the tasks that a new run names it keeps; its configuration then names those."""
+
+    only_predicted: bool = False
+    limit: int | None = None
+    """The size of a sample; None: no sample is drawn."""
+    seed: int = 0
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it may leave some out."""
+        return self.only_predicted or self.limit is not None
+
+
+ALL_TASKS = TaskChoice()
+
+
 _READERS = (GeneratedSource, ServedSource)
 """Where submissions come from that somebody makes who reads what a task asks for."""
 Groups = Mapping[str, Collection[str]]
@@ -122,7 +139,7 @@ class RunPlan(NamedTuple):
         )
 
 
-def make_plan(configuration: RunConfiguration, settings: Settings, *, only_predicted: bool = False) -> RunPlan:
+def make_plan(configuration: RunConfiguration, settings: Settings, choice: TaskChoice = ALL_TASKS) -> RunPlan:
     """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
     configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
@@ -137,7 +154,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings, *, only_predi
     groups = {} if spoken_of <= every.keys() else {**suite.task_sets(), **suite.groups()}
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     attempts = configuration.attempts or source.attempts()
-    if only_predicted:
+    if choice.only_predicted:
         tasks = _predicted(tasks, source, attempts)
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
@@ -150,6 +167,10 @@ def make_plan(configuration: RunConfiguration, settings: Settings, *, only_predi
         lacking = _without_grading(grader, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}
         left_out = tuple(sorted({*left_out, *lacking}))
+    if choice.chooses:
+        names = shuffled(sorted(tasks), choice.seed)[: choice.limit]
+        tasks = {name: tasks[name] for name in sorted(names)}
+        configuration, left_out = configuration.but(tasks=tuple(tasks)), ()
     planned = Planned(tasks=tuple(tasks), attempts=attempts)
     return RunPlan(
         configuration=configuration,

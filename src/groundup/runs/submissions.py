@@ -9,9 +9,8 @@ from pydantic import JsonValue, ValidationError
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, UsageError
-from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import unknown
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import plainly
 from groundup.domain.subjects import (
     PRESET,
     PROGRAM_AGENT,
@@ -229,54 +228,36 @@ MODEL_SETTINGS = (
 """Settings of a model that a run's configuration holds: they may change replies, or are needed to resume."""
 
 
-class Named(Record):
-    """A subject as a user names it."""
+def submissions_of(suite_name: str, named: Generated, settings: Settings) -> References | Generated:
+    """Return where the submissions of the subject come from that the user *named*.
 
-    agent: str
-    model: str | None = None
-    model_settings: dict[str, JsonValue] = {}
-    agent_options: dict[str, JsonValue] = {}
-    limits: EpisodeLimits = EpisodeLimits()
-    feedback: Feedback = Feedback.SCORE
-    rounds: int = 1
-    select: Selection | None = None
-
-
-def submissions_of(suite_name: str, named: Named, settings: Settings) -> References | Generated:
-    """Return where the submissions come from. Raises `UsageError`, also for settings that nothing would heed."""
+    Raises `UsageError`, also for settings that nothing would heed.
+    """
     references = open_suite(suite_name, settings).subjects
     if named.agent in references:
-        if named != Named(agent=named.agent):
+        if named != Generated(agent=named.agent):
             raise UsageError(f"{named.agent} is made by the suite itself and takes no model, options or limits")
         return References(which=named.agent)
     agent, options = _agent_of(named, references)
-    return Generated(
-        agent=agent,
-        options=options,
-        model=named.model,
-        model_settings=checked_model_settings(named.model, named.model_settings),
-        limits=named.limits,
-        feedback=named.feedback,
-        rounds=named.rounds,
-        select=named.select,
-    )
+    model_settings = checked_model_settings(named.model, named.model_settings)
+    return named.but(agent=agent, options=options, model_settings=model_settings)
 
 
-def _agent_of(named: Named, references: Collection[str]) -> tuple[str, dict[str, JsonValue]]:
+def _agent_of(named: Generated, references: Collection[str]) -> tuple[str, dict[str, JsonValue]]:
     """Return the agent and its options; a program's name stands for the agent `cli` with the program's preset."""
     from groundup.agents.cli.preset import pinned_program, preset_names
     from groundup.agents.opening import AGENTS
 
     if ":" in named.agent or AGENTS.knows(named.agent):
-        return named.agent, named.agent_options
+        return named.agent, named.options
 
     program = pinned_program(named.agent)
     if program is None:
         known = [*references, *AGENTS.names(), *preset_names()]
         raise UsageError("; ".join([unknown("agent", named.agent, known), *lacking("subject")]))
-    if PRESET in named.agent_options:
+    if PRESET in named.options:
         raise UsageError(f"-a {named.agent} names the program already; leave --agent-option preset=... out")
-    return PROGRAM_AGENT, {PRESET: program, **named.agent_options}
+    return PROGRAM_AGENT, {PRESET: program, **named.options}
 
 
 def _usual(model: str | None) -> dict[str, JsonValue]:
