@@ -16,10 +16,12 @@ from groundup.curation.set_entries import SetEntry, parse_wish
 from groundup.curation.sets import SetRequest, make_set
 from groundup.curation.yields import evidence_of, yield_of
 from groundup.domain.errors import TaskError, UsageError
+from groundup.grading.ci.records import OriginalTests
 from groundup.settings import Settings, load
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import valid_ids, validity_file
 from groundup.suites.opening import open_suite
+from groundup.suites.pulling import take_folder
 from groundup.suites.sets import ENTRIES, SetKindName, checked_set, read_manifest
 from groundup.trees.walking import remove_tree
 from tests.grading.library.laboratory import write_tree
@@ -168,6 +170,12 @@ def test_one_instance_is_executed_by_the_same_rule(tmp_path: Path, settings: Set
     assert made.job.name == "quick"
     assert "svn: command not found" in told[0]
     assert valid_ids(validity_file(settings), read_dataset(folder).problems) == {made.instance.instance_id}
+    take_folder("dibench", folder, settings.but(data_dir=settings.data / "@mine"))
+    suite = open_suite("dibench@mine", settings)
+    assert suite.groups()["valid"] == [made.instance.instance_id]
+    known = suite.graders()["execution"].identity(suite.tasks()[0])["original"]
+    assert isinstance(known, OriginalTests)
+    assert (known.passed, known.lines) == (1, {"3 unittest": (1,)})
 
     with pytest.raises(TaskError, match="svn: command not found"):
         asyncio.run(add_instance(wanted.but(job="test"), tmp_path / "none", settings))

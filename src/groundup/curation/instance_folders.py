@@ -14,6 +14,7 @@ from groundup.manifests.records import Language
 from groundup.store.files import write_atomically
 from groundup.store.ownership import note_made, refuse_others, was_noted
 from groundup.suites.dibench.dataset import Instance, as_lines, read_instances
+from groundup.suites.sets import VALIDITY
 from groundup.trees.digest import tree_digest
 
 ADVICE = "give this one another --name, or choose another --output"
@@ -26,6 +27,9 @@ class InstanceFolder:
         """Raises `UsageError` for a folder whose name cannot be that of a subset, where none is named."""
         self.subset = subset or checked_name(folder.resolve().name)
         self.lines = folder / f"{self.subset}.jsonl"
+        self.validity = folder / VALIDITY
+        if self.lines == self.validity:
+            raise UsageError(f"{VALIDITY} says how executions ended; choose a folder of another name")
         self._repositories = folder / self.subset
 
     def earlier(self, language: Language, name: str) -> Instance | None:

@@ -8,6 +8,7 @@ Knows nothing of how a job is found (`locating`) or executed (`grading`).
 
     <folder>/<subset>.jsonl                   one line per instance, sorted by id
     <folder>/<subset>/<language>/<id>/        the masked repository
+    <folder>/validity.jsonl                   how executions ended, of those that were executed
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata
-from groundup.suites.dibench.execution_validity import keep_validity, read_validity, validity_file
+from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity, validity_file
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
 from groundup.suites.sets import VALIDITY
 from groundup.trees.scratch import scratch_folder
@@ -202,9 +203,13 @@ async def add_instance(
         if earlier is not None:
             await _refuse_others(earlier, target.lines, wanted, origin, work, settings)
             target.refuse_edited(earlier)
+        validity: Validity | None = None
         if wanted.times:
-            best = await _executed(best, candidate, wanted.times, settings, say)
+            best, validity = await _executed(best, candidate, wanted.times, settings, say)
         target.put(best.made.instance, best.masked, work)
+        if validity is not None:
+            for place in (target.validity, validity_file(settings)):
+                keep_validity(place, validity)
     return best.made
 
 
@@ -221,8 +226,8 @@ async def _executed(
     times: int,
     settings: Settings,
     say: Callable[[str], None],
-) -> _Candidate:
-    """Return the first whose job shows something here, and note that it is valid. Raises `TaskError`."""
+) -> tuple[_Candidate, Validity]:
+    """Return the first whose job shows something here, and how its executions ended. Raises `TaskError`."""
 
     async def execute(one: _Candidate) -> FailedJob | None:
         data, work = one.masked.with_name("data"), one.masked.with_name("work")
@@ -235,9 +240,7 @@ async def _executed(
         return await asyncio.to_thread(runner_up, failed)
 
     found = await first_that_stands(best, (), execute, other, say)
-    validity = read_validity(found.masked.with_name("data") / VALIDITY)
-    keep_validity(validity_file(settings), validity[found.made.instance.instance_id])
-    return found
+    return found, read_validity(found.masked.with_name("data") / VALIDITY)[found.made.instance.instance_id]
 
 
 async def _refuse_others(

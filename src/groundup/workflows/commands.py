@@ -77,7 +77,7 @@ _MODULES = ("tox", "nox", "pytest", "coverage", "invoke", "poetry", "hatch", "pd
 def simple_commands(script: str) -> Iterator[list[str]]:
     """Yield the words of each command of *script*, wrappers and assignments taken away."""
     for piece in pieces(script):
-        words = unwrapped(_words(piece.text))
+        words = unwrapped(words_of(piece.text))
         inner = _script_of(words)
         if inner is not None:
             yield from simple_commands(inner)
@@ -101,7 +101,7 @@ def _gather(script: str, needed: set[str], looked_for: set[str], depth: int = 4)
     found = list(pieces(script)) if depth else []
     for piece, following in itertools.zip_longest(found, found[1:]):
         may_fail = piece.operator == "||" and following is not None and _HARMLESS.match(following.text)
-        layers = list(_layers(_words(piece.text)))
+        layers = list(_layers(words_of(piece.text)))
         for layer in layers:
             if looked := _looked_for(layer):
                 looked_for.update(map(program_of, looked))
@@ -130,7 +130,8 @@ def _script_of(words: Sequence[str]) -> str | None:
     return None
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of one command, as a shell takes them apart."""
     try:
         return shlex.split(text, comments=True)
     except ValueError:

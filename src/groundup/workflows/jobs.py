@@ -283,7 +283,7 @@ class JobReader:
         found = tuple((placed.origin, meaning) for placed in steps for meaning in self.of_step(placed, job))
         if any(meaning.purpose is Purpose.TEST for _, meaning in found):
             return found
-        known = {step.index for step, meaning in found if meaning.purpose is not Purpose.OTHER}
+        known = {step.index for step, meaning in found if meaning.purpose not in (Purpose.OTHER, Purpose.OWN)}
         named = {
             placed.origin.index: placed.origin
             for placed in steps

@@ -1,5 +1,6 @@
 """What a script does: its commands, with the project's own names followed to the programs that they run."""
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -28,6 +29,8 @@ _PREPARES = frozenset({
     "nvm", "ni", "nci",
 })  # fmt: skip
 _SCRIPT = re.compile(r"\.(sh|bash|ps1|py|cmd|bat|js|mjs|cjs|ts|cs|cake|fsx|zsh)$")
+_OTHER_LANGUAGES = (".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")
+"""Endings of scripts that are not a shell's."""
 _TESTING_NAME = re.compile(r"(?:^|[^a-z])(?:unit-?)?(?:tests?|ci|spec|pytest|coverage|cov|check-?all)(?:[^a-z]|$)")
 _CHECKS = re.compile(r"(?:^|\s)check$")
 """`make check` runs the tests by custom; the custom counts only where no Makefile can be read."""
@@ -82,7 +85,8 @@ class Meanings:
     ) -> Iterable[Meaning]:
         direct = meaning_of(words)
         if direct is not None and direct.purpose is not Purpose.BUILD:
-            return [direct]
+            idle = direct.purpose is Purpose.TEST and _only_defines(self._tree, folder, words)
+            return [direct.but(purpose=Purpose.NOTHING) if idle else direct]
         program = program_of(words[0])
         own = self._own(program, words, folder, variables, depth)
         if own is not None:
@@ -134,6 +138,8 @@ class Meanings:
         if program_of(words[0]) == "yarn" and not rest:
             return []
         found = script_lines(self._tree, folder, rest)
+        if found is None and "--if-present" in rest:
+            return [Meaning(purpose=Purpose.NOTHING, command=" ".join(words)[:160])]
         if found is None:
             named = [word for word in rest if not word.startswith("-") and word not in ("run", "run-script")]
             script = Called(rest, folder).script
@@ -144,7 +150,8 @@ class Meanings:
         meant: list[Meaning] = []
         for place, line in lines:
             meant += self._script(line, place, {}, depth - 1)
-        return [meaning.under(f"{words[0]} {name}") for meaning in meant] or _guess(words, name)
+        meant = [meaning.under(f"{words[0]} {name}") for meaning in meant]
+        return _with_guess(meant, " && ".join(line for _, line in lines), words, name)
 
     def _environments(self, tool: str, found: Sequence[ToxEnvironment], folder: str, depth: int) -> list[Meaning]:
         meant: list[Meaning] = []
@@ -180,7 +187,8 @@ class Meanings:
         meant: list[Meaning] = []
         for line in lines:
             meant += self._script(line, folder, variables, depth - 1)
-        return [meaning.under(name) for meaning in meant]
+        meant = [meaning.under(name) for meaning in meant]
+        return _with_guess(meant, "\n".join(lines), [name], asked) if _is_testing(asked) else meant
 
     def _file(self, words: list[str], folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
         """Follow a script of the repository: `./ci/test.sh`, `bash build.sh`, `python tools/run.py`."""
@@ -195,6 +203,8 @@ class Meanings:
                 return
             yield from self._content(path, text, words, variables, depth)
             return
+        if words[0].startswith(("./", "target/")) and not _is_testing(words[0]):
+            yield Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3)
         name = words[0].rpartition("/")[2]
         if _is_testing(name) and name.partition(".")[0] != "ci" and (name != words[0] or _SCRIPT.search(name)):
             yield Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.5)
@@ -219,14 +229,18 @@ class Meanings:
         self, path: str, text: str, words: list[str], variables: Mapping[str, str], depth: int
     ) -> Iterator[Meaning]:
         meant: list[Meaning] = []
-        if not path.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")):
+        if not path.endswith(_OTHER_LANGUAGES):
             meant = list(self._script(_with_arguments(text, words), "", variables, depth - 1))
         if not any(meaning.purpose is Purpose.TEST for meaning in meant):
             hidden = _HIDDEN.search(text)
             if hidden:
                 meant.append(Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.8))
             elif _is_testing(PurePosixPath(path).stem) or any(_is_testing(word) for word in words[1:3]):
-                meant.append(Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7))
+                idle = not meant and not path.endswith(_OTHER_LANGUAGES) and _is_harmless(text)
+                purpose = Purpose.NOTHING if idle else Purpose.TEST
+                meant.append(Meaning(purpose=purpose, command=" ".join(words)[:160], certainty=0.7))
+            elif not meant and path.endswith(_OTHER_LANGUAGES):
+                meant.append(Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3))
         for meaning in meant:
             yield meaning.under(path)
 
@@ -251,6 +265,50 @@ def _guess(words: Sequence[str], name: str) -> list[Meaning]:
     if _is_testing(name):
         return [Meaning(purpose=Purpose.TEST, command=meant, certainty=0.6)]
     return [Meaning(purpose=Purpose.OTHER, command=meant, certainty=0.3)]
+
+
+def _with_guess(meant: list[Meaning], script: str, words: Sequence[str], name: str) -> list[Meaning]:
+    """Return what a name's lines mean; where that is nothing known, what the name suggests as well."""
+    if not meant and _is_testing(name) and _is_harmless(script):
+        return [Meaning(purpose=Purpose.NOTHING, command=script.strip()[:160]).under(" ".join(words)[:80])]
+    if any(meaning.purpose is not Purpose.OWN for meaning in meant):
+        return meant
+    return meant + _guess(words, name)
+
+
+def _is_harmless(script: str) -> bool:
+    """Whether a script only prints, or ends: `echo "no tests yet" && exit 0`."""
+    return all(
+        program_of(words[0]) in ("echo", "printf", "true", ":", "exit") for words in simple_commands(script)
+    )
+
+
+def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bool:
+    """Whether a file of Python run as a test only defines some, or `doctest` reads one without examples."""
+    if program_of(words[0]) != "python":
+        return False
+    texts = [text_of(tree, _within(folder, word)) for word in words[1:] if word.endswith(".py")]
+    known = [text for text in texts if text is not None]
+    if not known or len(known) < len(texts):
+        return False
+    if "doctest" in words:
+        return not any(">>>" in text for text in known)
+    if "-m" in words:
+        return False
+    try:
+        body = ast.parse(known[0]).body
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    defined = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    return any(name.lower().startswith("test") for name in defined) and all(map(_is_definition, body))
+
+
+def _is_definition(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign):
+        return not any(isinstance(part, ast.Call) for part in ast.walk(statement))
+    return isinstance(
+        statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    )
 
 
 def _within(folder: str, path: str) -> str:

@@ -21,6 +21,10 @@ class Purpose(StrEnum):
     MEASURE = "measure"
     BUILD = "build"
     PUBLISH = "publish"
+    OWN = "own"
+    """A program of the repository's own, which may do anything."""
+    NOTHING = "nothing"
+    """It is called as a test, and does nothing."""
     OTHER = "other"
 
 
@@ -224,6 +228,8 @@ def _python_module(module: str, words: list[str]) -> Purpose | None:
 def _node(words: list[str]) -> Purpose | None:
     if "--test" in words:
         return Purpose.TEST
+    if {"-e", "--eval", "-p"} & set(words[:1]):
+        return Purpose.OTHER
     script = next((word for word in words if not word.startswith("-")), "")
     name = script.rpartition("/")[2]
     return Purpose.TEST if re.fullmatch(r"(run-?)?tests?(\.[cm]?[jt]s)?|.*[.-]tests?\.[cm]?[jt]s", name) else None

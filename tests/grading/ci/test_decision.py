@@ -6,9 +6,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.grading.ci.job import count_passed, decide, read_act_log, why_too_few
+from groundup.grading.ci.job import decide, read_act_log
 from groundup.grading.ci.plan import PlannedJob
-from groundup.grading.ci.records import JobOutcome, JobRequest, RunCommand
+from groundup.grading.ci.records import JobOutcome, JobRequest, OriginalTests, RunCommand
+from groundup.grading.ci.tallies import RunnerTally
+from groundup.grading.ci.tested import CountedTests, StepsWithTests, counted_tests, why_not_tested
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.workflows.workflow import Job, read_workflow
 from tests.workflows.made import steps_with_tests
@@ -47,7 +49,7 @@ def decided(
     ending: Ending = Ending.EXITED,
     commands: Sequence[RunCommand] | None = None,
     of: Job | None = None,
-    too_few: str = "",
+    untested: str = "",
 ) -> tuple[JobOutcome, str]:
     """Return what is decided from these lines."""
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
@@ -55,7 +57,7 @@ def decided(
     ran = [command("1")] if commands is None else commands
     one = of or job()
     tests = {step.key for step in steps_with_tests(one, LEG)}
-    outcome, reason, _ = decide(one, LEG, tests, read_act_log(data, "test"), ended, ran, too_few)
+    outcome, reason, _ = decide(one, LEG, tests, read_act_log(data, "test"), ended, ran, untested)
     return outcome, reason
 
 
@@ -92,13 +94,18 @@ def test_skipped_tests_show_nothing() -> None:
 
 
 def test_a_green_job_in_which_too_few_tests_passed_is_no_pass() -> None:
-    """None passed, or fewer than with the original. What no line says decides nothing; a red job stays red."""
-    assert why_too_few(0, None)
-    assert "2 tests passed in it, and 3 with the original" in why_too_few(2, 3)
-    assert [why_too_few(*pair) for pair in ((1, None), (3, 3), (4, 3), (None, 3), (None, None))] == [""] * 5
-    assert decided(GREEN, too_few="why") == (JobOutcome.NOT_RUN, "why")
+    """None passed, or fewer than with the original, or nobody says it any more; a red job stays red."""
+
+    def why(passed: int | None, least: int | None) -> str:
+        return why_not_tested(CountedTests(passed=passed), StepsWithTests(), OriginalTests(passed=least))
+
+    assert why(0, None)
+    assert "2 tests passed in it, and 3 with the original" in why(2, 3)
+    assert "0 tests passed in it, and 3 with the original" in why(None, 3)
+    assert [why(*pair) for pair in ((1, None), (3, 3), (4, 3), (None, None))] == [""] * 4
+    assert decided(GREEN, untested="why") == (JobOutcome.NOT_RUN, "why")
     red = (step("0", "success"), step("1", "failure"), end("failure"))
-    assert decided(red, code=1, commands=[command("1", 5)], too_few="why")[0] is JobOutcome.FAILED
+    assert decided(red, code=1, commands=[command("1", 5)], untested="why")[0] is JobOutcome.FAILED
 
 
 def test_tests_are_counted_in_the_steps_that_run_them(tmp_path: Path) -> None:
@@ -108,15 +115,22 @@ def test_tests_are_counted_in_the_steps_that_run_them(tmp_path: Path) -> None:
     planned = PlannedJob(JobRequest(tree=tmp_path, workflow="ci.yml", job="test"))
 
     def counted(**steps: int | None) -> int | None:
-        ran = [command(key[1:]).but(passed_tests=count) for key, count in steps.items()]
-        return count_passed(planned, [*ran, command("0").but(job="other", passed_tests=9)])
+        ran = [command(key[1:]).but(tallies=tallies(count)) for key, count in steps.items()]
+        other = command("0").but(job="other", tallies=tallies(9))
+        return counted_tests("test", planned.test_steps, [*ran, other], ()).passed
 
     assert counted(_0=2, _2=3) == 5
     assert counted(_0=None, _1=2) == 2
     assert counted(_0=None) == 0
     assert counted(_0=None, _1=None) is None
-    assert counted(_2=None) is None
-    assert count_passed(planned, [command("0").but(passed_tests=2, cut=True)]) is None
+    assert counted(_2=None) == 0
+    cut = counted_tests("test", planned.test_steps, [command("0").but(tallies=tallies(2), cut=True)], ())
+    assert (cut.passed, why_not_tested(cut, planned.test_steps, OriginalTests(passed=3))) == (None, "")
+
+
+def tallies(passed: int | None) -> tuple[RunnerTally, ...]:
+    """Return what a runner says by which so many passed; nothing for None."""
+    return () if passed is None else (RunnerTally(runner="pytest", passed=passed),)
 
 
 def test_conditions_may_leave_out_some_tests() -> None:
@@ -150,6 +164,33 @@ def test_what_steps_print_is_never_act_s_word() -> None:
     assert decided((forged,))[0] is JobOutcome.NOT_RUN
     data = b'{"jobID": 1}\nnot json\n[1]\n"x"\n' + json.dumps(end("success")).encode()
     assert len(read_act_log(data, "test").jobs) == 1
+
+
+def test_a_step_that_may_fail_lets_the_job_pass() -> None:
+    """`continue-on-error`: act calls the job a success; where all tests failed so, the job shows nothing."""
+    checked = job({"run": "mypy", "continue-on-error": True}, {"run": "pytest"})
+    lines = (step("0", "failure"), step("1", "success"), end("success"))
+    assert decided(lines, of=checked) == (JobOutcome.PASSED, "")
+    soft = job({"run": "make"}, {"run": "pytest", "continue-on-error": True})
+    lines = (step("0", "success"), step("1", "failure"), end("success"))
+    assert decided(lines, of=soft, commands=[command("1", 1)]) == (
+        JobOutcome.FAILED,
+        "step 'pytest' failed with exit code 1",
+    )
+    both = job({"run": "pytest"}, {"run": "pytest nightly", "continue-on-error": True})
+    lines = (step("0", "success"), step("1", "failure"), end("success"))
+    assert decided(lines, of=both, commands=[command("0"), command("1", 1)])[0] is JobOutcome.PASSED
+
+
+def test_a_needed_job_that_failed_is_named_where_it_kept_the_tests_off() -> None:
+    """Where the wanted job runs all the same, as with `if: always()`, its own end counts."""
+    red = end("failure", name="lint")
+    failed = command("0", 3).but(job="lint")
+    assert decided((red,), code=1, commands=[failed]) == (
+        JobOutcome.FAILED,
+        "job lint, which it needs, failed with exit code 3",
+    )
+    assert decided((red, *GREEN), code=1)[0] is JobOutcome.PASSED
 
 
 def test_parts_of_composite_actions_are_no_steps() -> None:

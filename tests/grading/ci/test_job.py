@@ -182,7 +182,8 @@ async def test_a_job_does_without_lock_files_and_caches_of_compilers(tmp_path: p
     files = {
         "package.json": '{"name": "x", "version": "1.0.0"}',
         "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n[tool.uv]\npackage = false\n',
-        "fake/cargo": '#!/bin/sh\nprintf "<%s>" "$@"\n',
+        "fake/cargo": '#!/bin/sh\nprintf "<%s>" "$@"\n'
+        '[ "$1" != t ] || printf "\\ntest result: ok. 1 passed; 0 failed\\n"\n',
         "locked/Cargo.lock": "",
     }
     cargo = (

@@ -10,7 +10,7 @@ import pytest
 from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.grading.ci.records import Obstacle, UnsupportedJobError
+from groundup.grading.ci.records import Obstacle, OriginalTests, UnsupportedJobError
 from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.sandbox.deadlines import note
 from groundup.suites.dibench.answers import Edited, original, submitted
@@ -20,8 +20,8 @@ from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.execution_validity import (
     Which,
     assess,
-    counts_of_originals,
     keep_validity,
+    known_originals,
     known_validity,
     read_validity,
     valid_ids,
@@ -390,25 +390,33 @@ async def test_validity_is_three_times_each(
     assert bool(found.why) is (standing != "valid")
 
 
-async def test_originals_in_csharp_say_how_many_tests_must_pass(dataset: InstanceSet, tmp_path: Path) -> None:
-    """The fewest of its tries, where each could be counted; it is part of what decides a verdict."""
+async def test_originals_say_how_many_tests_must_pass(dataset: InstanceSet, tmp_path: Path) -> None:
+    """The fewest of its tries, by each line; where no line is on record, in all. It decides a verdict."""
 
-    async def counted(name: str, *counts: int | None) -> Mapping[str, int]:
+    async def counted(name: str, *counts: int | None, lines: str | None = None) -> Mapping[str, OriginalTests]:
         left = iter(counts)
 
         async def try_once(which: Which, number: int) -> Verdict:
             verdict = graded(which == "oracle")
-            return verdict.but(facts={"tests passed": next(left)}) if which == "oracle" else verdict
+            if which == "nop":
+                return verdict
+            return verdict.but(facts={"tests passed": next(left), "tests by line": lines})
 
         keep_validity(tmp_path / "v.jsonl", await assess(problem(dataset, name), len(counts), try_once))
-        return counts_of_originals(tmp_path / "v.jsonl", [problem(dataset, name)])
+        return known_originals(tmp_path / "v.jsonl", [problem(dataset, name)])
 
     one = next(each for each in dataset.problems if each.instance.language == "csharp")
-    assert await counted(one.id, 12, 11, 12) == {one.id: 11}
-    assert await counted(one.id, 12, None) == {}
-    assert await counted("one_alpha", 12) == {}
+    assert await counted(one.id, 12, 11, 12) == {one.id: OriginalTests(passed=11)}
+    assert await counted(one.id, 12, None) == {one.id: OriginalTests()}
+    lines = {"2 jest": (4, 1), "3 node --test": (7,)}
+    assert await counted("one_alpha", 12, lines="2 jest: 4 1; 3 node --test: 7") == {
+        "one_alpha": OriginalTests(passed=12, lines=lines)
+    }
     task = Task(id=one.id, suite="dibench", instruction=None)
-    graders = (ExecutionGrader({one.id: one}, "none", 60.0, None, least) for least in ({one.id: 11}, None))
+    graders = (
+        ExecutionGrader({one.id: one}, "none", 60.0, None, least)
+        for least in ({one.id: OriginalTests(passed=11)}, None)
+    )
     known, unknown = (grader.identity(task) for grader in graders)
     assert known != unknown
 

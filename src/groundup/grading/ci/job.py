@@ -26,6 +26,7 @@ from groundup.grading.ci.records import (
 )
 from groundup.grading.ci.relay import Relay
 from groundup.grading.ci.step_sandboxes import StepSandboxes, StepTools, prepare, versions
+from groundup.grading.ci.tested import counted_tests, why_not_tested
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import CommandResult
 from groundup.workflows.matrix import Leg
@@ -125,6 +126,14 @@ def _lines(data: bytes) -> Iterator[_Line]:
                 continue
 
 
+def soft_failures(job: Job, act: ActRun) -> frozenset[str]:
+    """Return the keys of steps that failed and let the job go on: act calls the job a success all the same."""
+    if not any(end.result == "success" for end in act.ends_of(job.id)):
+        return frozenset()
+    ends = {step.key: act.step(step.key) for step in job.steps}
+    return frozenset(key for key, end in ends.items() if end is not None and end.result == "failure")
+
+
 Decision = tuple[JobOutcome, str, tuple[StepRecord, ...]]
 
 
@@ -135,31 +144,61 @@ def decide(
     act: ActRun,
     ended: CommandResult,
     commands: Sequence[RunCommand],
-    too_few: str = "",
+    untested: str = "",
 ) -> Decision:
     """Return the outcome, why, and how each step ended; *tests* are the keys of the steps that run tests.
 
-    *too_few* says that fewer tests passed than must have; empty when enough did.
+    *untested* says why a job that ended well shows nothing; empty when it shows something.
     """
     steps = tuple(_step(job, position, act, commands, tests) for position in range(len(job.steps)))
     if ended.ending.is_out_of_time or any(one.ending == "timeout" for one in commands):
         return JobOutcome.TIMEOUT, "the job's time was up", steps
     legs = [end for end in act.ends_of(job.id) if not leg or end.matrix == leg]
     results = {end.result for end in legs}
-    failed = next((step for step in steps if step.result == "failure"), None)
-    if "failure" in results or failed is not None or any(end.result == "failure" for end in act.jobs):
-        return JobOutcome.FAILED, _why_failed(failed, commands, act), steps
+    soft = soft_failures(job, act)
+    if why := _why_failed(steps, results, soft, act, ended, commands):
+        return JobOutcome.FAILED, why, steps
     if not legs or results != {"success"}:
         return JobOutcome.NOT_RUN, f"job {job.id} was not run: act reports {_told(results)}", steps
-    if ended.exit_code != 0:
-        return JobOutcome.FAILED, f"act ended with exit code {ended.exit_code}", steps
     if len(legs) > 1:
         return JobOutcome.NOT_RUN, f"{len(legs)} legs of job {job.id} ran where one was asked for", steps
-    unconditional = {step.key for step in job.steps if step.condition is None}
+    unconditional = {step.key for step in job.steps if step.condition is None and step.key not in soft}
     decision = _tests_ran(steps, bool(tests), unconditional)
-    if decision[0] is JobOutcome.PASSED and too_few:
-        return JobOutcome.NOT_RUN, too_few, steps
+    if decision[0] is JobOutcome.PASSED and untested:
+        return JobOutcome.NOT_RUN, untested, steps
     return decision
+
+
+def _why_failed(
+    steps: Sequence[StepRecord],
+    results: Collection[str],
+    soft: Collection[str],
+    act: ActRun,
+    ended: CommandResult,
+    commands: Sequence[RunCommand],
+) -> str:
+    """Return why the job failed; empty where it did not. A needed job counts where it kept this one off."""
+    is_green = set(results) == {"success"}
+    failed = [step for step in steps if step.result == "failure"]
+    tests = [step for step in steps if step.tests]
+    hard = [step for step in failed if step.key not in soft] or (
+        tests if tests and set(tests) <= set(failed) else []
+    )
+    needed = [end.job for end in act.jobs if end.result == "failure"]
+    if hard:
+        return _why_step_failed(hard[0], commands)
+    if "failure" in results:
+        return act.complaints[-1] if act.complaints else "the job failed"
+    if needed and not is_green:
+        return _why_needed_failed(needed[0], commands)
+    return (
+        f"act ended with exit code {ended.exit_code}" if is_green and ended.exit_code != 0 and not needed else ""
+    )
+
+
+def _why_needed_failed(name: str, commands: Sequence[RunCommand]) -> str:
+    codes = [one.exit_code for one in commands if one.job == name and one.exit_code != 0]
+    return f"job {name}, which it needs, failed" + (f" with exit code {codes[-1]}" if codes else "")
 
 
 def _tests_ran(steps: tuple[StepRecord, ...], known: bool, unconditional: Collection[str]) -> Decision:
@@ -172,29 +211,6 @@ def _tests_ran(steps: tuple[StepRecord, ...], known: bool, unconditional: Collec
     elif not any(step.exit_codes for step in steps):
         return JobOutcome.NOT_RUN, "no step of the job ran a command", steps
     return JobOutcome.PASSED, "", steps
-
-
-def count_passed(planned: PlannedJob, commands: Sequence[RunCommand]) -> int | None:
-    """Return how many tests passed in the job's own steps; None where no line of theirs says so."""
-    ran = [one for one in commands if one.job == planned.job.id and one.step in planned.tests]
-    known = [one.passed_tests for one in ran if one.passed_tests is not None]
-    if any(one.cut for one in ran):
-        return None  # what says so may have been in the part that was not kept
-    if known:
-        return sum(known)
-    return 0 if ran and all(one.step in planned.telling for one in ran) else None
-
-
-def why_too_few(passed: int | None, least: int | None) -> str:
-    """Return that too few tests passed, in a sentence; empty when enough did, or nobody can say.
-
-    *least* pass with the original; where that is not known, one must.
-    """
-    if passed == 0:
-        return "the job ended well, but no test passed in it"
-    if passed is not None and least is not None and passed < least:
-        return f"the job ended well, but {passed} tests passed in it, and {least} with the original"
-    return ""
 
 
 def _step(
@@ -212,13 +228,11 @@ def _step(
     )
 
 
-def _why_failed(failed: StepRecord | None, commands: Sequence[RunCommand], act: ActRun) -> str:
-    if failed is not None:
-        codes = [code for code in failed.exit_codes if code != 0]
-        ending = next((one.ending for one in commands if one.ending != "exited"), None)
-        how = f"was ended: {ending}" if ending else f"failed with exit code {codes[-1]}" if codes else "failed"
-        return f"step {failed.title!r} {how}"
-    return act.complaints[-1] if act.complaints else "the job failed"
+def _why_step_failed(failed: StepRecord, commands: Sequence[RunCommand]) -> str:
+    codes = [code for code in failed.exit_codes if code != 0]
+    ending = next((one.ending for one in commands if one.ending != "exited"), None)
+    how = f"was ended: {ending}" if ending else f"failed with exit code {codes[-1]}" if codes else "failed"
+    return f"step {failed.title!r} {how}"
 
 
 def _told(results: set[str]) -> str:
@@ -295,9 +309,12 @@ def _result(
     if not act.jobs and not relay.commands and ended.exit_code not in (0, None):
         last_lines = ended.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *last_lines))[:300]}")
-    passed = count_passed(planned, relay.commands)
-    too_few = why_too_few(passed, planned.request.least_tests)
-    outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands, too_few)
+    soft = soft_failures(planned.job, act)
+    found = counted_tests(planned.job.id, planned.test_steps, relay.commands, soft)
+    untested = why_not_tested(found, planned.test_steps, planned.request.original)
+    outcome, reason, steps = decide(planned.job, planned.leg, planned.tests, act, ended, relay.commands, untested)
+    if outcome is JobOutcome.NOT_RUN and reason == untested and found.failed:
+        outcome = JobOutcome.FAILED
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
     spent = sum(command.duration_s for command in relay.commands)
@@ -321,9 +338,10 @@ def _result(
                 )
             )
         ),
-        passed_tests=passed,
+        passed_tests=found.passed,
+        lines=found.lines,
         timings_s={name: round(value, 3) for name, value in {**timings, "steps": spent}.items()},
-        failed_output=relay.last_failed,
+        failed_output=relay.failed_output(planned.job.id, soft),
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},
         registry_troubles=troubles,
         hidden=prepared.hidden(),

@@ -16,6 +16,7 @@ from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
 from groundup.grading.ci.changes import with_changes_known
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
+from groundup.grading.ci.tested import steps_with_tests
 from groundup.languages import SETUPS, SetupKind
 from groundup.workflows.commands import needed_programs, program_of
 from groundup.workflows.foretelling import with_known_values
@@ -32,8 +33,6 @@ _SEVERAL = re.compile(
 """What makes of a line more than one plain command, once expressions are taken out."""
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 _GOES_ON = re.compile(r"(?:\\|\||&&)\s*$")
-_TELLING = re.compile(r"^[ \t]*dotnet[ \t]+test\b[^|>\n]*$", re.MULTILINE)
-"""`dotnet test` with its output in the log: it says nothing of a project that is none of tests."""
 _SHELLS = re.compile(r"(?:bash|sh)\b")
 _COMPILERS = frozenset({"tsc", "vue-tsc"})
 """Checkers that build what the tests need, unless they are told not to."""
@@ -312,14 +311,14 @@ class PlannedJob:
         if self.needs.obstacles:
             raise UnsupportedJobError(self.needs.obstacles)
         reader = JobReader(tree)
-        called = [meaning.command for _, meaning in reader.look(self.workflow, self.job, self.leg).meanings]
+        meanings = reader.look(self.workflow, self.job, self.leg).meanings
+        called = [meaning.command for _, meaning in meanings]
         self.tools = tools_of(self.needs.steps, languages, tree.paths(), called)
         for _ in asked_pythons(self.tools, self.tree):
             pass  # a version that no machine has is refused now, not when the job begins
         steps = reader.test_steps(self.workflow, self.job, self.leg)
-        self.tests = frozenset(step.key for step in steps)
-        self.telling = frozenset(step.key for step in steps if step.run is not None and _TELLING.search(step.run))
-        """Those whose runner says how many tests passed, unless it tested nothing."""
+        self.test_steps = steps_with_tests(steps, meanings, tree)
+        self.tests = self.test_steps.tests
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
 
     def hash_files(self, patterns: Sequence[str]) -> str:

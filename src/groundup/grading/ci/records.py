@@ -20,6 +20,7 @@ from pydantic import Field, JsonValue
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
+from groundup.grading.ci.tallies import RunnerTally
 from groundup.sandbox.protocol import WORKSPACE
 
 JOB_LIMITS = Limits(
@@ -27,6 +28,15 @@ JOB_LIMITS = Limits(
     output_bytes=4 * 1024 * 1024,
 )  # fmt: skip
 """Of one job's steps; the wall clock is the job's timeout."""
+
+
+class OriginalTests(Record):
+    """How many tests pass with the original, as far as it is known; a job in which fewer pass shows nothing."""
+
+    passed: int | None = None
+    """In all; looked at where no lines are known."""
+    lines: dict[str, tuple[int, ...]] = {}
+    """By step and runner, how many pass by each line that it prints, most first."""
 
 
 class JobRequest(Record):
@@ -40,10 +50,7 @@ class JobRequest(Record):
         default={}, description="wanted values; what they leave open is chosen and reported"
     )
     exclude_newer: str | None = Field(default=None, description="what registries have since does not exist")
-    least_tests: int | None = Field(
-        default=None,
-        description="how many tests pass with the original; None: at least one, where that can be read",
-    )
+    original: OriginalTests = OriginalTests()
     limits: Limits = JOB_LIMITS
 
 
@@ -71,8 +78,8 @@ class RunCommand(Record):
     exit_code: int | None
     ending: str
     duration_s: float
-    passed_tests: int | None = None
-    """By its closing lines; None where it does not say, or was not looked at."""
+    tallies: tuple[RunnerTally, ...] = ()
+    """What runners say in it; none where nobody says anything, or it was not looked at."""
     cut: bool = False
     """Whether a part of what it printed was not kept."""
 
@@ -107,6 +114,9 @@ class JobResult(Record):
     steps: tuple[StepRecord, ...] = ()
     substitutes: tuple[str, ...] = Field(default=(), description="what stood in the place of what was asked for")
     passed_tests: int | None = Field(default=None, description="None where no runner said it readably")
+    lines: dict[str, tuple[int, ...]] = Field(
+        default={}, description="the same by step and runner: how many passed by each line"
+    )
     timings_s: dict[str, float] = {}
     failed_output: str = Field(default="", description="what the failed step printed, its end", repr=False)
     logs: dict[str, bytes] = Field(default={}, repr=False)
@@ -233,10 +243,16 @@ def failure_of(result: JobResult) -> JobFailure | None:
         return JobFailure(kind=FailureKind.NOT_RUN, evidence=result.reason)
     if "was ended: " in result.reason:
         return JobFailure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
-    failed = next((step for step in result.steps if step.result == "failure"), None)
-    return explained(result.failed_output, in_tests=failed is not None and failed.tests) or JobFailure(
-        kind=FailureKind.OTHER, evidence=_telling_line(result.failed_output) or result.reason
+    ended_well = result.reason.startswith(ENDED_WELL)
+    in_tests = ended_well or any(step.tests and step.result == "failure" for step in result.steps)
+    return explained(result.failed_output, in_tests=in_tests) or JobFailure(
+        kind=FailureKind.TESTS if ended_well else FailureKind.OTHER,
+        evidence=result.reason if ended_well else _telling_line(result.failed_output) or result.reason,
     )
+
+
+ENDED_WELL = "the job ended well, but "
+"""Begins why a job shows nothing though all its steps succeeded."""
 
 
 _OF_VERSIONS = frozenset({

@@ -19,8 +19,8 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
-from groundup.grading.ci.passed_tests import passed_tests
 from groundup.grading.ci.records import FOLDER_VARIABLE, TEMPORARY, TOOLS, RunCommand, job_of, translated
+from groundup.grading.ci.tallies import tallies_of
 from groundup.inside.shim import FILES
 from groundup.sandbox.deadlines import Debt
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
@@ -28,6 +28,7 @@ from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 _MOST_ASKED = 64 * 1024 * 1024
 _TOLD_TO_ACT = 256 * 1024
 _FILE_BYTES = 1024 * 1024
+_MOST_FAILED = 64
 _AFTERWARDS_S = 10.0
 _LOG_BYTES = 64 * 1024 * 1024
 _COMMAND = re.compile(r"^\s*(?:::|##\[)", re.MULTILINE)
@@ -68,10 +69,10 @@ class Relay:
         hash_files: Callable[[tuple[str, ...]], str],
         tests: Collection[str] = (),
     ) -> None:
-        """Make it; *tests* are the keys of steps whose tests are counted."""
+        """Make it; *tests* are the keys of steps whose tests are counted, none: of all steps."""
         self.commands: list[RunCommand] = []
-        self.last_failed = ""
-        """The end of what the last command printed that failed."""
+        self._failed: dict[tuple[str, str], str] = {}
+        """By job and step, the end of what the last command printed that failed, or whose runner says so."""
         self.trouble: InfrastructureError | None = None
         """Why no step could be run any more."""
         self._repository = repository
@@ -94,6 +95,11 @@ class Relay:
     def log(self) -> bytes:
         """What all commands printed."""
         return bytes(self._log)
+
+    def failed_output(self, job: str, soft: Collection[str] = ()) -> str:
+        """Return the end of what failed last: in *job* where something did, in steps that are not *soft*."""
+        own = [text for (name, step), text in self._failed.items() if name == job and step not in soft]
+        return next(reversed(own or [*self._failed.values()]), "")
 
     async def serve(self, listening: socket.socket, allowed_s: float) -> None:
         """Answer on *listening* until `close`; all commands together run for *allowed_s* that they have."""
@@ -147,7 +153,8 @@ class Relay:
             for path, content in written.items():
                 await place.sandbox.write_file(path, content)
         except (OSError, ValueError) as error:  # an earlier step closed or replaced the runner's folder
-            return self._unprepared(error)
+            names = asked.environment.get("GITHUB_JOB", ""), _step_of(asked.argv) or ""
+            return self._unprepared(*names, error)
         result = await place.sandbox.run(self._command(asked, place, job, files))
         self._left_s -= result.counted_s
         self._record(asked, result)
@@ -197,21 +204,29 @@ class Relay:
             exit_code=result.exit_code,
             ending=result.ending.value,
             duration_s=round(result.duration_s, 3),
-            passed_tests=passed_tests(output.decode(errors="replace")) if step in self._tests else None,
+            tallies=tallies_of(output.decode(errors="replace")) if step in self._tests or not self._tests else (),
             cut=result.truncated,
         )
         self.commands.append(command)
-        if not result.ok:
-            self.last_failed = output[-256 * 1024 :].decode(errors="replace")
+        if not result.ok or any(tally.failed for tally in command.tallies):
+            self._keep_failed(command, output[-256 * 1024 :].decode(errors="replace"))
         head = f"--- {command.job}, step {command.step}: {' '.join(asked.argv)[:300]}\n"
         foot = f"\n[{result.ending}, exit code {result.exit_code}, {result.duration_s:.2f} s]\n"
         room = _LOG_BYTES - len(self._log)
         self._log += (head.encode() + output + foot.encode())[: max(room, 0)]
 
-    def _unprepared(self, error: Exception) -> bytes:
-        self.last_failed = f"the step's files cannot be written: {error}\n"
-        self._log += self.last_failed.encode()[: max(_LOG_BYTES - len(self._log), 0)]
-        return _told(1, stderr=self.last_failed)
+    def _keep_failed(self, command: RunCommand, output: str) -> None:
+        key = (command.job, command.step)
+        self._failed.pop(key, None)  # the last one stands last
+        self._failed[key] = output
+        for oldest in list(self._failed)[:-_MOST_FAILED]:
+            del self._failed[oldest]
+
+    def _unprepared(self, job: str, step: str, error: Exception) -> bytes:
+        text = f"the step's files cannot be written: {error}\n"
+        self._failed[job, step] = text
+        self._log += text.encode()[: max(_LOG_BYTES - len(self._log), 0)]
+        return _told(1, stderr=text)
 
     def _loader_kept_back(self, job: str, text: str) -> str:
         """Return *text* without variables of the loader, with which the shims would not start.

@@ -8,7 +8,8 @@ is understood by `converted` only, which is called when a user asks for it.
 
 `<folder>` is `dibench-<subset>-<language>` (what an archive of the release unpacks to, with or without a folder of
 the language in it), `<subset>`, `repo-<subset>`, `dibench-<subset>`, `repo-data`, or nothing: the first with it.
-A JSONL file whose name says neither `regular` nor `large` is a subset of its own, named by the file.
+A JSONL file whose name says neither `regular` nor `large` is a subset of its own, named by the file; only
+`validity.jsonl` says how executions ended.
 """
 
 import json
@@ -248,7 +249,7 @@ class InstanceSet(Record):
     problems: tuple[InstanceProblem, ...] = ()
     version: str = "none"
     remark: str = Field(default="", description="ends each instruction: the canary of a set of one's own")
-    validity: Path | None = Field(default=None, description="what the makers of such a set found")
+    validity: Path | None = Field(default=None, description="what those found who made the instances")
 
 
 def pulled_dataset(settings: Settings) -> "InstanceSet":
@@ -262,7 +263,7 @@ def read_dataset(root: Path) -> InstanceSet:
     found: list[tuple[str, Instance]] = []
     manifest = read_manifest(root) if is_set(root) else None
     for path in sorted([*root.glob("*.jsonl"), *root.glob("repo-*.json")]):
-        if manifest is not None and path.name in (ENTRIES, VALIDITY):
+        if path.name == VALIDITY or (manifest is not None and path.name == ENTRIES):
             continue
         subset = _subset(path)
         seen: set[tuple[str, str]] = set()
@@ -276,7 +277,7 @@ def read_dataset(root: Path) -> InstanceSet:
         raise UsageError(f"{root} holds no instances; expected a JSONL file such as {root}/repo-regular.jsonl")
     problems = sorted(_named(found, root), key=lambda problem: problem.id)
     if manifest is None:
-        return InstanceSet(problems=tuple(problems), version=_version(problems))
+        return InstanceSet(problems=tuple(problems), version=_version(problems), validity=root / VALIDITY)
     return InstanceSet(
         problems=tuple(problems),
         version=manifest.label,

@@ -24,6 +24,7 @@ from groundup.grading.ci.records import (
     JobOutcome,
     JobRequest,
     JobResult,
+    OriginalTests,
     UnsupportedJobError,
     failure_of,
     with_hidden,
@@ -37,11 +38,18 @@ from groundup.suites.dibench.dataset import Instance, InstanceProblem
 from groundup.suites.dibench.execution_files import executed_files, job_command
 from groundup.suites.dibench.extra import require_extra
 from groundup.suites.dibench.missed import TextScore, missed_reasons, nothing_declared, text_score
-from groundup.suites.dibench.verdict_facts import Facts, counts_of, facts_of, scores_of
+from groundup.suites.dibench.verdict_facts import (
+    BY_LINE,
+    Facts,
+    counts_of,
+    facts_of,
+    scores_of,
+    written_lines,
+)
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
-VERSION = "8"
+VERSION = "9"
 _ACT_MB = 256
 _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.MISSING_IN_TEST: Stage.IMPORT,
@@ -81,7 +89,7 @@ class ExecutionGrader(Grader):
         exclude_newer: str,
         timeout_s: float,
         names: Names | None = None,
-        originals: Mapping[str, int] | None = None,
+        originals: Mapping[str, OriginalTests] | None = None,
     ) -> None:
         """Make the grader; *exclude_newer* is the setting `ci_exclude_newer`. No *names*: none is looked up.
 
@@ -113,7 +121,7 @@ class ExecutionGrader(Grader):
             "masked": digest_of(masked),
             "exclude_newer": self.cutoff(problem.instance),
             "timeout_s": self._timeout_s,
-            "least_tests": self._originals.get(task.id),
+            "original": self._originals.get(task.id),
         }
 
     def cutoff(self, instance: Instance) -> str | None:
@@ -184,7 +192,7 @@ class ExecutionGrader(Grader):
             job=command.job,
             matrix=command.matrix,
             exclude_newer=self.cutoff(instance),
-            least_tests=self._originals.get(problem.id),
+            original=self._originals.get(problem.id) or OriginalTests(),
             limits=JOB_LIMITS.for_command(timeout_s, spare_s=0),
         )
 
@@ -201,6 +209,7 @@ class ExecutionGrader(Grader):
             EXECUTED: True,
             KIND: failure.kind.value if failure else None,
             PASSED_TESTS: result.passed_tests,
+            BY_LINE: written_lines(result.lines) or None,
             "substitutes": "; ".join(result.substitutes)[:200] or None,
             "leg": ", ".join(f"{key}: {value}" for key, value in result.leg.items())[:120] or None,
         }

@@ -20,7 +20,7 @@ from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.grading.ci.records import HIDES, OF_TIME, FailureKind
+from groundup.grading.ci.records import HIDES, OF_TIME, FailureKind, OriginalTests
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_time
 from groundup.manifests.leaks import leaks_beside
@@ -29,6 +29,7 @@ from groundup.settings import Settings
 from groundup.suites.base import Auditor, Grader, Validation, Validator
 from groundup.suites.dibench.answers import answer
 from groundup.suites.dibench.dataset import InstanceProblem
+from groundup.suites.dibench.verdict_facts import BY_LINE, read_lines
 from groundup.trees.writer import disk_errors
 
 FILE = "dibench-validity.jsonl"
@@ -46,6 +47,8 @@ _NUMBERS = re.compile(r"0x[0-9a-f]+|[\d.]+")
 """Addresses and durations, which differ from try to try."""
 Reference = Callable[[Task, str, Path, GradingContext], Awaitable[None]]
 """Writes a subject's submission, as `Suite.reference` does."""
+Originals = Mapping[str, OriginalTests]
+"""How many tests pass with the original, by task."""
 TryOnce = Callable[[Which, int], Awaitable[Verdict]]
 """Grades the original's or the empty submission once; the number tells tries apart."""
 
@@ -60,6 +63,8 @@ class TryRecord(Record):
     reason: str = ""
     passed_tests: int | None = None
     """None: its output does not say."""
+    lines: dict[str, tuple[int, ...]] = {}
+    """By step and runner, how many passed by each line."""
     seconds: float | None = None
     starved: float = 0.0
     """The part of its time that the machine kept from it."""
@@ -161,19 +166,21 @@ def valid_ids(path: Path | None, problems: Iterable[InstanceProblem]) -> set[str
     return {problem.id for problem, _ in _found_valid(path, problems)}
 
 
-_COUNTED = frozenset({"csharp"})
-"""Languages in which a whole project's tests do not run, and nothing fails, for want of a package."""
-
-
-def counts_of_originals(path: Path | None, problems: Iterable[InstanceProblem]) -> dict[str, int]:
-    """Return how many tests passed at least in the tries of each original for which that decides."""
-    counted = (problem for problem in problems if problem.instance.language in _COUNTED)
+def known_originals(path: Path | None, problems: Iterable[InstanceProblem]) -> dict[str, OriginalTests]:
+    """Return how many tests passed at least in the tries of each original."""
     found = {}
-    for problem, one in _found_valid(path, counted):
-        counts = [each.passed_tests for each in one.tries if each.subject == "oracle" and each.passed]
-        if counts and None not in counts:
-            found[problem.id] = min(count for count in counts if count is not None)
+    for problem, one in _found_valid(path, problems):
+        tries = [each for each in one.tries if each.subject == "oracle" and each.passed]
+        counts = [each.passed_tests for each in tries if each.passed_tests is not None]
+        passed = min(counts) if counts and len(counts) == len(tries) else None
+        found[problem.id] = OriginalTests(passed=passed, lines=_least([each.lines for each in tries]))
     return found
+
+
+def _least(tries: Sequence[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:
+    """Return the lines that every try has, with the fewest that passed."""
+    names = set.intersection(*map(set, tries)) if tries else set()
+    return {name: tuple(map(min, zip(*(each[name] for each in tries), strict=False))) for name in sorted(names)}
 
 
 def _found_valid(
@@ -319,6 +326,7 @@ def _record(subject: Which, verdict: Verdict, starvation: Starvation) -> TryReco
         failure=str(failure) if failure else None,
         reason=verdict.reasons[0].message if verdict.reasons else "",
         passed_tests=count if isinstance(count := verdict.facts.get("tests passed"), int) else None,
+        lines=read_lines(verdict.facts.get(BY_LINE)),
         seconds=verdict.timings_s.get("all"),
         starved=round(starvation.share, 3),
         cut_short=starvation.gave_up and verdict.by_time,

@@ -44,7 +44,8 @@ from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import (
     DependencyAuditor,
     ExecutionValidator,
-    counts_of_originals,
+    Originals,
+    known_originals,
     valid_ids,
     validity_file,
 )
@@ -117,21 +118,17 @@ class DiBench(Suite):
         return {
             DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
             DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
-            ExecutionGrader.name: self._execution_grader(self._names, self._counts_of_originals),
+            ExecutionGrader.name: self._execution_grader(self._names, self._originals),
         }
 
-    def _execution_grader(
-        self, names: Names | None = None, originals: Mapping[str, int] | None = None
-    ) -> ExecutionGrader:
+    def _execution_grader(self, names: Names | None = None, originals: Originals | None = None) -> ExecutionGrader:
         return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s, names, originals)
 
     @cached_property
-    def _counts_of_originals(self) -> Mapping[str, int]:
+    def _originals(self) -> Originals:
         """How many tests pass with the original, where its validation counted them."""
         problems = self._dataset.problems
-        return counts_of_originals(self._dataset.validity, problems) | counts_of_originals(
-            self._validity, problems
-        )
+        return known_originals(self._dataset.validity, problems) | known_originals(self._validity, problems)
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:

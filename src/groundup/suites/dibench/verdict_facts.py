@@ -1,7 +1,7 @@
 """What a verdict on one instance holds: its facts, its counts, from which tables are made, and named scores."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -13,6 +13,9 @@ Facts = dict[str, str | int | float | bool | None]
 LOOKED_UP = "added"
 ELSEWHERE = "declared elsewhere"
 """Names that a prediction declares in another section only: none of the main score's hits."""
+BY_LINE = "tests by line"
+"""How many passed by each line of a runner, by step and runner."""
+_MOST_LINES = 24
 
 
 def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -> Facts:
@@ -85,6 +88,23 @@ def existence_of(verdict: Verdict) -> Counter[Existence]:
         found[kind] = int(verdict.facts.get(kind.value) or 0)
     found[Existence.FOUND] = int(verdict.facts.get(LOOKED_UP) or 0) - found.total()
     return +found
+
+
+def written_lines(lines: Mapping[str, Sequence[int]]) -> str:
+    """Return counts as `3 pytest: 10 2; 4 jest: 7`, most first: the highest ones, and no zeros."""
+    each = max(_MOST_LINES // max(len(lines), 1), 1)
+    kept = {name: [count for count in counts if count][:each] for name, counts in lines.items()}
+    return "; ".join(f"{name}: {' '.join(map(str, counts))}" for name, counts in kept.items() if counts)[:240]
+
+
+def read_lines(text: object) -> dict[str, tuple[int, ...]]:
+    """Return what `written_lines` wrote; nothing for what is none, such as what was cut."""
+    found = {}
+    for part in text.split("; ") if isinstance(text, str) else ():
+        name, _, counts = part.rpartition(": ")
+        if name and counts.replace(" ", "").isdigit():
+            found[name] = tuple(map(int, counts.split()))
+    return found
 
 
 def _counts_in(facts: Facts) -> dict[str, JsonValue]:

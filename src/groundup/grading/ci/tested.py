@@ -1,0 +1,213 @@
+"""Did a job that ended well test anything, and as much as with the original? Pure.
+
+What runners say decides (`tallies`). A job in which nobody says anything is believed, and so is one whose runners
+had no test where something beside them may test in silence: a script of asserts, an example, a Cargo harness.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from groundup.domain.records import Record
+from groundup.grading.ci.records import ENDED_WELL, OriginalTests, RunCommand
+from groundup.grading.ci.tallies import RunnerTally
+from groundup.workflows.commands import options_of, program_of, unwrapped, words_of
+from groundup.workflows.runners import Meaning, Purpose
+from groundup.workflows.shell import pieces
+from groundup.workflows.tree import RepositoryTree, text_of
+from groundup.workflows.workflow import Step
+
+_HIDES = re.compile(r"(?<![0-9&])>|&>|1>")
+_KEEPS = frozenset({"tee", "cat", "tail", "less", "ts"})
+"""Programs behind a pipe that show the closing line."""
+_QUIET = re.compile(r"-v(?:erbosity)?[:= ]q|--verbosity[:= ]q|no:terminal|--output[:= ][Qq]uiet")
+
+
+class StepsWithTests(Record):
+    """The steps of a job, by what they can say of tests."""
+
+    tests: frozenset[str] = frozenset()
+    """Keys of those that run tests, as far as that can be seen."""
+    telling: frozenset[str] = frozenset()
+    """Those whose runners never test in silence."""
+    silent: frozenset[str] = frozenset()
+    """Those in which something of the project's own may test and say nothing."""
+    idle: str = ""
+    """What is called as a test and does nothing, where the job runs no other."""
+
+
+def steps_with_tests(
+    steps: Sequence[Step], meanings: Iterable[tuple[Step, Meaning]], tree: RepositoryTree
+) -> StepsWithTests:
+    """Return what the steps that run tests can say; *meanings* are those of all steps of the job."""
+    known = tuple(meanings)
+    tests = frozenset(step.key for step in steps)
+    idle = [meaning for _, meaning in known if meaning.purpose is Purpose.NOTHING]
+    return StepsWithTests(
+        tests=tests,
+        telling=frozenset(step.key for step in steps if step.run is not None and _always_tells(step.run)),
+        silent=frozenset(
+            step.key for step, meaning in known if _may_test_silently(meaning, tree, in_tests=step.key in tests)
+        ),
+        idle=" is ".join((*idle[0].via[:1], repr(idle[0].command))) if idle and not tests else "",
+    )
+
+
+def _always_tells(script: str) -> bool:
+    """Whether all that *script* runs of known runners is such as never tests in silence, and can be read."""
+    found = list(pieces(script))
+    tellers = 0
+    for position, piece in enumerate(found):
+        words = unwrapped(words_of(piece.text))
+        if not words or not _is_teller(words):
+            continue
+        after = found[position + 1] if piece.operator == "|" and position + 1 < len(found) else None
+        shown = after is None or program_of(after.text.split()[0]) in _KEEPS
+        if not shown or _HIDES.search(piece.text) or _QUIET.search(piece.text):
+            return False
+        tellers += 1
+    return tellers > 0
+
+
+def _is_teller(words: Sequence[str]) -> bool:
+    program = program_of(words[0])
+    if program in ("dotnet", "cargo"):
+        verb = next((word for word in words[1:] if not word.startswith(("-", "+"))), "")
+        return verb in ("test", "t")
+    return program in ("pytest", "py.test") or (program == "python" and words[1:3] == ["-m", "unittest"])
+
+
+_PREPARING = re.compile(
+    r"build|gen(?:erate)?|setup|install|prepare|download|fetch|lint|fmt|format|version|release|publish|report|docs?"
+    r"|clean|bench|upload|deploy|bootstrap|migrate|seed|serve|server|start|compile|bundle|changelog|coverage"
+)
+"""Names of programs that do something else than testing."""
+_CHECKING = re.compile(
+    r"check|verif|valid|assert|smoke|example|demo|spec|test|self|sanity|e2e|integration|try|prove"
+)
+_ASSERTS = re.compile(r"\bassert|process\.exit|\bthrow\b|sys\.exit|unwrap\(")
+
+
+def _may_test_silently(meaning: Meaning, tree: RepositoryTree, *, in_tests: bool) -> bool:
+    """Whether a command may test and print no closing line; beside the tests' own steps its name must say so."""
+    words = meaning.command.split()
+    program = program_of(words[0])
+    if meaning.purpose is Purpose.TEST and program == "cargo":
+        return _has_own_harness(words, tree)
+    if meaning.purpose is Purpose.OTHER:
+        return ("-c" in words or "-e" in words) and _ASSERTS.search(meaning.command) is not None
+    runs = program in ("cargo", "dotnet") and "run" in words[1:3]
+    if meaning.purpose is not Purpose.OWN and not (meaning.purpose is Purpose.BUILD and runs):
+        return False
+    name = " ".join(options_of(words, "--example", "--bin", "--project", "-p")) if runs else _named(words)
+    name = name.lower().rpartition("/")[2]
+    return _CHECKING.search(name) is not None or (in_tests and not _PREPARING.search(name))
+
+
+def _named(words: Sequence[str]) -> str:
+    script = next((word for word in words if re.search(r"\.\w+$|/", word)), words[0])
+    return PurePosixPath(script).name
+
+
+def _has_own_harness(words: Sequence[str], tree: RepositoryTree) -> bool:
+    """Whether `cargo test` runs a target whose `harness = false`: it prints what it likes."""
+    if {"--lib", "--doc", "--bin", "--bins", "--example", "--examples"} & set(words):
+        return False
+    sections = (
+        section
+        for path in tree.paths()
+        if PurePosixPath(path).name == "Cargo.toml"
+        for section in re.split(r"(?m)^\s*\[", text_of(tree, path) or "")
+    )
+    return any(
+        section.startswith(("[test]]", "lib]")) and re.search(r"(?m)^\s*harness\s*=\s*false", section)
+        for section in sections
+    )
+
+
+class CountedTests(Record):
+    """What the runners of a job's own steps say together."""
+
+    passed: int | None = None
+    """None where no line says it."""
+    failed: int = 0
+    lines: dict[str, tuple[int, ...]] = {}
+    """How many passed by each line, most first, by step and runner."""
+    is_silent: bool = False
+    """Whether something ran that may have tested in silence."""
+    is_cut: bool = False
+    """Whether a part of the output was not kept: what says so may have been in it."""
+
+
+def counted_tests(
+    job: str, steps: StepsWithTests, commands: Sequence[RunCommand], soft: Collection[str]
+) -> CountedTests:
+    """Return what the runners in the steps of *job* say; *soft* are the keys of steps whose end does not count."""
+    own = [one for one in commands if one.job == job and one.step not in soft]
+    ran = [one for one in own if one.step in steps.tests or not steps.tests]
+    lines: defaultdict[str, list[int]] = defaultdict(list)
+    for one in ran:
+        for tally in one.tallies:
+            if tally.passed is not None:
+                lines[f"{one.step} {tally.runner}"].append(tally.passed)
+    tellers = {one.step for one in ran if one.tallies} | steps.telling
+    ended = {one.step for one in own if one.exit_code == 0}
+    is_silent = bool(ended & steps.silent) or any(one.step in steps.tests - tellers for one in ran)
+    if any(one.cut for one in ran):
+        return CountedTests(is_cut=True)
+    passed = sum(map(sum, lines.values())) if lines else None
+    if passed is None and ran and all(one.step in steps.telling and not one.tallies for one in ran):
+        passed = 0
+    return CountedTests(
+        passed=passed,
+        failed=sum(_failed(one.tallies) for one in ran),
+        lines={name: tuple(sorted(counts, reverse=True)) for name, counts in lines.items()},
+        is_silent=is_silent,
+    )
+
+
+def _failed(tallies: Sequence[RunnerTally]) -> int:
+    """Return how many failed in the end: a runner that is called again for those that failed settles them."""
+    return sum(
+        tally.failed
+        for position, tally in enumerate(tallies)
+        if not any(_settles(later, tally) for later in tallies[position + 1 :])
+    )
+
+
+def _settles(later: RunnerTally, tally: RunnerTally) -> bool:
+    again = (tally.failed, tally.failed + (tally.passed or 0))
+    return later.runner == tally.runner and not later.failed and later.passed in again
+
+
+def why_not_tested(found: CountedTests, steps: StepsWithTests, original: OriginalTests) -> str:
+    """Return why a job that ended well shows nothing, in a sentence; empty where it shows something."""
+    if found.failed:
+        return f"{ENDED_WELL}{_tests(found.failed)} failed in it"
+    if steps.idle:
+        return f"{ENDED_WELL}it runs no tests: {steps.idle}"
+    if found.passed == 0 and not found.is_silent:
+        return f"{ENDED_WELL}no test passed in it"
+    if found.is_cut:
+        return ""
+    if original.lines:
+        return _fewer(found.lines, original.lines)
+    if original.passed is not None and (found.passed or 0) < original.passed:
+        return f"{ENDED_WELL}{_tests(found.passed or 0)} passed in it, and {original.passed} with the original"
+    return ""
+
+
+def _fewer(lines: Mapping[str, tuple[int, ...]], least: Mapping[str, tuple[int, ...]]) -> str:
+    """Return where fewer passed than with the original: each of its lines wants one of as many."""
+    for name, wanted in least.items():
+        have = lines.get(name, ())
+        if len(have) < len(wanted) or any(mine < its for mine, its in zip(have, wanted, strict=False)):
+            _, _, runner = name.partition(" ")
+            told = _tests(sum(have)) if have else "no test"
+            return f"{ENDED_WELL}{told} passed in it by {runner}, and {sum(wanted)} with the original"
+    return ""
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'s' * (count != 1)}"
