@@ -31,7 +31,7 @@ from groundup.episodes.backends import BUILDERS, SANDBOXES
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load
-from groundup.suites.nl2repobench.maker.absence import source_files
+from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from groundup.suites.nl2repobench.maker.decisions import decisions
+from groundup.suites.nl2repobench.decisions import decisions
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.table import COLUMNS, not_whole, rows
 

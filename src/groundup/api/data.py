@@ -22,7 +22,7 @@ SetTaker = Callable[[Path, Path, Settings], Path]
 
 
 def _packed() -> SetTaker:
-    from groundup.curation.packing import taken_in
+    from groundup.curation.packed import taken_in
 
     return taken_in
 

@@ -164,8 +164,8 @@ async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int
 
 async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
     from groundup.episodes.backends import opened_context
+    from groundup.suites.nl2repobench.decisions import TaskDecision, decisions
     from groundup.suites.nl2repobench.maker import build as making
-    from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
     from groundup.suites.nl2repobench.recipe import read_recipe
 
     async with opened_context(order.settings) as context, _reminding(prefix) as tell:
@@ -294,7 +294,7 @@ def table(
     """Print all recipes in Markdown: counts, reasons, oracle scores, and what is missing."""
     from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
-    from groundup.suites.nl2repobench.maker.decisions import decisions
+    from groundup.suites.nl2repobench.decisions import decisions
     from groundup.suites.nl2repobench.recipe import shipped_recipes
     from groundup.suites.nl2repobench.table import COLUMNS, markdown, not_whole, rows, seen, standing
 

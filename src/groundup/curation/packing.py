@@ -6,7 +6,6 @@ the set fetches the commit, and masks it again. The digests of the manifest say 
 The next version of a set: its entries again, at the commits and releases of today.
 """
 
-import asyncio
 import gzip
 import re
 import tarfile
@@ -17,22 +16,16 @@ from typing import Literal
 from pydantic import Field
 
 from groundup.curation.filters import allows_copies
-from groundup.curation.repositories import check_out
 from groundup.curation.set_entries import SetWish, Tell, parse_wish, read_entries
 from groundup.curation.sets import SetRequest, SetYield, make_set
-from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
-from groundup.manifests.leaks import mask_repository
-from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
-from groundup.store.ownership import copy_made, digest_of_entry
-from groundup.suites.dibench.dataset import LANGUAGES
+from groundup.store.ownership import copy_made
 from groundup.suites.sets import SetTask, checked_set, copy_set, is_set, read_manifest
-from groundup.trees.archives import anonymous, extract_archive
+from groundup.trees.archives import anonymous
 from groundup.trees.scratch import scratch_folder
-from groundup.trees.writer import TreeLimits, copy_tree, disk_errors
-
-_LIMITS = TreeLimits(files=2_000_000, bytes=50 * 1024**3, ratio=1000)
+from groundup.trees.writer import disk_errors
 
 
 class PackedSet(Record):
@@ -84,51 +77,6 @@ def _holds_copy(task: SetTask) -> bool:
     return task.specification == "instruction" or any(
         place.endswith(".bundle") or place.startswith("references/") for place in task.files
     )
-
-
-def taken_in(source: Path, work: Path, settings: Settings) -> Path:
-    """Return the whole set of *source* in the folder *work*, with what it leaves to be fetched. Not for a loop.
-
-    Raises `UsageError`, and as `check_out` does.
-    """
-    folder = work / "set"
-    if source.is_dir():
-        copy_set(source, folder)
-    else:
-        try:
-            extract_archive(source, folder, _LIMITS)
-        except SubmissionError as error:
-            raise UsageError(f"{source}: {error}; copy the archive again") from error
-    for number, task in enumerate(read_manifest(folder).tasks):
-        if task.refetch is not None and not (folder / task.refetch.place).exists():
-            between = work / str(number)
-            between.mkdir()
-            asyncio.run(_fetch(task, folder, between, settings))
-    return folder
-
-
-async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) -> None:
-    """Make the masked repository of *task* again. Raises `UsageError` where it is not the same."""
-    wanted = task.refetch
-    assert wanted is not None
-    original = work / "original"
-    await check_out(wanted.repository, wanted.commit, original, work, settings.git_mirror)
-    for path, text in wanted.added.items():
-        (original / path).parent.mkdir(parents=True, exist_ok=True)
-        (original / path).write_text(text, encoding="utf-8")
-    language = next(one for one in LANGUAGES if one == task.language)
-    kinds = frozenset(DependencyKind(kind) for kind in wanted.kinds)
-    place = folder / wanted.place
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if kinds:
-        await asyncio.to_thread(mask_repository, original, place, language, kinds)
-    else:
-        await asyncio.to_thread(copy_tree, original, place)
-    if digest_of_entry(place) != task.files[wanted.place]:
-        raise UsageError(
-            f"{task.id} is not the repository that was packed, once it is fetched and masked here; use the "
-            "version of groundup that packed it"
-        )
 
 
 class SetChange(Record):

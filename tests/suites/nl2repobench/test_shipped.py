@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from groundup.suites.nl2repobench.maker.controls import Stub
 from groundup.suites.nl2repobench.maker.differences import unexplained
 from groundup.suites.nl2repobench.recipe import Recipe, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.stubs import Stub
 
 RECIPES = shipped_recipes()
 

@@ -10,8 +10,8 @@ from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
-from groundup.suites.nl2repobench.maker.controls import stubbed
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
+from groundup.suites.nl2repobench.stubs import stubbed
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, TASK, Trial, passed
 

@@ -2,7 +2,7 @@
 
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.suites.nl2repobench import table
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
+from groundup.suites.nl2repobench.decisions import TaskDecision
 from groundup.suites.nl2repobench.recipe import Excluded, Why
 from tests.suites.nl2repobench.trials import RECIPE
 

@@ -21,10 +21,10 @@ from groundup.environments.requests import ENVIRONMENT_TARGET
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.suites.base import Auditor, HiddenCode
-from groundup.suites.nl2repobench.maker.controls import stub_of
 from groundup.suites.nl2repobench.published import original_tree, withheld_names
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.shipped import fingerprint_of
+from groundup.suites.nl2repobench.stubs import stub_of
 from groundup.trees.fingerprints import (
     LEAST,
     Contents,

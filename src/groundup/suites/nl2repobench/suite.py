@@ -169,7 +169,7 @@ class Nl2RepoBench(Suite):
     @override
     def blocked(self) -> Mapping[str, str]:
         """Return why tasks have no recipe, as it was decided."""
-        from groundup.suites.nl2repobench.maker.decisions import decisions  # for the few without a recipe
+        from groundup.suites.nl2repobench.decisions import decisions  # for the few without a recipe
 
         decided = decisions()
         without = [name for name in self._names() if name in decided and not self._has_recipe(name)]

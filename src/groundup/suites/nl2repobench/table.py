@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
+from groundup.suites.nl2repobench.decisions import TaskDecision
 from groundup.suites.nl2repobench.recipe import Recipe, Why
 
 COLUMNS = (

@@ -1,10 +1,10 @@
-"""Tests of groundup.suites.nl2repobench.maker.decisions."""
+"""Tests of groundup.suites.nl2repobench.decisions."""
 
 import pytest
 
 from groundup.domain.errors import TaskError
+from groundup.suites.nl2repobench.decisions import TaskDecision, decisions
 from groundup.suites.nl2repobench.maker.candidates import parse_source
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision, decisions
 from groundup.suites.nl2repobench.recipe import RecipeSource, RepositorySource, Why, shipped_recipes
 from tests.suites.nl2repobench.trials import RECIPE
 

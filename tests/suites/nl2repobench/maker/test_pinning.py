@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock
 
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.pages import ProjectFile
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
+from groundup.suites.nl2repobench.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.pinning import Specification, choose
 from groundup.suites.nl2repobench.maker.project import OriginalProject
 

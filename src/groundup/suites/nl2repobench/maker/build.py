@@ -10,6 +10,7 @@ from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import Distribution
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
+from groundup.suites.nl2repobench.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.candidates import (
     SourceCandidate,
     of_commits,
@@ -18,7 +19,6 @@ from groundup.suites.nl2repobench.maker.candidates import (
     parse_source,
 )
 from groundup.suites.nl2repobench.maker.controls import prove
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.differences import with_reasons
 from groundup.suites.nl2repobench.maker.layout import protect_what_tests_read, read_layout
 from groundup.suites.nl2repobench.maker.pinning import Specification, choose, newest_pin, read_specification

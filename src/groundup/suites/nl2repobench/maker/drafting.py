@@ -19,9 +19,9 @@ from groundup.environments.at_hand import FETCHED, python_at_hand
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings
+from groundup.suites.nl2repobench.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.build import pretended, recorded
 from groundup.suites.nl2repobench.maker.candidates import MINORS, SourceCandidate
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.layout import read_layout
 from groundup.suites.nl2repobench.maker.needs_of_tests import (
     files_of_tests,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.grammars import python_tree
-from groundup.suites.nl2repobench.maker.absence import source_files
+from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.sets import canary_line
 

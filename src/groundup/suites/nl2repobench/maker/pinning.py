@@ -16,8 +16,8 @@ from groundup.domain.records import Record
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.pages import spelled_version
 from groundup.sources.names import words
+from groundup.suites.nl2repobench.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.candidates import MINORS, IndexRelease, fetched, releases
-from groundup.suites.nl2repobench.maker.decisions import TaskDecision
 from groundup.suites.nl2repobench.maker.project import OriginalProject
 from groundup.suites.nl2repobench.recipe import RecipeEnvironment
 

@@ -21,8 +21,8 @@ from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.settings import load
 from groundup.sources.names import is_standard, python_provider, words
+from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.freezing import locked
-from groundup.suites.nl2repobench.maker.absence import source_files
 from groundup.suites.nl2repobench.maker.candidates import fetched, open_index, releases
 from groundup.suites.nl2repobench.maker.needs_of_tests import files_of_tests, imported_by_tests, needs_of_tests
 from groundup.suites.nl2repobench.maker.pinning import instant, lock_without

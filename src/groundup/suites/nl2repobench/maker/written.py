@@ -19,7 +19,7 @@ from groundup.grading.library.execution import sandbox_to_look_around
 from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.models.protocol import ChatModel, ContextOverflowError, RefusedError
 from groundup.sandbox.protocol import Command
-from groundup.suites.nl2repobench.maker.absence import source_files
+from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.maker.extracted import (
     bodies_of_tests,
     body_lines,
