@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from groundup.curation.set_entries import read_entries
+from groundup_factory.set_entries import read_entries
 
 SAMPLES = Path(__file__).parent / "samples" / "fresh_repositories.jsonl"
 PREFIXES = {"python": "python3-", "javascript": "node-", "rust": "librust-"}

@@ -14,14 +14,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from groundup.curation.services.proving import Prover, mutants_of, mutated
-from groundup.curation.services.references import DeploymentRoom
 from groundup.domain.records import Record
 from groundup.episodes.backends import opened_context
 from groundup.settings import load
 from groundup.suites.places import data_folder
 from groundup.suites.repogenesis.endpoints import path_shape
 from groundup.suites.repogenesis.tasks import ServiceProblem, read_dataset, read_services, write_oracle
+from groundup_factory.services.proving import Prover, mutants_of, mutated
+from groundup_factory.services.references import DeploymentRoom
 
 
 class Compared(Record):

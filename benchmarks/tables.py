@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groundup.suites.nl2repobench.decisions import decisions
 from groundup.suites.nl2repobench.recipe import shipped_recipes
-from groundup.suites.nl2repobench.table import COLUMNS, not_whole, rows
+from groundup_factory.recipes.table import COLUMNS, not_whole, rows
 
 DATA = Path(__file__).parents[1] / "docs" / "data"
 

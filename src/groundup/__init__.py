@@ -12,7 +12,6 @@ from groundup.domain.version import __version__ as __version__
 TYPE_CHECKING = False  # as type checkers know it: the module typing takes ten times as long as all else here
 
 if TYPE_CHECKING:
-    from groundup.api.audit import audit as audit
     from groundup.api.episodes import OpenEpisode as OpenEpisode
     from groundup.api.episodes import open_episode as open_episode
     from groundup.api.episodes import open_episode_async as open_episode_async
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from groundup.settings import Settings as Settings
 
 _NAMES = {
-    "groundup.api.audit": "audit",
     "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async "
     "Run LiveRun StoppedError",
     "groundup.api.matrix": "run_matrix",
@@ -87,6 +85,14 @@ def __getattr__(name: str) -> object:
             found: object = getattr(import_module(module), name)
             globals()[name] = found
             return found
+    from groundup.extensions import offering
+
+    owner = offering(name)
+    if owner is not None:
+        if not owner.present():
+            raise AttributeError(owner.missing(f"groundup.{name}"))
+        offered: object = getattr(import_module(f"{owner.name}.{owner.offers[name]}"), name)
+        return offered
     raise AttributeError(f"module 'groundup' has no attribute {name!r}")
 
 

@@ -22,6 +22,8 @@ class ExtensionPackage(NamedTuple):
     """What each group of these commands is about."""
     adds: tuple[str, ...] = ()
     """Kinds of tables (`catalog.py`) to which its module `extension` adds."""
+    offers: Mapping[str, str] = {}
+    """Functions of its Python API that `import groundup` offers, too, and the modules that they are in."""
 
     @property
     def module(self) -> str:
@@ -69,6 +71,23 @@ EXTENSIONS = (
         groups={},
         adds=("subject",),
     ),
+    ExtensionPackage(
+        "groundup_factory",
+        "making tasks out of repositories",
+        commands={
+            "curate set": "cli.sets:make",
+            "curate yield": "cli.sets:show_yield",
+            "curate why": "cli.sets:why",
+            "curate pack": "cli.sets:pack",
+            "curate refresh": "cli.sets:refresh",
+            "recipe build": "cli.recipe:build",
+            "recipe check": "cli.recipe:check",
+            "recipe table": "cli.recipe:table",
+            "audit": "cli.audit:audit",
+        },
+        groups={},
+        offers={"audit": "auditing", "curate_set": "api"},
+    ),
 )
 """Every extension package."""
 
@@ -86,6 +105,11 @@ def lacking(kind: str) -> list[str]:
 def table_of(kind: str) -> str:
     """Return what a package calls its entries of a *kind*: `SET_WORKERS` for `set worker`."""
     return f"{kind.upper().replace(' ', '_')}S"
+
+
+def offering(name: str) -> ExtensionPackage | None:
+    """Return the package whose function *name* groundup's Python API offers, too."""
+    return next((one for one in EXTENSIONS if name in one.offers), None)
 
 
 def owner_of(words: str) -> ExtensionPackage | None:

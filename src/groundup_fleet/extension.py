@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from groundup.catalog import Lazy
 
 if TYPE_CHECKING:
-    from groundup.curation.sets import SetWorker
     from groundup.runs.fleets import FleetOpener
+    from groundup_factory.sets import SetWorker
 
 
 def _fleet() -> "FleetOpener":

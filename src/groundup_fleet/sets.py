@@ -22,8 +22,8 @@ from groundup_fleet.driver import DaskFleet, connected
 from groundup_fleet.orders import packed, unpack
 
 if TYPE_CHECKING:
-    from groundup.curation.set_entries import SetEntry, SetPlace, SetWish, Tell
-    from groundup.curation.sets import SetRequest, SetYield
+    from groundup_factory.set_entries import SetEntry, SetPlace, SetWish, Tell
+    from groundup_factory.sets import SetRequest, SetYield
 
 _RESERVED_MB = 2048
 """That an entry takes of a node's memory, as Dask counts it."""
@@ -31,7 +31,7 @@ _RESERVED_MB = 2048
 
 async def make_set_on(workers: str, request: "SetRequest", settings: Settings, tell: "Tell") -> "SetYield":
     """Make the set of *request* on the fleet at *workers*. Raises `UsageError`, and `MachineError` without one."""
-    from groundup.curation.sets import make_set
+    from groundup_factory.sets import make_set
 
     if request.model is not None:
         raise UsageError("a model is asked from one machine; leave out --workers, or -m")
@@ -89,7 +89,7 @@ class _Nodes:
 
 async def make_entry(order: EntryOrder) -> EntryAnswer:
     """Make the set of one entry on a node. Raises `MachineError` where its groundup is another one."""
-    from groundup.curation.sets import make_set
+    from groundup_factory.sets import make_set
 
     _refuse_other("that got the entry", order.groundup)
     with scratch_folder("entry") as work:

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from groundup.api.runs import run
-from groundup.curation.sets import SetRequest, make_set
-from groundup.curation.spending import SetModel
-from groundup.curation.yields import evidence_of
 from groundup.domain.errors import UsageError
 from groundup.settings import load
 from groundup.suites.sets import checked_set
+from groundup_factory.sets import SetRequest, make_set
+from groundup_factory.spending import SetModel
+from groundup_factory.yields import evidence_of
 from groundup_fleet.clusters import read_address
 from groundup_fleet.driver import DaskFleet, connected
 from groundup_fleet.sets import make_set_on
-from tests.curation.test_instance_sets import REPOSITORIES, committed
+from tests.groundup_factory.test_instance_sets import REPOSITORIES, committed
 from tests.groundup_fleet.fleets import fleet_of, worker_here
 from tests.groundup_fleet.works import begun_twice, failing
 from tests.needs import real_sandboxes

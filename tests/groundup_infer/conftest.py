@@ -1,3 +1,5 @@
 """The command line, with DI-Bench's tiny dataset pulled."""
 
-from tests.suites.dibench.conftest import groundup  # noqa: F401 - a fixture
+from tests.suites.dibench.conftest import groundup
+
+__all__ = ["groundup"]

@@ -1,4 +1,4 @@
-"""`groundup curate` and `audit`: making tasks out of repositories, and finding tasks that measure badly."""
+"""`groundup curate locate`, `instance` and `validate`: DI-Bench's instances of repositories."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,15 +40,6 @@ EXAMPLES: dict[str, Examples] = {
         ("Which Python instances can be executed here?", "groundup curate validate dibench --tasks python"),
         ("One of them, tried anew", "groundup curate validate dibench --tasks my-instance --again"),
         ("Then run those that can", "groundup run dibench -a static --grader execution --tasks valid"),
-    ),
-    "audit": (
-        ("Do three tasks measure well?", "groundup audit nl2repobench --tasks six,sqlparse,tenacity"),
-        ("Run each CI job, in place of comparing names", "groundup audit dibench --grader execution -n 1"),
-        ("All of a suite, into a folder of your own", "groundup audit repogenesis -o audits/repogenesis"),
-        (
-            "With worthless submissions of your own",
-            "groundup audit nl2repobench --tasks six --submissions my-cheats",
-        ),
     ),
 }
 
@@ -293,68 +284,3 @@ def validate(
         print_document({"counts": dict(counts), "tasks": [one.model_dump(mode="json") for one in found]})
     say("groundup: " + ", ".join(f"{count} {standing}" for standing, count in sorted(counts.items())))
     return 3 if counts["infrastructure"] else 0
-
-
-@dataclass(frozen=True)
-class AuditParts:
-    """What is audited, and with what."""
-
-    tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
-    ] = None
-    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Times that the oracle is graded.")] = 3
-    submissions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Further submissions, such as cheats: a folder of predictions for each."
-        ),
-    ] = None
-    grader: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another grader than the suite's first, such as execution.")
-    ] = None
-
-
-def audit(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A suite's name, or package.module:attribute.")],
-    parts: AuditParts,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the audit (default: runs/audit-SUITE)."),
-    ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
-    json: Json = False,
-) -> int:
-    """Check how well tasks measure: grade the oracle and worthless submissions, and read the hidden tests.
-
-    The folder holds `audit.md` to read, `audit.json`, and a run for each part. The same command continues an
-    interrupted audit. Exit code 4: a task is invalid; 3: some could not be audited.
-    """
-    from groundup.api.audit import PAGE
-    from groundup.api.audit import audit as audited
-    from groundup.cli.console import print_document, say
-    from groundup.cli.options import Talk
-    from groundup.cli.progress import shown_progress
-    from groundup.settings import load
-
-    settings = load({"jobs": jobs})
-    with shown_progress(Talk()) as progress:
-        found = audited(
-            suite,
-            tasks=parts.tasks,
-            runs=parts.runs,
-            submissions=parts.submissions,
-            grader=parts.grader,
-            output=output,
-            settings=settings,
-            progress=progress,
-            say=lambda text: say(f"groundup: {text}"),
-        )
-    if json:
-        print_document(found)
-    else:
-        for task in found.tasks:
-            typer.echo(f"{task.task}: {task.standing}" + (f": {'; '.join(task.why)}" if task.why else ""))
-    place = output or settings.output / f"audit-{found.suite}"
-    say(f"groundup: {len(found.tasks)} tasks; read {place / PAGE}")
-    standings = {task.standing for task in found.tasks}
-    return 4 if "invalid" in standings else 3 if "not audited" in standings else 0

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from groundup.suites.nl2repobench.maker.differences import unexplained
 from groundup.suites.nl2repobench.recipe import Recipe, recipe_text, shipped_recipes
 from groundup.suites.nl2repobench.stubs import Stub
+from groundup_factory.recipes.differences import unexplained
 
 RECIPES = shipped_recipes()
 

@@ -1,0 +1,383 @@
+"""`groundup recipe build|check|table`: make the recipes of tasks, make them again, and show them all."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundup.cli.options import Examples
+from groundup.cli.recipe_files import (
+    free_for_recipe,
+    free_for_us,
+    named_recipe,
+    require_writable,
+    write_fingerprint,
+    written,
+)
+
+if TYPE_CHECKING:
+    from groundup.settings import Settings
+    from groundup.suites.nl2repobench.published import PublishedData
+    from groundup.suites.nl2repobench.recipe import Recipe
+
+EXAMPLES: dict[str, Examples] = {
+    "recipe build": (
+        ("From the source that was decided for the task", "groundup recipe build sqlparse"),
+        ("From another one", "groundup recipe build paillier --source sdist:phe==1.5.0 -o paillier.toml"),
+        ("With more installed", "groundup recipe build schedule-master --with pytz --with freezegun"),
+        ("From the best commit of a repository", "groundup recipe build funcy --source git:github.com/Suor/funcy"),
+        ("Several, and again after an interruption", "groundup recipe build pss pylama -o made/ --jobs 2"),
+        ("From a draft that you edited", "groundup recipe build funcy --draft funcy.toml -o funcy.toml"),
+    ),
+    "recipe table": (
+        ("All recipes", "groundup recipe table"),
+        ("With the scores of two runs of the oracle", "groundup recipe table runs/strict runs/official"),
+    ),
+    "recipe check": (
+        ("Is a recipe still right?", "groundup recipe check sqlparse"),
+        ("Before it is shipped", "groundup recipe check ./funcy.toml"),
+        ("All of them, every month", "groundup recipe check --all"),
+        ("The third of 16 parts of all, as CI does", "groundup recipe check --all --shard 3/16"),
+        ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
+        ("Record what an older recipe lacks", "groundup recipe check pss pylama -o made/"),
+    ),
+}
+NOT_AS_IT_WAS = 4
+_SILENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a person decides besides what is shipped."""
+
+    source: Annotated[
+        str | None,
+        typer.Option(
+            help="sdist:NAME[==VERSION] or git:REPOSITORY[@COMMIT] (default: what was decided for TASK)."
+        ),
+    ] = None
+    python: Annotated[
+        str | None, typer.Option(help="Python version, such as 3.10 (default: as the specification says).")
+    ] = None
+    add: Annotated[list[str] | None, typer.Option("--with", help="A requirement to install; can be repeated.")] = (
+        None
+    )
+    declared: Annotated[
+        list[str] | None, typer.Option(help="VERSION=COUNT of another data version; can be repeated.")
+    ] = None
+
+
+def build(
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks of nl2repobench.")],
+    decided: Decided,
+    draft: Annotated[Path | None, typer.Option(help="Continue from this edited draft instead.")] = None,
+    from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Recipe file or folder (default: TASK.toml); for several, a folder."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 1,
+) -> int:
+    """Make the recipes of TASKs for review: source, environment, layout, expected tests, controls.
+
+    If the data leaves something open, the command writes a draft to edit, and a sentence on what is missing. It
+    skips tasks whose finished recipe is in the folder already, so it can be called again after an interruption.
+    """
+    import asyncio
+
+    from groundup.domain.errors import UsageError
+    from groundup.settings import load
+
+    given = {"source": decided.source, "python": decided.python, "add": tuple(decided.add or ())}
+    order = _Order(load(), given, _counts(decided.declared or []), draft, from_data)
+    one_file = output if len(tasks) == 1 and output is not None and not output.is_dir() else None
+    folder = one_file.parent if one_file is not None else output or Path()
+    require_writable(folder)
+    if len(tasks) == 1:
+        return asyncio.run(_build_one(tasks[0], one_file or folder / f"{tasks[0]}.toml", order, ""))
+    if draft is not None or decided.source is not None:
+        raise UsageError("--draft and --source are of one task; name only that")
+
+    async def every() -> list[int]:
+        places = asyncio.Semaphore(jobs)
+
+        async def one(task: str) -> int:
+            async with places:
+                return await _build_of_several(task, folder / f"{task}.toml", order)
+
+        return await asyncio.gather(*map(one, dict.fromkeys(tasks)))
+
+    return max(asyncio.run(every()))
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What `recipe build` was asked, but for the task."""
+
+    settings: "Settings"
+    given: Mapping[str, object]
+    """Fields of a decision."""
+    declared: Mapping[str, int]
+    draft: Path | None
+    from_data: Path | None
+
+
+async def _build_of_several(task: str, target: Path, order: _Order) -> int:
+    """Build one of several: what goes wrong with it ends no other."""
+    from groundup.cli.console import say
+    from groundup.domain.errors import GroundupError
+    from groundup.suites.nl2repobench.recipe import read_recipe
+
+    try:
+        if target.is_file() and read_recipe(target).frozen is not None:
+            say(f"{task}: {target} is finished")
+            return 0
+        return await _build_one(task, target, order, f"{task}: ")
+    except GroundupError as error:
+        say(f"groundup: {task}: {error}")
+        return 2
+
+
+async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int:
+    from groundup.cli.console import say
+    from groundup.suites.nl2repobench.recipe import recipe_text
+    from groundup_factory.recipes import build as making
+
+    free_for_recipe(target, task, order.draft)
+    code = 0
+    try:
+        recipe = await _made(task, order, prefix)
+    except making.UnfinishedError as error:
+        say(f"groundup: {prefix}{error}")
+        recipe, code = error.draft, 2
+    written(target, recipe_text(recipe), order.draft)
+    if code == 0:
+        await write_fingerprint(recipe, target.parent, order.settings)
+    how = "the recipe lies" if code == 0 else "the draft lies"
+    more = "; review it" if code == 0 else f"; edit it and `groundup recipe build {task} --draft {target}`"
+    say(f"groundup: {prefix}{how} in {target}{more}")
+    return code
+
+
+async def _made(task: str, order: _Order, prefix: str) -> "Recipe":
+    from groundup.episodes.backends import opened_context
+    from groundup.suites.nl2repobench.decisions import TaskDecision, decisions
+    from groundup.suites.nl2repobench.recipe import read_recipe
+    from groundup_factory.recipes import build as making
+
+    async with opened_context(order.settings) as context, _reminding(prefix) as tell:
+        if order.draft is not None:
+            begun = read_recipe(order.draft)
+            return await making.finish(begun, context, tell, may_repair=False)
+        data = _published(order.from_data, order.settings)
+        published = next((one for one in data.tasks if one.id == task), None)
+        if published is None:
+            from groundup.domain.errors import UsageError
+            from groundup.domain.names import unknown
+
+            raise UsageError(unknown("task", task, [one.id for one in data.tasks]))
+        decision = decisions().get(task, TaskDecision())
+        counts = {**decision.declared, **order.declared, data.version: published.declared}
+        given = {name: value for name, value in order.given.items() if value}
+        decision = decision.but(**given)
+        return await making.build(published, counts, decision, context, order.settings, tell)
+
+
+def check(
+    recipes: Annotated[
+        list[str] | None, typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All recipes that come with groundup.")] = False,
+    part: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="K/N", help="Of all, the K-th of N parts that take equally long."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Recipes at once.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(help="Compare a published image instead, with {task} one of each RECIPE, and grade in it."),
+    ] = None,
+) -> int:
+    """Make recipes again from their own decisions, and print what changed.
+
+    It resolves the lock again, and runs the oracle and the controls three times.
+    It reports what was yanked, deleted or replaced. Run it every month.
+    """
+    import asyncio
+
+    from groundup.domain.errors import UsageError
+    from groundup.settings import load
+
+    if part is not None and not every:
+        raise UsageError("--shard is a part of all recipes; say --all, too")
+    names = [*(recipes or ()), *(_shard(part) if every else ())]
+    if not names and not every:
+        raise UsageError("name a recipe, or check them --all")
+    wanted = [named_recipe(name) for name in dict.fromkeys(names)]
+    settings = load()
+    if output is not None:
+        for recipe in wanted:
+            free_for_us(output / f"{recipe.task}.toml")
+    if image is not None:
+        if len(wanted) > 1 and "{task}" not in image:
+            raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
+        names = [image.replace("{task}", recipe.task.lower()) for recipe in wanted]
+        differ = [asyncio.run(_image_differs(*one, settings)) for one in zip(wanted, names, strict=True)]
+        return NOT_AS_IT_WAS if any(differ) else 0
+
+    async def checked() -> list[bool]:
+        places = asyncio.Semaphore(jobs)
+
+        async def one(recipe: "Recipe") -> bool:
+            async with places:
+                return await _has_changed(recipe, settings, output)
+
+        return await asyncio.gather(*map(one, wanted))
+
+    changed = sum(asyncio.run(checked()))
+    if len(wanted) > 1:
+        typer.echo(f"{len(wanted) - changed} of {len(wanted)} recipes are as they were")
+    return NOT_AS_IT_WAS if changed else 0
+
+
+async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:
+    """Compare an image with a recipe and print what differs."""
+    from groundup.domain.errors import InfrastructureError, UsageError
+    from groundup.episodes.backends import opened_context
+    from groundup.sandbox.containers.provider import ContainerProvider
+    from groundup_factory.recipes.differences import image_changes
+
+    engine = "podman" if settings.sandbox == "podman" else "docker"
+    inside = settings.but(sandbox=engine, image=image)
+    outside = settings.but(image=None, sandbox="bubblewrap")
+    try:
+        async with opened_context(outside) as context, opened_context(inside) as held:
+            if not isinstance(held.provider, ContainerProvider):
+                raise UsageError("--image needs Docker or Podman")
+            changes = await image_changes(recipe, held.provider, context, held)
+    except InfrastructureError as error:  # such as an image that is not there: the others are compared
+        changes = [str(error)]
+    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["the image is as the recipe says"]))
+    return bool(changes)
+
+
+async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | None) -> bool:
+    """Check one recipe, print what changed, and write it to the folder *output*."""
+    from groundup.domain.errors import GroundupError
+    from groundup.episodes.backends import opened_context
+    from groundup.suites.nl2repobench.recipe import recipe_text
+    from groundup_factory.recipes.controls import check as checked
+    from groundup_factory.recipes.controls import renewed
+
+    async with opened_context(settings) as context, _reminding(f"{recipe.task}: ") as tell:
+        try:
+            again, changes = await checked(recipe, context, tell)
+            if output is not None:
+                written(output / f"{recipe.task}.toml", recipe_text(renewed(recipe, again)))
+        except GroundupError as error:
+            changes = [str(error)]
+    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))
+    return bool(changes)
+
+
+def table(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders of oracles, strict or official.")
+    ] = None,
+) -> int:
+    """Print all recipes in Markdown: counts, reasons, oracle scores, and what is missing."""
+    from groundup.domain.errors import UsageError
+    from groundup.store.folder import RunFolder
+    from groundup.suites.nl2repobench.decisions import decisions
+    from groundup.suites.nl2repobench.recipe import shipped_recipes
+    from groundup_factory.recipes.table import COLUMNS, markdown, not_whole, rows, seen, standing
+
+    for run in runs or ():
+        if not RunFolder(run).is_run():
+            raise UsageError(f"{run} is not a run folder: it has no config.json")
+    recipes, decided = shipped_recipes(), decisions()
+    verdicts = [
+        (key.task, line.verdict)
+        for run in runs or ()
+        for key, line in RunFolder(run).latest().items()
+        if line.verdict is not None
+    ]
+    typer.echo(standing(recipes, decided) + "\n")
+    typer.echo(markdown(COLUMNS, rows(recipes, seen(verdicts))))
+    typer.echo(markdown(("task", "why it is not whole"), not_whole(recipes, decided)), nl=False)
+    return 0
+
+
+@asynccontextmanager
+async def _reminding(prefix: str) -> AsyncIterator[Callable[[str], None]]:
+    """Yield what says a line; while nothing new comes, the last one is repeated every ten seconds."""
+    import asyncio
+    import time
+
+    from groundup.cli.console import say
+
+    last, since, spoke = "began", time.monotonic(), time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last, since, spoke
+        last, since, spoke = text.partition("\n")[0][:100], time.monotonic(), time.monotonic()
+        say(f"{prefix}{text}")
+
+    async def remind() -> None:
+        nonlocal spoke
+        while True:
+            await asyncio.sleep(1)
+            if time.monotonic() - spoke >= _SILENCE_S:
+                spoke = time.monotonic()
+                say(f"{prefix}({spoke - since:.0f} s since: {last})")
+
+    reminder = asyncio.create_task(remind())
+    try:
+        yield tell
+    finally:
+        reminder.cancel()
+
+
+def _published(from_data: Path | None, settings: "Settings") -> "PublishedData":
+    from groundup.domain.errors import UsageError
+    from groundup.suites.nl2repobench.published import pulled, read_published
+
+    data = pulled(settings) if from_data is None else read_published(from_data)
+    if data is None:
+        raise UsageError(
+            "this machine has no published data of nl2repobench; run `groundup data pull nl2repobench`, or name a "
+            "folder with --from-data"
+        )
+    return data
+
+
+def _shard(text: str | None) -> list[str]:
+    """Return the shipped tasks, or those of the part `K/N`."""
+    import re
+
+    from groundup.domain.errors import UsageError
+    from groundup.suites.nl2repobench.recipe import shard, shipped_recipes
+
+    found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text or "1/1", re.ASCII)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise UsageError(f"{text!r} is no part; write K/N with K from 1 to N, such as 3/16")
+    return shard(shipped_recipes(), number, of)
+
+
+def _counts(given: list[str]) -> dict[str, int]:
+    from groundup.domain.errors import UsageError
+
+    counts = {}
+    for text in given:
+        version, _, number = text.partition("=")
+        if not version or not number.isdecimal():
+            raise UsageError(f"{text!r} is no count; write VERSION=COUNT, such as ae9fb81=140")
+        counts[version] = int(number)
+    return counts
