@@ -160,24 +160,3 @@ def test_no_usable_judgement_is_no_success(groundup: Groundup, run: str, scripte
     assert "no judge gave scores" in ended.err
     assert len(json.loads(ended.out)["judged"]) == 4
     assert groundup("judge", run).code == 3
-
-
-def test_votes_choose_what_a_run_reports(groundup: Groundup, scripted_judge: Judge, tmp_path: Path) -> None:
-    """A judge is asked three times of each repository; the report names the choice apart from that by judges."""
-    script = tmp_path / "model.json"
-    turn = {"content": "```path=pass\nhalf\n```\n"}
-    script.write_text(json.dumps({"turn": [turn], "then": "repeat"}))
-    made = groundup(
-        "run", "tests.runs.toy:create_written", "-a", "oneshot", "-m", f"scripted/{script}",
-        "--tasks", "task-0000", "-k", "2", "--select", "votes", "--run-id", "one",
-    )  # fmt: skip
-    assert made.code == 0, made.err
-    asked = groundup("judge", "one", "-m", scripted_judge("fair", said(9)), "--of", "repository", "--votes", "3")
-    assert asked.code == 0, asked.err
-    assert sorted((line["attempt"]["index"], line["vote"]) for line in lines(tmp_path)) == [  # type: ignore[index]
-        (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2),
-    ]  # fmt: skip
-    report = groundup("report", "one", "--json")
-    (run,) = json.loads(report.out)["runs"]
-    assert run["choice"] == {"by": "votes", "attempts": {"task-0000": 0}}
-    assert "chosen by votes" in [figure["name"] for figure in run["figures"]]

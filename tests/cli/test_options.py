@@ -82,6 +82,8 @@ def test_a_flag_that_is_gone_says_so(groundup: Groundup, gone: tuple[str, ...]) 
         ("export", "r", "d", "--format=parquet"),
         ("run", TWO, "-a", "nop", "--sandbox", "none"),
         ("serve", TWO, "--sandbox=fake"),
+        ("run", TWO, "-a", "loop", "--select", "judges"),
+        ("run", TWO, "-a", "loop", "--select=votes"),
     ],
 )
 def test_a_value_that_is_gone_says_so(groundup: Groundup, arguments: tuple[str, ...]) -> None:

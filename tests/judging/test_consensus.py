@@ -1,12 +1,13 @@
 """Tests of groundup.judging.questions: when judges agree, and what they accept."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from groundup.domain.subjects import AttemptKey
 from groundup.judging.questions import CRITERIA, agreement, by_matter
-from groundup.store.judgements import Judgement, Matter, Opinion
+from groundup.store.judgements import Judgement, Matter, Opinion, read_judgements
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,10 @@ def test_a_judge_without_scores_is_reported() -> None:
     found = by_matter([judgement("x", None), judgement("y", 7)])[0]
     assert found.failed == {"x": "refused"}
     assert found.overall.scores == {"y": 7}
+
+
+def test_further_votes_of_earlier_versions_do_not_count(tmp_path: Path) -> None:
+    """They asked a judge several times; its first answer is its opinion, and the file is read."""
+    given = [judgement("m", 3), judgement("m", 9).but(vote=1)]
+    (tmp_path / "judgements.jsonl").write_text("".join(f"{one.model_dump_json()}\n" for one in given))
+    assert list(read_judgements(tmp_path)) == given[:1]

@@ -27,9 +27,7 @@ def chosen_run(select: Selection | None, own: dict[tuple[str, int], OwnTests] | 
 
 def reported(select: Selection | None, **fields: object) -> RunReport:
     """Return the report of such a run."""
-    own = fields.get("own")
-    judged = fields.get("judged")
-    return report_run(*chosen_run(select, own), chosen=judged or {})  # type: ignore[arg-type]
+    return report_run(*chosen_run(select, fields.get("own")))  # type: ignore[arg-type]
 
 
 def test_without_a_choice_all_attempts_count() -> None:
@@ -66,11 +64,12 @@ def test_by_own_tests_the_largest_share_then_the_most() -> None:
     assert report.headline.score.value == pytest.approx((0.5 + 2 / 3) / 2)
 
 
-def test_by_judges_is_what_models_scored_highest() -> None:
-    """The choice comes from judgements; there is one figure of that name."""
-    report = reported(Selection.JUDGES, judged={"a": 0, "b": 2})
-    assert report.headline.score.value == pytest.approx((0.25 + 1) / 2)
-    assert [figure.name for figure in report.figures].count("chosen by judges") == 1
+@pytest.mark.parametrize("by", [Selection.JUDGES, Selection.VOTES])
+def test_runs_in_which_models_chose_are_reported_whole(by: Selection) -> None:
+    """Earlier versions let models choose: all attempts count now, and a warning says so."""
+    report = reported(by)
+    assert (report.choice, report.headline.name, len(report.reported)) == (None, "mean score", 6)
+    assert "let models choose" in report.warnings[0]
 
 
 def test_comparisons_are_of_the_chosen_and_say_so() -> None:

@@ -1,18 +1,15 @@
 """From records to figures: every number here was computed by hand."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from groundup.domain.limits import Effort
-from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.subjects import Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure, Report
 from groundup.reports.formats import markdown
-from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of, report_run, side_by_side
+from groundup.reports.summary import report_of, report_run, side_by_side
 from groundup.reports.views import comparison_views, views_of
-from groundup.store.judgements import Judgement, Matter, Opinion
 from tests.reports.made import GRADER, Word, run_of
 
 
@@ -259,48 +256,3 @@ def test_attempts_that_came_by_the_original_are_named() -> None:
     assert warnings[0] == f"task-00/0 came by the original: {seen.resembles}"
     assert len(warnings) == 11
     assert warnings[10].startswith("2 more attempts came by the original")
-
-
-def judged(
-    task: str, index: int, judge: str, score: int, of: Matter = "repository", *, vote: int = 0
-) -> Judgement:
-    """Return what *judge* says of an attempt: the same by two criteria."""
-    opinion = Opinion(score=score, reason="so")
-    return Judgement(
-        attempt=AttemptKey(task=task, index=index),
-        of=of,
-        judge=judge,
-        vote=vote,
-        question="q",
-        scores={"correctness": opinion, "coverage": opinion},
-        at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-
-
-def test_what_judges_would_hand_in_has_a_figure_of_its_own() -> None:
-    """Judges choose by their mean, without a score; it is named apart from the best hidden score."""
-    said = [
-        judged("a", 0, "x", 3), judged("a", 1, "x", 9), judged("a", 0, "y", 6), judged("a", 1, "y", 2),
-        judged("a", 1, "y", 7), judged("b", 0, "x", 5), judged("b", 1, "x", 5), judged("c", 0, "x", 9),
-        judged("b", 1, "x", 9, of="readme"),
-    ]  # fmt: skip
-    chosen = chosen_by_judges(said)
-    assert chosen == {"a": 1, "b": 0}
-    config, lines = run_of("r", {"a": [(1, 4), (2, 4)], "b": [(0, 4), (4, 4)], "c": [(4, 4), (4, 4)]})
-    found = {figure.name: figure for figure in report_run(config, lines, chosen=chosen).figures}
-    assert parts(found["chosen by judges"]) == (0.5, 2)
-    assert parts(found["best of 2"]) == (2.5, 3)
-    assert "hidden score" in found["best of 2"].meaning
-    assert "chosen by judges" not in {figure.name for figure in report_run(config, lines).figures}
-
-
-def test_votes_are_counted_and_not_their_heights() -> None:
-    """Two narrow votes of three outweigh a wide one; votes that not all attempts had do not count."""
-    heights = {0: (1, 5, 5), 1: (9, 4, 4)}
-    given = [(index, vote, score) for index in heights for vote, score in enumerate(heights[index])]
-    said = [judged("a", index, "x", score, vote=vote) for index, vote, score in given]
-    said += [judged("b", index, "x", score, vote=index // 2) for index, score in ((0, 7), (1, 7))]
-    said += [judged("b", index, "x", score, vote=1) for index, score in ((0, 6), (1, 8))]
-    said += [judged("c", 0, "x", 9), judged("d", 0, "x", 9), judged("d", 1, "x", 2, vote=1)]
-    assert chosen_by_votes(said) == {"a": 0, "b": 1}
-    assert chosen_by_judges(said)["a"] == 1

@@ -188,7 +188,7 @@ class SubjectFlags(ModelFlags, total=False):
         FlagHelp("Rounds of work on one attempt; between them the agent learns its score.", EPISODE, least=1),
     ]
     select: Annotated[
-        Literal["score", "own-tests", "judges", "votes"] | None,
+        Literal["score", "own-tests"] | None,
         FlagHelp("With -k: report only the best attempt of each task, by this (score: an upper bound).", EPISODE),
     ]
 
@@ -397,10 +397,4 @@ class JudgeFlags(TypedDict, total=False):
         FlagHelp("What to judge: repository, readme, tests (default: all three).", "Options", metavar="MATTERS"),
     ]
     tasks: Annotated[Tasks, "Only these tasks; can be repeated."]
-    votes: Annotated[
-        int | None,
-        FlagHelp(
-            "Ask each judge so often of each repository, for --select votes (default: 1).", "Options", least=1
-        ),
-    ]
     output: Output

@@ -112,8 +112,7 @@ def _opened(given: JudgeFlags, *, asked: bool) -> list[ChatModel]:
     prices = given.get("prices")
     settings = ModelSettings(
         context_tokens=given.get("context_tokens"),
-        # At 0 a judge would give the same vote each time.
-        temperature=None if given.get("own_temperature") or (given.get("votes") or 1) > 1 else 0.0,
+        temperature=None if given.get("own_temperature") else 0.0,
         price=given.get("price"),
         prices=Path(prices) if prices else None,
         max_cost_usd=money("--max-cost", given.get("max_cost")),
@@ -140,7 +139,5 @@ def _docket(folder: Path, judges: Sequence[ChatModel], given: JudgeFlags, settin
             raise UsageError(unknown("matter to judge", matter, _MATTERS))
     suite = open_suite(RunFolder(folder).config().configuration.suite, settings)
     instructions = {task.id: task.instruction for task in suite.tasks()}
-    wanted = JudgingRequest.model_validate(
-        {"of": matters, "tasks": names(given.get("tasks"), "--tasks"), "votes": given.get("votes") or 1}
-    )
+    wanted = JudgingRequest.model_validate({"of": matters, "tasks": names(given.get("tasks"), "--tasks")})
     return owed_judgements(folder, wanted, judges, instructions)

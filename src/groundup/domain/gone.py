@@ -10,6 +10,9 @@ _GONE = {
     "sandbox=fake": "the sandbox fake is gone: it ran nothing; a sandbox of your own is named by its dotted path",
     "i_trust_this_code": "--i-trust-this-code is gone with the sandbox none: leave it out",
     "trust_code": "the setting trust_code is gone with the sandbox none: leave it out",
+    "votes": "--votes is gone: a judge is asked once; name several judges with -m",
+    "select=judges": "--select judges is gone: `groundup judge` says what models think, and chooses nothing",
+    "select=votes": "--select votes is gone: `groundup judge` says what models think, and chooses nothing",
     "format=ctrf": "--format ctrf is gone: CI servers read --format junit",
     "format=parquet": "--format parquet is gone: pandas and datasets read --format csv of a report and "
     "--format messages of an export",

@@ -55,10 +55,8 @@ class Selection(StrEnum):
     OWN_TESTS = "own-tests"
     """The tests that the attempt itself wrote: the share that passes, then their number."""
     VOTES = "votes"
-    """The majority of models' votes, by `groundup judge --votes`: each time it is asked, a model votes for what it
-    scores highest."""
     JUDGES = "judges"
-    """Models' opinions of it as a repository, by `groundup judge`."""
+    """Models' votes and opinions, of which only earlier versions made a choice."""
 
 
 class OwnTests(Record):

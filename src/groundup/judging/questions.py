@@ -292,11 +292,9 @@ def opinions(judgements: Sequence[Judgement]) -> Opinions:
 
 
 def by_matter(judgements: Iterable[Judgement]) -> list[Opinions]:
-    """Return the opinions on each matter of each attempt, in order; a judge's last first vote counts."""
+    """Return the opinions on each matter of each attempt, in order; a judge's last judgement counts."""
     latest: dict[tuple[AttemptKey, Matter], dict[str, Judgement]] = {}
     for judgement in judgements:
-        if judgement.vote:
-            continue
         latest.setdefault((judgement.attempt, judgement.of), {})[judgement.judge] = judgement
     places = sorted(latest, key=lambda place: (place[0].task, place[0].index, place[1]))
     return [opinions(list(latest[place].values())) for place in places]

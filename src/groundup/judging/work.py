@@ -44,8 +44,6 @@ class PendingJudgement(Record):
     question: JudgeQuestion
     judge: int
     """Which of the judges."""
-    vote: int = 0
-    """Which time it is asked."""
 
 
 class JudgingRequest(Record):
@@ -54,8 +52,6 @@ class JudgingRequest(Record):
     of: tuple[Matter, ...]
     tasks: tuple[str, ...] | None = None
     """None: all of the run's."""
-    votes: int = 1
-    """How often each judge is asked of each repository."""
 
 
 class JudgingItem(Record):
@@ -81,7 +77,7 @@ def owed_judgements(
         if task not in planned.tasks:
             raise UsageError(unknown("task of the run", task, planned.tasks))
     known = {
-        (judgement.attempt, judgement.of, judgement.judge, judgement.question, judgement.vote)
+        (judgement.attempt, judgement.of, judgement.judge, judgement.question)
         for judgement in read_judgements(folder)
         if judgement.scores
     }
@@ -97,11 +93,10 @@ def owed_judgements(
                 if not question.material.present:
                     absent.setdefault(of, []).append(key)
                     break  # for the other judges as well
-                for vote in range(wanted.votes if of == "repository" else 1):
-                    if (key, of, judge.name, question.digest, vote) in known:
-                        done += 1
-                    else:
-                        pending.append(PendingJudgement(attempt=key, question=question, judge=number, vote=vote))
+                if (key, of, judge.name, question.digest) in known:
+                    done += 1
+                else:
+                    pending.append(PendingJudgement(attempt=key, question=question, judge=number))
     return JudgingItem(pending=tuple(pending), done=done, absent={of: tuple(keys) for of, keys in absent.items()})
 
 
@@ -185,7 +180,6 @@ def _judgement(one: PendingJudgement, judge: ChatModel, usage: TokenUsage, cost:
         attempt=one.attempt,
         of=one.question.of,
         judge=judge.name,
-        vote=one.vote,
         question=one.question.digest,
         shown_files=one.question.material.shown,
         all_files=one.question.material.files,

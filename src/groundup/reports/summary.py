@@ -40,19 +40,18 @@ from groundup.reports.statistics import (
     spread,
     standard_error,
 )
-from groundup.store.judgements import Judgement
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Results, Summary
 
 
-def choice_of(subject: Subject, rows: Sequence[AttemptRow], judged: Mapping[str, int]) -> Choice | None:
-    """Return which attempts the run of *subject* reports; None: all. *judged* is what models would choose."""
+def choice_of(subject: Subject, rows: Sequence[AttemptRow]) -> Choice | None:
+    """Return which attempts the run of *subject* reports; None: all, also where models chose."""
     by = subject.settings.get(SELECT)
     if not isinstance(by, str):
         return None
     selection = Selection(by)
     if selection in (Selection.JUDGES, Selection.VOTES):
-        return Choice(by=selection, attempts=dict(judged))
+        return None
     best: dict[str, tuple[tuple[float, float], AttemptRow]] = {}
     for row in rows:
         merit = _merit(row, selection)
@@ -68,41 +67,6 @@ def _merit(row: AttemptRow, by: Selection) -> tuple[float, float] | None:
     if own is None or own.passed + own.failed == 0:
         return None
     return own.passed / (own.passed + own.failed), float(own.passed)
-
-
-def chosen_by_votes(judgements: Iterable[Judgement]) -> dict[str, int]:
-    """Return which attempt of each task has most of the models' votes.
-
-    Each time that a judge was asked of all of a task's judged attempts it has one vote, for the attempt that it
-    scored highest then, shared among equals. Of equal votes the higher sum of scores decides, then the lower
-    number; tasks of which one attempt was judged leave no choice.
-    """
-    latest = {
-        (one.attempt, one.judge, one.vote): one for one in judgements if one.of == "repository" and one.scores
-    }
-    ballots: dict[str, dict[tuple[str, int], dict[int, int]]] = {}
-    for (key, judge, vote), one in latest.items():
-        points = sum(opinion.score for opinion in one.scores.values())
-        ballots.setdefault(key.task, {}).setdefault((judge, vote), {})[key.index] = points
-    return {task: index for task, found in ballots.items() if (index := _majority(found)) is not None}
-
-
-def _majority(ballots: Mapping[tuple[str, int], Mapping[int, int]]) -> int | None:
-    candidates = {index for ballot in ballots.values() for index in ballot}
-    if len(candidates) < 2:
-        return None
-    votes, points = dict.fromkeys(candidates, 0.0), dict.fromkeys(candidates, 0)
-    for ballot in ballots.values():
-        if ballot.keys() != candidates:
-            continue  # it was not asked of all of them
-        best = max(ballot.values())
-        first = [index for index, given in ballot.items() if given == best]
-        for index in candidates:
-            votes[index] += (index in first) / len(first)
-            points[index] += ballot[index]
-    if not any(votes.values()):
-        return None
-    return min(candidates, key=lambda index: (-votes[index], -points[index], index))
 
 
 def after_rounds(
@@ -132,45 +96,19 @@ def report_of(
     runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]],
     summaries: Summaries | None = None,
     made: Sequence[Collection[AttemptKey]] = (),
-    chosen: Sequence[Mapping[str, int]] = (),
     losses: Sequence[Mapping[AttemptKey, Losses]] = (),
 ) -> Report:
     """Report one run, or several with each compared to the first.
 
-    *made* are each run's attempts whose submissions have no score yet, *chosen* what `chosen_by_judges` says,
-    *losses* what attempts lost, by cause.
+    *made* are each run's attempts whose submissions have no score yet, *losses* what attempts lost, by cause.
     """
-    given = itertools.zip_longest(runs, made, chosen, losses)
+    given = itertools.zip_longest(runs, made, losses)
     return side_by_side(
         [
-            report_run(
-                config, lines, summaries(config, lines) if summaries else (), one or (), best or {}, lost or {}
-            )
-            for (config, lines), one, best, lost in given
+            report_run(config, lines, summaries(config, lines) if summaries else (), one or (), lost or {})
+            for (config, lines), one, lost in given
         ]
     )
-
-
-def chosen_by_judges(judgements: Iterable[Judgement]) -> dict[str, int]:
-    """Return which attempt of each task models scored highest as a repository, the first of equals.
-
-    Each judge counts the same, by its last judgement. Tasks of which one attempt was judged leave no choice.
-    """
-    latest = {
-        (one.attempt, one.judge): one
-        for one in judgements
-        if one.of == "repository" and one.scores and not one.vote
-    }
-    scores: dict[str, dict[int, list[float]]] = {}
-    for (key, _), one in latest.items():
-        mean = math.fsum(opinion.score for opinion in one.scores.values()) / len(one.scores)
-        scores.setdefault(key.task, {}).setdefault(key.index, []).append(mean)
-    means = {
-        task: {index: math.fsum(given) / len(given) for index, given in found.items()}
-        for task, found in scores.items()
-        if len(found) > 1
-    }
-    return {task: min(found, key=lambda index: (-found[index], index)) for task, found in means.items()}
 
 
 def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> Report:
@@ -194,13 +132,9 @@ def report_run(
     lines: Mapping[AttemptKey, VerdictLine],
     summaries: Sequence[Summary] = (),
     made: Collection[AttemptKey] = (),
-    chosen: Mapping[str, int] = MappingProxyType({}),
     losses: Mapping[AttemptKey, Losses] = MappingProxyType({}),
 ) -> RunReport:
-    """Report a run from its configuration and the line that counts for each attempt.
-
-    *chosen* is, by task, the attempt that models would hand in.
-    """
+    """Report a run from its configuration and the line that counts for each attempt."""
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
     counting = [(key, lines.get(key)) for key in keys]
     found = [_row(key, line).but(losses=losses.get(key)) for key, line in counting]
@@ -208,7 +142,7 @@ def report_run(
     verdicts = [line.verdict for _, line in counting if line and line.verdict]
     counted = _counted(rows)
     subject = config.configuration.subject
-    choice = choice_of(subject, rows, chosen)
+    choice = choice_of(subject, rows)
     graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
     _, at, data_set = config.configuration.suite.partition("@")
@@ -226,7 +160,6 @@ def report_run(
             *_headline_of(choice, rows),
             *_figures(rows, counted, config.planned.attempts),
             *(_mean(*figure) for figure in after_rounds(subject, rows)),
-            *(() if choice else _of_chosen(rows, chosen)),
         ),
         choice=choice,
         lost_at=_lost_at(rows),
@@ -237,10 +170,15 @@ def report_run(
         effort=_effort(rows),
         spread=spread(counted.values()),
         noise=noise_of(counted, _by_task((row.task, row.solved) for row in rows)),
-        warnings=_warnings(rows, graders),
+        warnings=(*_choice_given_up(subject), *_warnings(rows, graders)),
         attempts=rows,
         summaries=tuple(summaries),
     )
+
+
+def _choice_given_up(subject: Subject) -> Iterator[str]:
+    if subject.settings.get(SELECT) in (Selection.JUDGES, Selection.VOTES):
+        yield "an earlier version let models choose one attempt of each task; here all attempts count"
 
 
 def report_results(
@@ -391,14 +329,6 @@ def _headline_of(choice: Choice | None, rows: Sequence[AttemptRow]) -> Iterator[
     """Yield what a run comes to that reports one attempt of each task."""
     if choice is not None:
         yield _mean(choice.name, _counted([row for row in rows if choice.counts(row)]), choice.meaning)
-
-
-def _of_chosen(rows: Sequence[AttemptRow], chosen: Mapping[str, int]) -> Iterator[Figure]:
-    """Yield what the attempts come to that models chose without seeing a score."""
-    counted = _by_task((row.task, row.counted) for row in rows if chosen.get(row.task) == row.index)
-    if counted:
-        said = "the attempt of each task that models scored highest (`groundup judge`); over tasks with a choice"
-        yield _mean("chosen by judges", counted, said).but(over="tasks with a choice")
 
 
 def _by_task(values: Iterable[tuple[str, float | None]]) -> dict[str, list[float]]:

@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundup.domain.errors import GroundupError
-from groundup.domain.limits import Selection
-from groundup.domain.subjects import SELECT, AttemptKey
+from groundup.domain.subjects import AttemptKey
 from groundup.reports.causes import Losses, losses_of
 from groundup.reports.document import Report, RunReport
-from groundup.reports.summary import chosen_by_judges, chosen_by_votes, report_of, side_by_side
+from groundup.reports.summary import report_of, side_by_side
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder
-from groundup.store.judgements import read_judgements
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Summary
 from groundup.suites.opening import open_suite
@@ -28,9 +26,8 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     records = [folder.records() for folder in opened]
     runs = [(folder.config(), found.lines) for folder, found in zip(opened, records, strict=True)]
     made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
-    chosen = [_chosen(config, folder) for folder, (config, _) in zip(folders, runs, strict=True)]
     losses = [losses_by_attempt(folder, lines) for folder, (_, lines) in zip(opened, runs, strict=True)]
-    report = report_of(runs, summaries, made, chosen, losses)
+    report = report_of(runs, summaries, made, losses)
     return side_by_side(tuple(map(with_faults, report.runs, records, folders)))
 
 
@@ -50,12 +47,6 @@ def with_faults(report: RunReport, records: RunRecords, folder: Path) -> RunRepo
     if records.unchained:
         told.append("an earlier version wrote its verdicts, which have no digests: a change of them may not show")
     return report.but(faults=len(records.faults), warnings=(*told, *report.warnings)) if told else report
-
-
-def _chosen(config: ConfigFile, folder: Path) -> Mapping[str, int]:
-    """Return which attempts models would hand in."""
-    by = config.configuration.subject.settings.get(SELECT)
-    return (chosen_by_votes if by == Selection.VOTES else chosen_by_judges)(read_judgements(folder))
 
 
 def suite_summaries(

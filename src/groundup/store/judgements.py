@@ -43,7 +43,7 @@ class Judgement(Record):
     of: Matter
     judge: str = Field(description="provider/model")
     question: str = Field(description="digest of what the judge was shown and asked")
-    vote: int = Field(default=0, ge=0, description="which time this judge is asked this; the first is its opinion")
+    vote: int = Field(default=0, ge=0, description="earlier versions asked again; only the first counts")
     scores: dict[Criterion, Opinion] = Field(default={}, description="empty: see `failed`")
     influenced: bool = Field(default=False, description="the judge says the submission tried to sway it")
     failed: str | None = Field(default=None, max_length=400, description="why there are no scores")
@@ -62,9 +62,11 @@ def read_judgements(run: Path) -> Iterator[Judgement]:
     path = run / FILE_NAME
     for number, line in complete_lines(path):
         try:
-            yield Judgement.model_validate_json(line)
+            judgement = Judgement.model_validate_json(line)
         except ValidationError as error:
             raise UsageError(f"{path}, line {number} is damaged; restore the file or remove that line") from error
+        if judgement.vote == 0:
+            yield judgement
 
 
 class JudgementsFile:
