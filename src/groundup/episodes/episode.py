@@ -169,7 +169,7 @@ class Episode:
         )
 
     async def noting_turns(self, trajectory: Trajectory) -> Callable[[int], Awaitable[None]]:
-        """Return what records the workspace after a turn, as `Assignment.note_turn`; before the agent begins."""
+        """Return an `AgentContext.note_turn` that records the workspace; call this before the agent begins."""
         place, noting = self._workspace, asyncio.Lock()  # a program may have several exchanges at once
         history = await in_thread(lambda: WorkspaceHistory(place.path, trajectory.recorded(), place.seeds))
 

@@ -297,7 +297,7 @@ class ModelEndpoint:
     """Sends JSON, returns JSON; retries what may pass. Belongs to one event loop; used as a context."""
 
     def __init__(self, name: str, provider: ModelProvider, key: SecretStr | None, patience: Patience) -> None:
-        assert provider.base_url is not None  # naming.provider_of has seen to it
+        assert provider.base_url is not None  # models.settings.provider_of refuses others
         self.name = name
         self.base_url = provider.base_url.rstrip("/")
         self._provider = provider

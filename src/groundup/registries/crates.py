@@ -106,7 +106,7 @@ def place(name: str) -> str:
 
 
 def parse_page(body: bytes) -> CratePage:
-    """Read a page. Raises `PageError`."""
+    """Read a page. Raises `CratePageError`."""
     try:
         return CratePage(versions=tuple(_version(line) for line in body.decode().splitlines() if line.strip()))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

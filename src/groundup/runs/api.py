@@ -1,6 +1,6 @@
 """The entry points of `runs`: plan, run, resume, regrade.
 
-Opening an attempt's sandbox is in `place`, cleaning in `leftovers`. `run`, `resume` and `regrade` block until they
+`runs.shells` opens an attempt's sandbox, `runs.leftovers` cleans. `run`, `resume` and `regrade` block until they
 are done and handle ^C themselves: the first stops cleanly, the second faster. `UsageError` is raised before
 anything has been done. `DiskFullError` ends a run at once; what it had recorded stays, and a resume finishes it.
 """

@@ -167,7 +167,7 @@ UNREADABLE = (
 
 
 def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Leave out whose files they were, and when: one tree makes one archive. A filter for `TarFile.add`."""
+    """Leave out whose files they were, and when: one tree makes one archive. For `tarfile.TarFile.add`."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0

@@ -1,4 +1,4 @@
-"""What both forms of request and reply share: mended conversations out, and replies read tolerantly.
+"""What all forms of request and reply share: mended conversations out, and replies read tolerantly.
 
 A conversation is mended only as far as strict endpoints demand: arguments are a JSON object, names and ids have
 letters that are allowed, no id is used twice, nothing is empty. A right conversation is sent as it is.

@@ -121,7 +121,7 @@ def normalised(name: str) -> str:
 
 
 def parse_page(name: str, url: str, content_type: str, body: bytes) -> ProjectPage:
-    """Read the page that an index sent for *name* from *url*. Raises `PageError`."""
+    """Read the page that an index sent for *name* from *url*. Raises `SimplePageError`."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind in {JSON_TYPE, "application/json"}:
         return _parse_json(name, url, body)
