@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.inside.stopwatch import PATIENCE, Reading, Stopwatch, idle_s, seen_s
+from groundup.inside.stopwatch import PATIENCE, PERIOD_S, Reading, RunQueue, Stopwatch, idle_s, seen_s
 
 CORES = 2.0
 
@@ -23,7 +23,9 @@ class Machine:
         """Tell how things stand."""
         return self.now
 
-    def run(self, seconds: float, own: float, others: float, owed: float = 0.0) -> None:
+    def run(
+        self, seconds: float, own: float, others: float, owed: float = 0.0, queued: float | None = None
+    ) -> None:
         """Let *seconds* pass in which guest and others used so many processors each."""
         idle, used = max(0.0, CORES - own - others), self.now
         assert used.idle_s is not None
@@ -33,6 +35,7 @@ class Machine:
             used.idle_s + idle * seconds,
             used.own_s + own * seconds,
             used.owed_s + owed * seconds,
+            queued_s=None if queued is None else (used.queued_s or 0.0) + queued * seconds,
         )
 
 
@@ -76,6 +79,83 @@ def test_a_guest_that_waits_is_not_starved() -> None:
     assert watched(machine, (20.0, 0.0, 2.0)).passed_s() == pytest.approx(18.5)
     machine = Machine()
     assert watched(machine, (20.0, 0.0, 2.0), (10.0, 0.1, 1.9)).passed_s() == pytest.approx(18.5 + 1, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "queued", "rate"),
+    [
+        (0.0, 2.0, 0.0, 1.0),
+        (0.05, 1.95, 0.95, 0.05),
+        (0.05, 1.95, 0.2, 0.8),
+        (0.05, 0.0, 0.9, 1.0),
+        (1.0, 1.0, 0.9, 1.0),
+    ],
+    ids=["sleeper", "starved", "starved now and then", "in the queue of an idle machine", "in its own way"],
+)
+def test_only_time_in_the_run_queue_is_excused(own: float, others: float, queued: float, rate: float) -> None:
+    """What others take is left out as far as the guest stood in line for it, from the first moment on."""
+    machine = Machine(Reading(0.0, 0.0, 0.0, queued_s=0.0))
+    stopwatch = Stopwatch(machine.read)
+    for _ in range(40):
+        machine.run(0.5, own, others, queued=queued)
+        stopwatch.passed_s()
+    assert stopwatch.passed_s() == pytest.approx(20 * rate, abs=0.01)
+    assert stopwatch.starved_s() == pytest.approx(20 * (1 - rate), abs=0.01)
+
+
+class Kernel:
+    """A folder like /proc, with threads whose figures are written by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now_s = folder, 100.0
+        self.threads: tuple[str, ...] = ("1",)
+        self.queue = RunQueue(lambda: self.threads, str(folder), lambda: self.now_s)
+
+    def says(self, thread: str, ran_s: float, waited_s: float) -> None:
+        """Write what a thread had."""
+        (self.folder / thread).mkdir(exist_ok=True)
+        (self.folder / thread / "schedstat").write_text(f"{ran_s * 1e9:.0f} {waited_s * 1e9:.0f} 7\n")
+
+
+def test_waiting_of_threads_adds_up_and_stays(tmp_path: Path) -> None:
+    """Of those that began and of those that ended; without figures of the kernel nothing is known."""
+    kernel = Kernel(tmp_path)
+    assert kernel.queue.waited_s(0.0) is None
+    kernel.says("1", 1.0, 2.0)
+    assert kernel.queue.waited_s(1.0) == pytest.approx(2.0)
+    kernel.threads = ("1", "2")
+    kernel.says("2", 0.5, 0.25)
+    assert kernel.queue.waited_s(1.5) == pytest.approx(2.25)
+    kernel.threads = ("1",)
+    assert kernel.queue.waited_s(1.5) == pytest.approx(2.25)
+
+
+def test_what_groundup_starts_beside_a_guest_waits_for_nobody(tmp_path: Path) -> None:
+    """Its own looks are starved, too, and that excuses no sleeper."""
+    kernel = Kernel(tmp_path)
+    kernel.says("1", 0.0, 0.0)
+    kernel.queue.waited_s(0.0)
+    kernel.queue.is_ours = True
+    kernel.says("1", 0.1, 3.0)
+    assert kernel.queue.waited_s(0.1) == 0
+    kernel.queue.is_ours = False
+    kernel.says("1", 0.1, 3.5)
+    assert kernel.queue.waited_s(0.1) == pytest.approx(0.5)
+
+
+def test_threads_that_nobody_saw_count_as_starved(tmp_path: Path) -> None:
+    """A chain of short commands leaves no figures, only processor time that none of the seen ones used."""
+    kernel = Kernel(tmp_path)
+    kernel.says("1", 0.0, 0.0)
+    kernel.queue.waited_s(0.0)
+    for own_s in (0.1, 0.2, 0.3):
+        kernel.now_s += PERIOD_S
+        waited_s = kernel.queue.waited_s(own_s)
+    assert waited_s == pytest.approx(3 * PERIOD_S)
+    for _ in range(3):
+        kernel.now_s += PERIOD_S
+        waited_s = kernel.queue.waited_s(0.3)
+    assert waited_s == pytest.approx(3 * PERIOD_S)
 
 
 def test_a_guest_whose_figures_come_late_is_seen_to_wait() -> None:

@@ -43,3 +43,12 @@ async def test_others_load_stops_the_clock_of_a_command(tmp_path: Path) -> None:
     assert result.ending is Ending.TIMEOUT
     assert result.uncounted_s > result.counted_s
     assert noted.share > 0.5
+
+
+@pytest.mark.usefixtures("busy_machine")
+async def test_others_load_is_no_excuse_for_a_sleeper(tmp_path: Path) -> None:
+    """A command that sleeps wants no processor: its time counts, however busy the machine is."""
+    async with BubblewrapProvider() as provider, await provider.open(SandboxSpec(workspace=tmp_path)) as sandbox:
+        result = await sandbox.run(Command(argv=("sleep", "30"), timeout_s=1.0))
+    assert result.ending is Ending.TIMEOUT
+    assert result.uncounted_s < 0.5 * result.counted_s

@@ -1,16 +1,16 @@
 """How much time a guest had: seconds in which the machine's processors were there for it.
 
-A limit counts on a stopwatch, not on the wall: where others keep the processors busy the stopwatch is slow, so
-that a verdict is the submission's and not the machine's. What the guest itself uses counts always, so it cannot
-stop its own clock; one that merely waits is not starved, and its clock goes on. Owns the arithmetic and the
-reading of /proc; who waits for what is elsewhere. Needs the standard library only: the launcher uses it, and so do
-programs inside sandboxes.
+A limit counts on a stopwatch, not on the wall: while others keep the processors busy the stopwatch is slow, so
+that a verdict is the submission's and not the machine's. Only the time that the guest's own threads stood in the
+kernel's run queue is left out: a guest that sleeps is not starved, and its clock goes on. What the guest itself
+uses always counts, so it cannot stop its clock. Owns the arithmetic and the reading of /proc; who waits for what
+is elsewhere. Needs the standard library only: the launcher uses it, and so do programs inside sandboxes.
 """
 
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 PERIOD_S = 0.5
@@ -35,6 +35,8 @@ class Reading(NamedTuple):
     """In which groundup owed the guest an answer, such as a package."""
     metered_s: float = 0.0
     """Processor time of all that share the guest's quota, the guest included."""
+    queued_s: float | None = None
+    """In which threads of the guest stood in the run queue; None: unknown."""
 
 
 class Stopwatch:
@@ -45,7 +47,7 @@ class Stopwatch:
         self._quota = quota
         self._processors = min(processors, quota or processors)
         self._last = self._start = self._busy = read()
-        self._passed_s = self._starved_s = self._asked_s = 0.0
+        self._passed_s = self._starved_s = self._asked_s = self._queued_s = 0.0
         self.is_idle = False
         """Whether the guest had done next to nothing for a while when it was looked at last."""
 
@@ -97,6 +99,13 @@ class Stopwatch:
                 free = min(free, self._quota * elapsed - (now.metered_s - past.metered_s) + own)
         free = max(0.0, free) / elapsed
         share = min(1.0, free / self._processors)
+        if now.queued_s is not None and past.queued_s is not None:
+            # What was waited for is sometimes seen one look later.
+            self._queued_s = min(self._queued_s + max(0.0, now.queued_s - past.queued_s), elapsed + PERIOD_S)
+            kept_s = min((1.0 - share) * asked, self._queued_s)
+            self._queued_s -= kept_s
+            share = 1.0 - kept_s / asked if asked else 1.0
+            free = max(free, share)
         self._passed_s += min(elapsed, max(own / self._processors, share * asked))
         # Its clock waits for all processors that it may use, since a late verdict is better than a wrong one. That
         # it was starved is said only where it had not even one: nobody knows whether it could use a second.
@@ -148,7 +157,78 @@ def seen_s(proc: str = "/proc") -> float | None:
     return ticks / _HERTZ
 
 
+_UNSEEN_SHARE = 0.01
+"""Threads that began and ended between two looks: from this share of a processor on they count as starved."""
+
+
+class RunQueue:
+    """Adds up how long threads stood in the run queue, by what the kernel says of each that *threads* names."""
+
+    def __init__(
+        self,
+        threads: Callable[[], Iterable[str]],
+        proc: str = "/proc",
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._threads = threads
+        self._proc = proc
+        self._now_s = now_s
+        self._known: dict[str, tuple[float, float]] = {}
+        self._waited_s = 0.0
+        self._looked_s = self._began_s = now_s()
+        self._unseen_s = 0.0
+        self._own_s: float | None = None
+        self._hides = False
+        self.is_ours = False
+        """Whether what runs now was started by groundup itself: its waiting is not the guest's."""
+
+    def waited_s(self, own_s: float | None) -> float | None:
+        """Return the seconds so far, None where the kernel does not say; *own_s*: what all threads have used."""
+        now_s, seen = self._now_s(), dict(self._read())
+        if not seen:
+            return None
+        if self.is_ours:
+            self._known, self._own_s, self._looked_s = seen, own_s, now_s
+            self._hides, self._began_s, self._unseen_s = False, now_s, 0.0
+            return self._waited_s
+        begun = [(one, self._known.get(thread, (0.0, 0.0))) for thread, one in seen.items()]
+        self._waited_s += sum(max(0.0, waited - before) for (_, waited), (_, before) in begun)
+        if self._own_s is not None and own_s is not None:
+            self._unseen_s += own_s - self._own_s - sum(max(0.0, ran - before) for (ran, _), (before, _) in begun)
+        if now_s - self._began_s >= PERIOD_S:
+            self._hides = self._unseen_s > _UNSEEN_SHARE * (now_s - self._began_s)
+            self._began_s, self._unseen_s = now_s, 0.0
+        if self._hides:
+            self._waited_s += now_s - self._looked_s
+        self._known, self._own_s, self._looked_s = seen, own_s, now_s
+        return self._waited_s
+
+    def _read(self) -> Iterator[tuple[str, tuple[float, float]]]:
+        for thread in self._threads():
+            try:
+                with open(f"{self._proc}/{thread}/schedstat", "rb") as file:
+                    ran, waited, _ = file.read().split()
+                yield thread, (int(ran) / 1e9, int(waited) / 1e9)
+            except (OSError, ValueError):
+                continue  # it has just ended, or the kernel counts nothing
+
+
+def threads_of(processes: Iterable[str | int]) -> Iterator[str]:
+    """Yield the threads of *processes*, as places below /proc."""
+    for process in processes:
+        try:
+            yield from (f"{process}/task/{thread}" for thread in os.listdir(f"/proc/{process}/task"))
+        except OSError:
+            continue  # it has just ended
+
+
 def inside(owed_s: Callable[[], float] = lambda: 0.0) -> Stopwatch:
     """Return a stopwatch for a program inside a sandbox, for everything in there."""
     processors = len(os.sched_getaffinity(0))
-    return Stopwatch(lambda: Reading(time.monotonic(), idle_s(), seen_s(), owed_s()), processors)
+    queue = RunQueue(lambda: threads_of(name for name in os.listdir("/proc") if name.isdigit()))
+
+    def read() -> Reading:
+        own_s = seen_s()
+        return Reading(time.monotonic(), idle_s(), own_s, owed_s(), queued_s=queue.waited_s(own_s))
+
+    return Stopwatch(read, processors)

@@ -18,7 +18,7 @@ from groundup.sandbox.host_state import systems
 from groundup.sandbox.launcher.users import changes_users
 from groundup.sandbox.launcher_link import Event, LauncherLink, running_link
 from groundup.sandbox.pipes import close_all, settle
-from groundup.sandbox.protocol import Closing, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import Closing, Connecting, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
 from groundup.sandbox.system import LIST_VERSION, GuestSystem, guest_system, missing_programs
 from groundup.settings import Settings
@@ -151,20 +151,33 @@ class BubblewrapPod(Closing, Pod):
         self._link = link
         self._key = key
         self._members: list[SupervisedSandbox] = []
+        self._everyone: list[SupervisedSandbox] = []
+        """The members, and who only asks them."""
         self._closed = False
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox inside the pod."""
-        if self._closed or not self._link.alive:
-            raise SandboxError("the pod is closed; open another one")
-        member = await self._provider.open_in(spec, self._key)
+        member = await self._open(spec)
         self._members.append(member)
         member.neighbours = self._members
         return member
 
+    async def observer(self, spec: SandboxSpec) -> Connecting:
+        """Open a sandbox that only asks: where its supervisor waits for a processor, no member does."""
+        observer = await self._open(spec)
+        observer.neighbours = self._everyone
+        return observer
+
+    async def _open(self, spec: SandboxSpec) -> SupervisedSandbox:
+        if self._closed or not self._link.alive:
+            raise SandboxError("the pod is closed; open another one")
+        sandbox = await self._provider.open_in(spec, self._key)
+        self._everyone.append(sandbox)
+        return sandbox
+
     async def close(self) -> None:
         """Close all its sandboxes and the network."""
-        await asyncio.gather(*(member.close() for member in self._members))
+        await asyncio.gather(*(sandbox.close() for sandbox in self._everyone))
         if not self._closed and self._link.alive:
             await self._link.ask({"op": "unpod", "key": self._key})
         self._closed = True

@@ -3,12 +3,12 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from groundup.inside.stopwatch import PATIENCE, PERIOD_S, Reading, Stopwatch, idle_s
+from groundup.inside.stopwatch import PATIENCE, PERIOD_S, Reading, RunQueue, Stopwatch, idle_s
 from groundup.sandbox.launcher.limits import Quota, cpu_quota
 from groundup.sandbox.pipes import Drain
 from groundup.sandbox.protocol import Command
@@ -83,15 +83,30 @@ class Meter:
     """Tells the stopwatches of one guest how things stand with it and the machine."""
 
     def __init__(
-        self, own_s: Callable[[], float | None] = lambda: None, processors: Callable[[], float] = lambda: 1.0
+        self,
+        own_s: Callable[[], float | None] = lambda: None,
+        processors: Callable[[], float] = lambda: 1.0,
+        threads: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._own_s = own_s
         self._processors = processors
+        self._queue = RunQueue(threads)
         self._excuses: list[Callable[[], float]] = []
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
         """Have the seconds that *owed_s* returns, in which groundup owed the guest an answer, not count."""
         self._excuses.append(owed_s)
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Count nothing as waited for while groundup itself runs something beside the guest."""
+        self._queue.waited_s(self._own_s())
+        self._queue.is_ours = True
+        try:
+            yield
+            self._queue.waited_s(self._own_s())
+        finally:
+            self._queue.is_ours = False
 
     def stopwatch(self) -> Stopwatch:
         """Return a stopwatch that starts now."""
@@ -100,12 +115,14 @@ class Meter:
         return Stopwatch(lambda: self._reading(quota), wanted, quota.processors if quota else None)
 
     def _reading(self, quota: Quota | None) -> Reading:
+        own_s = self._own_s()
         return Reading(
             moment_s=time.monotonic(),
             idle_s=idle_s(),
-            own_s=self._own_s(),
+            own_s=own_s,
             owed_s=sum(owed_s() for owed_s in self._excuses),
             metered_s=quota.used_s() if quota else 0.0,
+            queued_s=self._queue.waited_s(own_s),
         )
 
 

@@ -6,15 +6,15 @@ import errno
 import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from groundup.domain.errors import NoSandboxesError, SandboxError
-from groundup.inside.stopwatch import PERIOD_S, Stopwatch
+from groundup.inside.stopwatch import PERIOD_S, Stopwatch, threads_of
 from groundup.inside.supervisor import TOO_LARGE
 from groundup.sandbox.composition import base_environment
 from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
-from groundup.sandbox.launcher.limits import SandboxGroups
+from groundup.sandbox.launcher.limits import SandboxGroups, processes_below
 from groundup.sandbox.launcher_link import Event, LauncherLink, SupervisorLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
 from groundup.sandbox.protocol import WORKSPACE, Closing, Command, CommandResult, Ending, SandboxSpec, Usage
@@ -59,11 +59,14 @@ class SupervisedSandbox(Closing):
         self._closed: asyncio.Future[None] = loop.create_future()
         self._supervisor = SupervisorLink(control, self._ended)
         self._group = SandboxGroups(0, {})
+        self._init = 0
         self.environment = base_environment(spec)
         """Of every command, before its own."""
         self.neighbours: list[SupervisedSandbox] = [self]
-        """All of its pod, itself included: what they use is not the machine's fault."""
-        self._meter = Meter(self._own_s, lambda: max(one.spec.limits.cpus for one in self.neighbours))
+        """All of its pod in which something runs, itself included: what they use is not the machine's fault."""
+        self._meter = Meter(
+            self._own_s, lambda: max(one.spec.limits.cpus for one in self.neighbours), self._threads
+        )
         self._life: asyncio.TimerHandle | None = None
         self._uid = -1
         self._peak_bytes: int | None = None
@@ -113,6 +116,9 @@ class SupervisedSandbox(Closing):
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits."""
+        if command.is_look:
+            with self._meter.looking():
+                return await self.run(command.but(is_look=False))
         stopwatch = self.stopwatch()
         limits = self.spec.limits
         limit = limits.output_bytes if command.output_bytes is None else command.output_bytes
@@ -231,7 +237,7 @@ class SupervisedSandbox(Closing):
 
     async def is_deserted(self) -> bool:
         """Count the processes inside, as the guest."""
-        count = await self.run(Command(argv=("sh", "-c", _COUNT), timeout_s=5.0, output_bytes=1024))
+        count = await self.run(Command(argv=("sh", "-c", _COUNT), timeout_s=5.0, output_bytes=1024, is_look=True))
         return count.ok and count.stdout.strip().isdigit() and int(count.stdout) <= _ALONE
 
     def usage(self) -> Usage:
@@ -259,6 +265,11 @@ class SupervisedSandbox(Closing):
     def _own_s(self) -> float | None:
         known = [used_s for one in self.neighbours if (used_s := one._used_s()) is not None]
         return sum(known) if known else None
+
+    def _threads(self) -> Iterator[str]:
+        for one in self.neighbours:
+            if not one._ended.done():
+                yield from one._group.threads() or threads_of(processes_below(one._init) if one._init else ())
 
     def _live_on(self, life: Stopwatch) -> None:
         """Look whether the sandbox's own time is over, now and later."""
@@ -388,6 +399,7 @@ class SupervisedSandbox(Closing):
             self._group = SandboxGroups(event.version, {name: Path(path) for name, path in event.groups.items()})
             self._uid = event.uid
         elif event.event == "placed":
+            self._init = event.init
             settle(self._placed, None)
         elif event.event == "usage":
             self._peak_bytes, self._cpu_s = event.peak_bytes, event.cpu_s

@@ -13,14 +13,14 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from groundup.domain.errors import SandboxError
-from groundup.inside.stopwatch import Stopwatch
+from groundup.inside.stopwatch import Stopwatch, threads_of
 from groundup.sandbox.deadlines import Meter, Silence, is_done_within, limited, note, silence_of
-from groundup.sandbox.launcher.limits import take_census
+from groundup.sandbox.launcher.limits import processes_below, take_census
 from groundup.sandbox.pipes import Drain, Feed, close_all, drained_pipe, fed_pipe
 from groundup.sandbox.protocol import (
     WORKSPACE,
@@ -86,10 +86,13 @@ class HostFolder(Closing):
         self._sessions: set[int] = set()
         self._drains: list[Drain] = []
         self._closed = False
-        self._meter = Meter(self._own_s, lambda: spec.limits.cpus)
+        self._meter = Meter(self._own_s, lambda: spec.limits.cpus, self._threads)
 
     def _own_s(self) -> float:
         return sum(take_census(session).cpu_s for session in self._sessions)
+
+    def _threads(self) -> Iterator[str]:
+        return (thread for one in self._sessions for thread in threads_of(processes_below(one)))
 
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its deadline."""

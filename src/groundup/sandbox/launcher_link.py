@@ -37,6 +37,7 @@ class Event(Record):
     controllers: tuple[str, ...] = ()
     groups: dict[str, str] = {}
     uid: int = -1
+    init: int = Field(default=0, ge=0, description="its first process, once it is placed")
     memory_kills: int = 0
     cause: str | None = None
     message: str = ""

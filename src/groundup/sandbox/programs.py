@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.errors import InfrastructureError
+from groundup.inside.stopwatch import threads_of
 from groundup.sandbox.deadlines import Meter, is_done_within
-from groundup.sandbox.launcher.limits import take_census
+from groundup.sandbox.launcher.limits import processes_below, take_census
 from groundup.sandbox.pipes import close_all, drained_pipe, fed_pipe
 
 OUTPUT_BYTES = 16 * 1024 * 1024
@@ -97,7 +98,8 @@ async def run_program(
 
 async def _ended(process: Process, timeout_s: float) -> int | None:
     """Return the exit code, or None at the deadline; nothing of the process group is left in any case."""
-    stopwatch = Meter(lambda: take_census(process.pid).cpu_s).stopwatch()
+    meter = Meter(lambda: take_census(process.pid).cpu_s, threads=lambda: threads_of(processes_below(process.pid)))
+    stopwatch = meter.stopwatch()
     ended = asyncio.ensure_future(process.wait())
     try:
         return await ended if await is_done_within(ended, stopwatch, timeout_s) else None

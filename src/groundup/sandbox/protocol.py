@@ -92,6 +92,10 @@ class Command(Record):
         description="sent a moment before it is ended for its time: it may say where it is",
     )
     report_bytes: int = Field(default=64 * 1024 * 1024, description="more than that is cut off")
+    is_look: bool = Field(
+        default=False,
+        description="groundup looks beside the guest: what this waits for keeps nothing from the guest",
+    )
 
 
 class CommandResult(Record):

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +14,8 @@ from groundup.environments.requests import JavaToolchain
 from groundup.grading.context import GradingContext, Slots
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import StartCommand
-from groundup.grading.services.records import Lifecycle
+from groundup.grading.services.probing import ProbedRoute
+from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.inside.stopwatch import Reading
 from groundup.registries.gateway import RegistryGateway
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
@@ -157,6 +158,62 @@ async def test_others_start_when_it_merely_waits(tmp_path: Path) -> None:
         async with answering(provider):
             readiness = await starting
     assert readiness.in_time
+
+
+HEALTH = ProbedRoute(method="GET", path="/health")
+NOTES = ProbedRoute(method="POST", path="/notes")
+
+
+@asynccontextmanager
+async def telling(provider: FakeProvider, *replies: bytes) -> AsyncIterator[list[bytes]]:
+    """Let the port answer with each of *replies* in turn, the last for ever, and yield the questions."""
+    asked: list[bytes] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            asked.append((await reader.readuntil(b"\r\n")).rpartition(b" ")[0])
+            writer.write(replies[min(len(asked), len(replies)) - 1])
+        writer.close()
+
+    listener = await provider.sandboxes[0].listen(PORT)
+    async with await asyncio.start_server(handle, sock=listener):
+        yield asked
+
+
+async def test_a_service_that_warms_up_is_waited_for(tmp_path: Path) -> None:
+    """A 503 says to ask again, a 404 to ask for something else that the README names; nothing unknown is asked."""
+    async with (
+        deployment_in(tmp_path, Slots(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
+        telling(provider, http(503), http(404), http(400)) as asked,
+    ):
+        readiness = await deployment.until_ready((HEALTH, NOTES))
+    assert asked == [b"GET /health", b"GET /health", b"POST /notes"]
+    assert (readiness.in_time, readiness.warmed_up, readiness.question) == (True, True, "POST /notes")
+
+
+async def test_a_service_without_the_promised_answers_is_not_in_time(tmp_path: Path) -> None:
+    """Its tests may still run, and its reason names what it was asked."""
+    async with (
+        deployment_in(tmp_path, Slots(1), Lifecycle(ready_s=1, late_s=0)) as (deployment, provider),
+        telling(provider, http(404)),
+    ):
+        readiness = await deployment.until_ready((HEALTH,))
+    assert (readiness.in_time, readiness.as_promised, readiness.status) == (False, False, 404)
+    assert "to GET /health" in readiness.message
+
+
+async def test_a_fresh_start_is_asked_nothing(tmp_path: Path) -> None:
+    """What counts or limits questions finds none before its tests; only one that had to warm up is asked again."""
+    first = Readiness(answered_s=0.2, in_time=True, opened_s=0.1, question="GET /health", status=200)
+    for number, warmed_up in enumerate((False, True)):
+        (tmp_path / str(number)).mkdir()
+        async with (
+            deployment_in(tmp_path / str(number), Slots(1), Lifecycle(ready_s=10_000)) as (deployment, provider),
+            telling(provider, http(503), http(200)) as asked,
+        ):
+            again = await deployment.until_ready_again(first.but(warmed_up=warmed_up), (HEALTH,), lambda: None)
+        assert again.answered_s is not None
+        assert asked == ([b"GET /health"] * 2 if warmed_up else [])
 
 
 async def _take(slots: Slots) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
+from tests.patience import patient
 from tests.suites.repogenesis.trials import (
     COMMENTER,
     CONTAINED,
@@ -85,11 +86,11 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
     assert graded.verdict.score.denominator == 4
 
 
-async def test_a_server_that_knows_no_page_answers_in_time_and_no_more(trial: Trial) -> None:
-    """404 to everything: the port answers, the health path does not, skipped tests stay in the denominator."""
-    graded = await trial.strict({"app.py": NOT_FOUND})
+async def test_a_server_that_knows_no_page_is_never_ready(trial: Trial) -> None:
+    """404 to everything: nothing answers as promised, and skipped tests stay in the denominator."""
+    graded = await trial.strict({"app.py": NOT_FOUND}, LIFECYCLE.but(ready_s=2.0))
 
-    assert deployment(graded) == (1, 1, 0, 0)
+    assert deployment(graded) == (1, 0, 0, 0)
     assert passed(graded) == 0
     assert graded.verdict.score is not None
     assert graded.verdict.score.denominator == 4
@@ -148,7 +149,7 @@ async def test_the_service_can_neither_see_nor_change_nor_end_the_tests(trial: T
 
 async def test_comments_implement_nothing(trial: Trial) -> None:
     """A file full of routes in comments covers no endpoint."""
-    assert share(await trial.strict(COMMENTER), "api_coverage") == 0
+    assert share(await trial.strict(COMMENTER, LIFECYCLE.but(ready_s=2.0)), "api_coverage") == 0
 
 
 async def test_a_failed_install_is_a_fact_of_its_own(trial: Trial) -> None:
@@ -220,6 +221,37 @@ async def test_a_late_service_is_tested_and_called_late(trial: Trial) -> None:
     assert passed(graded) == 4
 
 
+_COUNTING = HONEST.replace(
+    "    def handle_any(self):\n",
+    """    def handle_any(self):
+        if time.time() < began + 1:
+            return self.tell(503)
+        seen.append(self.path)
+        if len(seen) > 12 or self.path.split("/")[1] not in ("health", "notes"):
+            blocked.append(self.path)
+        if blocked:
+            return self.tell(429)
+""",
+).replace("notes = {}", "import time\nbegan, notes, seen, blocked = time.time(), {}, [], []")
+
+
+async def test_the_grader_leaves_no_traces(trial: Trial) -> None:
+    """A service that warms up, limits questions and blocks who asks for unknown paths passes its tests."""
+    graded = await trial.strict({"app.py": _COUNTING})
+
+    assert passed(graded) == 4, graded.logs["tests.txt"]
+    assert share(graded, "deployed") == 1
+    assert graded.verdict.facts["ready_by"] == "GET /health"
+
+
+async def test_a_loss_that_no_time_mends_is_certain(trial: Trial) -> None:
+    """A program that is not there, and a port that is another one, are final however busy the machine is."""
+    for files in ({"start.sh": "no-such-program\n"}, {"app.py": HONEST.replace("8123", "8124")}, {}):
+        graded = await trial.strict(files)
+        assert (passed(graded), graded.is_certain) == (0, True), graded.verdict
+    assert not (await trial.strict({"app.py": HONEST})).is_certain
+
+
 async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:
     """A submission that cannot be taken in counts in every share that a graded one counts in."""
     grader = RepoGenesisStrictGrader({"notes": trial.problem()}, LIFECYCLE)
@@ -237,5 +269,5 @@ def test_cheats_gain_nothing_in_a_container_without_namespaces(tmp_path: Path) -
     """A service neither ends, rewrites nor reads its tests where only users and root folders part them."""
     deserved = {"overwrites and kills": 0, "kills everything": 0, "reads around": 0, "honest": 4}
     program = [sys.executable, "-m", "tests.suites.repogenesis.in_container", str(tmp_path), *deserved]
-    done = subprocess.run(program, capture_output=True, check=False, timeout=300)
+    done = subprocess.run(program, capture_output=True, check=False, timeout=patient(60))
     assert json.loads(done.stdout or b"null") == deserved, done.stderr.decode()

@@ -11,7 +11,7 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -23,10 +23,10 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
 from groundup.grading.services.install import NOTHING_TO_START, StartCommand
-from groundup.grading.services.probing import Caller, HttpReply
+from groundup.grading.services.probing import Caller, HttpReply, ProbedRoute
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.registries.pypi.poetry import POETRY_PLUGIN, lay_poetry_plugin
-from groundup.sandbox.deadlines import note
+from groundup.sandbox.deadlines import is_done_within, note
 from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service
 from groundup.trees.writer import copy_tree
 
@@ -135,6 +135,12 @@ def _address(written: str) -> str:
 
 
 _POLL_S = 0.1
+_ASK_AGAIN_S = 0.5
+"""Until a service that is not ready yet is asked again; it may count questions."""
+_BROKEN, _UNKNOWN = 500, 404
+_NOT_SERVED = 501
+"""What Python's own http.server answers to a method that has no function."""
+_ROOT = ProbedRoute(method="GET", path="/")
 _FIRST_ANSWER_S = 2.0
 """For an answer while it starts; what once took longer gets twice as long: a first page may be slow."""
 _LOOK_S = 0.5
@@ -174,53 +180,136 @@ class ServicePod:
         self._settled_elsewhere = False
         self._asked = 0
         self._installed_s = 0.0
+        self._routes: tuple[ProbedRoute, ...] = ()
+        self._turn = 0
+        self._asked_route = _ROOT
+        self._last: HttpReply | None = None
+        self._warmed_up = False
+        self._opened_s: float | None = None
         self._answer_s = _FIRST_ANSWER_S
 
-    async def until_ready(self, beside: Callable[[], None] = lambda: None) -> Readiness:
-        """Start it when its slot has come, and wait until the port answers HTTP or nothing is left that could.
+    async def until_ready(self, routes: Sequence[ProbedRoute] = ()) -> Readiness:
+        """Start it when its slot has come, and wait until it is ready or nothing is left that could be.
+
+        It is ready when one of *routes* answers neither 5xx nor 404; without routes any answer to `GET /` will do.
+        Nothing is asked before the port takes connections, and then one question at a time.
 
         The clock runs from the start, or from the last package that a script which installs asked for, and stands
         while the machine is kept busy by others or owes an answer. The slot ends when it cannot be in time any
-        more, and when it merely waits: others can start meanwhile. *beside* is called when it has been started.
+        more, and when it merely waits: others can start meanwhile.
         """
         if self._launch is None:
             return Readiness(answered_s=None, in_time=False, message=NOTHING_TO_START)
+        self._routes = tuple(routes)
         ready_s = self._lifecycle.ready_s
-        async with self._context.slots.taken():
-            self._sandbox, self._service = await self._launch()
-            beside()
-            self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
-            self._clock = self._sandbox.stopwatch()
+        allowed_s = ready_s + self._lifecycle.late_s
+        async with self._started():
             readiness = await self._answering_within(ready_s, while_busy=True)
         readiness = readiness or await self._answering_within(ready_s)
-        allowed_s = ready_s + self._lifecycle.late_s
-        readiness = readiness or await self._answering_within(allowed_s) or await self._silent()
+        if self._last is None or self._last.status >= _BROKEN:
+            readiness = readiness or await self._answering_within(allowed_s)
+        readiness = readiness or await self._unready() or await self._silent()
+        self._note(readiness, allowed_s)
+        return readiness
+
+    async def until_ready_again(
+        self, first: Readiness, routes: Sequence[ProbedRoute], beside: Callable[[], None]
+    ) -> Readiness:
+        """Start it, and wait for what *first*, another start of it, took from its open port on; ask nothing.
+
+        Only one that had answered otherwise before it was ready is asked. *beside* is called when it was started.
+        """
+        self._routes = tuple(routes)
+        allowed_s = self._lifecycle.ready_s + self._lifecycle.late_s
+        async with self._started():
+            beside()
+            while self._left_s(allowed_s) > 0 and not (is_open := await self.caller.is_open()):
+                if await self._is_dead():
+                    break
+                await asyncio.sleep(_POLL_S)
+        opened_s = self._clock.passed_s()
+        if is_open and first.as_promised:
+            if first.warmed_up:
+                is_open = await self._answering_within(allowed_s) is not None
+            else:
+                never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                settled_s = opened_s + (first.answered_s or 0.0) - first.opened_s
+                await is_done_within(never, self._clock, settled_s)
+        readiness = first.but(answered_s=round(self._clock.passed_s(), 3)) if is_open else await self._silent()
+        self._note(readiness, allowed_s)
+        return readiness
+
+    @asynccontextmanager
+    async def _started(self) -> AsyncIterator[None]:
+        """Start it in a slot, which is kept in the context."""
+        assert self._launch is not None  # there is something to start
+        async with self._context.slots.taken():
+            self._sandbox, self._service = await self._launch()
+            self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
+            self._clock = self._sandbox.stopwatch()
+            yield
+
+    def _note(self, readiness: Readiness, allowed_s: float) -> None:
         waited = readiness.answered_s is None and not readiness.died
         note(self._clock, self._installed_s + allowed_s if waited else None)
-        return readiness
 
     async def _answering_within(self, allowed_s: float, *, while_busy: bool = False) -> Readiness | None:
         """Ask until *allowed_s* after the start; not on when it is dead, elsewhere, or idle where that matters."""
         while (left_s := self._left_s(allowed_s)) > 0:
-            asked = time.monotonic()
-            answer = await self.caller.get("/", min(self._answer_s, left_s))
+            asked, passed_s = time.monotonic(), self._clock.passed_s()
+            route = self._routes[self._turn % len(self._routes)] if self._routes else _ROOT
+            answer = await self.caller.ask(route.question(), min(self._answer_s, left_s))
+            if self._opened_s is None and self.caller.has_connected:
+                self._opened_s = passed_s
             if time.monotonic() - asked >= self._answer_s:
                 self._answer_s *= 2
             if answer is not None:
-                took = self._clock.passed_s()
-                in_time = took - self._installed_s <= self._lifecycle.ready_s
-                message = "" if in_time else f"the port answered only after {took:.1f} s"
-                return Readiness(
-                    answered_s=round(took, 3), in_time=in_time, status=answer.status, ended=await self.ended(),
-                    message=message,
-                )  # fmt: skip
+                self._last, self._asked_route = answer, route
+                if self._is_ready(answer):
+                    return await self._ready()
+                self._warmed_up = True
+                if answer.status == _UNKNOWN:
+                    self._turn += 1
             # A head without an end would be asked for again until patience ran out, on a busy machine for minutes.
-            if self.caller.is_endless or await self._is_dead() or (while_busy and self._clock.is_idle):
+            elif self.caller.is_endless or await self._is_dead():
                 break
-            if await self._is_elsewhere():
+            if while_busy and self._clock.is_idle:
                 break
-            await asyncio.sleep(_POLL_S)
+            if answer is None and await self._is_elsewhere():
+                break
+            await asyncio.sleep(_POLL_S if answer is None else _ASK_AGAIN_S)
         return None
+
+    def _is_ready(self, answer: HttpReply) -> bool:
+        """Whether *answer* is one that its README could promise, or any where nothing is known of that."""
+        if not self._routes:
+            return True
+        return answer.status == _NOT_SERVED or (answer.status < _BROKEN and answer.status != _UNKNOWN)
+
+    async def _ready(self) -> Readiness:
+        assert self._last is not None  # it answered
+        took = self._clock.passed_s()
+        in_time = took - self._installed_s <= self._lifecycle.ready_s
+        how = f"{self._asked_route} answered {self._last.status}" if self._warmed_up else "the port answered"
+        return Readiness(
+            answered_s=round(took, 3),
+            in_time=in_time,
+            opened_s=round(self._opened_s or 0.0, 3),
+            question=str(self._asked_route),
+            status=self._last.status,
+            warmed_up=self._warmed_up,
+            ended=await self.ended(),
+            message="" if in_time else f"{how} only after {took:.1f} s",
+        )
+
+    async def _unready(self) -> Readiness | None:
+        """Return what is known of a service that answers, and never as it should; None: it does not answer."""
+        if self._last is None:
+            return None
+        ready = await self._ready()
+        asked = " and ".join(map(str, self._routes[:_MOST_SAID]))
+        said = f"in {ready.answered_s:.1f} s it answered 404 or 5xx to {asked}; last {ready.status}"
+        return ready.but(in_time=False, as_promised=False, message=said)
 
     def _left_s(self, allowed_s: float) -> float:
         """Return how long *allowed_s* lasts; what a script installs itself has the time of installing for it."""
@@ -235,7 +324,7 @@ class ServicePod:
         died, ended = await self._is_dead(), await self.ended()
         how = "" if ended is None else f"; the start command had ended with exit code {ended}"
         if not died:
-            how = f": {(await self._look()).sentence(self._port, is_open=await self._is_open())}{how}"
+            how = f": {(await self._look()).sentence(self._port, is_open=await self.caller.is_open())}{how}"
         words = last_words(self.log())
         how += f"; last words: {words}" if words else "; it printed nothing"
         return Readiness(
@@ -246,13 +335,15 @@ class ServicePod:
             message=f"port {self._port} did not answer HTTP{how}",
         )
 
-    async def health(self, paths: tuple[str, ...]) -> Mapping[str, HttpReply | None]:
-        """Ask each of *paths* by GET."""
-        return {path: await self.caller.get(path) for path in paths}
+    async def status(self, path: str) -> int | None:
+        """Return the status of a GET of *path*; None: no answer."""
+        answer = await self.caller.get(path)
+        return None if answer is None else answer.status
 
-    async def answers(self) -> bool:
-        """Whether the service still answers."""
-        return await self.caller.get("/", max(self._answer_s, self._lifecycle.answer_s)) is not None
+    async def answers(self, question: str) -> bool:
+        """Whether the service still answers *question*, by which it was ready."""
+        route = next((one for one in (*self._routes, _ROOT) if str(one) == question), _ROOT)
+        return await self.caller.ask(route.question(), max(self._answer_s, self._lifecycle.answer_s)) is not None
 
     def log(self) -> bytes:
         """Return what the service printed so far."""
@@ -288,24 +379,16 @@ class ServicePod:
             return False
         before, self._listening, self._listened_at = self._listening, await self._look(), now
         is_settled = self._listening.is_settled and self._listening == before
-        self._settled_elsewhere = is_settled and not await self._is_open()
+        self._settled_elsewhere = is_settled and not await self.caller.is_open()
         return self._settled_elsewhere
 
     async def _look(self) -> Listening:
         assert self._sandbox is not None  # it was started
-        look = Command(argv=("sh", "-c", LOOK), timeout_s=5.0, output_bytes=LOOK_BYTES)
+        look = Command(argv=("sh", "-c", LOOK), timeout_s=5.0, output_bytes=LOOK_BYTES, is_look=True)
         try:
             return read_listening((await self._sandbox.run(look)).stdout)
         except SandboxError:
             return Listening()
-
-    async def _is_open(self) -> bool:
-        """Whether anything takes connections to the port."""
-        try:
-            (await (await self._observer).connect(self._port)).close()
-        except OSError:
-            return False
-        return True
 
 
 @asynccontextmanager

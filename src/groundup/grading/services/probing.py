@@ -82,6 +82,8 @@ class Caller:
         self.port = port
         self.is_endless = False
         """Whether an answer's head went beyond its bound: what answers so is no HTTP, and never will be."""
+        self.has_connected = False
+        """Whether the port ever took a connection."""
         self._sandbox = sandbox
         self._timeout_s = timeout_s
 
@@ -93,12 +95,22 @@ class Caller:
         """Ask by GET."""
         return await self.ask(HttpRequest(method="GET", path=path), timeout_s)
 
+    async def is_open(self) -> bool:
+        """Whether the port takes a connection; nothing is asked."""
+        try:
+            async with limited(self.stopwatch(), self._timeout_s):
+                (await self._sandbox.connect(self.port)).close()
+        except (OSError, TimeoutError):
+            return False
+        return True
+
     async def ask(self, question: HttpRequest, timeout_s: float | None = None) -> HttpReply | None:
         """Return the answer; None where none came in time, or none that is HTTP."""
         received = bytearray()
         try:
             async with limited(self.stopwatch(), timeout_s or self._timeout_s):
                 with closing(await self._sandbox.connect(self.port)) as connection:
+                    self.has_connected = True
                     await asyncio.get_running_loop().sock_sendall(connection, self._written(question))
                     await _receive(connection, received, question.method)
         except (OSError, TimeoutError):  # what had come until then may be a whole answer
@@ -192,6 +204,14 @@ class ProbedRoute(Record):
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
+
+    def question(self) -> HttpRequest:
+        """Return the request, with its path as it is."""
+        bodily = self.method in _WITH_BODY
+        headers = {"Content-Type": "application/json"} if bodily else {}
+        return HttpRequest(
+            method=self.method, path=self.path, headers=headers, body=(self.body or _NO_BODY) if bodily else b""
+        )
 
     @property
     def has_parameters(self) -> bool:
@@ -432,15 +452,7 @@ class _Comparison:
         return Presence.UNCLEAR if tells_nothing and self._route.has_parameters else otherwise
 
     async def _ask(self, method: str, path: str) -> HttpReply | None:
-        bodily = method in _WITH_BODY
-        return await self._caller.ask(
-            HttpRequest(
-                method=method,
-                path=path,
-                headers={"Content-Type": "application/json"} if bodily else {},
-                body=self._body if bodily else b"",
-            )
-        )
+        return await self._caller.ask(ProbedRoute(method=method, path=path, body=self._body).question())
 
     def _same(self, one: HttpReply, other: HttpReply | None) -> bool:
         return other is not None and self._bare(one) == self._bare(other)

@@ -104,6 +104,14 @@ class SandboxGroups:
         number = self._number("cpuacct", "cpuacct.usage")
         return None if number is None else number / 1e9
 
+    def threads(self) -> list[str]:
+        """Return all threads in it, as places below /proc."""
+        name = "cgroup.threads" if self.version == 2 else "tasks"
+        for path in list(self.paths.values())[:1]:
+            with contextlib.suppress(OSError):
+                return (path / name).read_text().split()
+        return []
+
     def _limit(self, memory_bytes: int, processes: int, cpus: float) -> None:
         quota = int(cpus * _PERIOD_US) if cpus < (os.cpu_count() or 1) else -1
         if self.version == 2:

@@ -178,7 +178,7 @@ class Launcher:
             if status:
                 self._kill(box, "placing")
             else:
-                self.tell("placed", key=key)
+                self.tell("placed", key=key, init=pid)
 
         self.finishing[fork(lending(box.lent, uid, gid), box.errors)] = finished
 
@@ -254,7 +254,7 @@ class Launcher:
         if not box.group.can_be_entered:
             self.placer.order(box.key, box.folders, pid)
         elif pid == box.init:
-            self.tell("placed", key=box.key)
+            self.tell("placed", key=box.key, init=pid)
 
     def _placed(self) -> None:
         """Hear that a process is in its control groups; the first one of the guest is the last to be moved."""
@@ -264,7 +264,7 @@ class Launcher:
             os.write(box.errors, f"control group: {problem}\n".encode())
             self._kill(box, "placing")
         elif box and pid == box.init:
-            self.tell("placed", key=key)
+            self.tell("placed", key=key, init=pid)
 
     def _kill(self, box: Box, cause: str) -> None:
         """End a sandbox by its first process; while that is not known yet, `_read_info` will do it.

@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from groundup.domain.records import Record
 from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
-from groundup.grading.last_words import middle_cut
+from groundup.grading.last_words import middle_cut, speaks_of_time
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import (
     InstalledService,
@@ -29,7 +29,7 @@ from groundup.grading.services.install import (
     install_declared,
 )
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
-from groundup.grading.services.records import Lifecycle, Readiness, ServiceTests
+from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, ServiceProblem, test_environment
@@ -151,6 +151,7 @@ def _worded(name: str, described: str) -> JsonValue:
     return next((value for word, value in _BY_NAME if word in f"{name} {described}".lower()), _ELSE)
 
 
+NOT_READY = Readiness(answered_s=None, in_time=False)
 _LARGEST_README = 1024 * 1024
 
 
@@ -163,12 +164,26 @@ class Observed(Record):
     health: Mapping[str, int | None] = {}
     tests: TestRun | None = None
     probed: tuple[Probed, ...] = ()
+    restarted: Readiness | None = None
+    """Of the start for the tests; None: there was none."""
     died: bool = False
     """Whether the service answered before the tests and not after them."""
     exit_code: int | None = None
     """What the start command of a service that died left with."""
     peak_memory_mb: float | None = None
     service_log: bytes = b""
+    """What it printed in the tests, or where there were none, when it was asked."""
+    asked_log: bytes | None = None
+    """What it printed when it was asked, where there were tests, too."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether more time mends nothing: it does not compile, ended by itself, or listens elsewhere."""
+        if isinstance(self.installed, JavaInstalled) and self.installed.outcome is InstallOutcome.FAILED:
+            return True  # neither its tests nor its service run without its classes
+        ready = self.readiness
+        ended = ready.answered_s is None and ready.died and not speaks_of_time(ready.message)
+        return self.tests is None and (self.start is None or ended)
 
     def tools(self) -> dict[str, str]:
         """Return the versions of what ran the submission."""
@@ -195,33 +210,40 @@ class Observed(Record):
 async def observe(
     problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, context: GradingContext
 ) -> Observed:
-    """Deploy *submission*, run the task's HTTP tests against it and ask for its endpoints."""
-    port = problem.task.port
-    tree, start, outcome, environment = await installed(problem, submission, lifecycle, context)
-    async with AsyncExitStack() as stack:
-        deployment = await stack.enter_async_context(deployed(tree, start, port, environment, lifecycle, context))
-        testing = None
-        if start is not None and speaks_to_service(problem):
-            testing = await stack.enter_async_context(
-                await _testing(problem, submission, deployment, lifecycle, context)
-            )
-        readiness = await deployment.until_ready(testing.prepare if testing else lambda: None)
-        seen = Observed(installed=outcome, start=start, readiness=readiness)
+    """Deploy *submission*, ask for its endpoints, and start it afresh for HTTP tests, which find no trace."""
+    ready = await installed(problem, submission, lifecycle, context)
+    seen = Observed(installed=ready.installed, start=ready.start, readiness=NOT_READY)
+    async with _deployed(ready, problem, lifecycle, context) as asked:
+        readiness = await asked.until_ready(readiness_routes(problem))
+        seen = seen.but(readiness=readiness)
         if readiness.answered_s is not None:
-            # Waiting for turns and packages is free, so an install that was in time took no more than it might.
-            spent_s = min(outcome.seconds, lifecycle.install_s) + readiness.answered_s
-            tests_s = min(context.timeout_s or lifecycle.tests_s, lifecycle.overall_s - spent_s)
-            seen = await _examined(seen, deployment, problem, lifecycle, testing, max(1.0, tests_s))
-        update = {"service_log": deployment.log(), "peak_memory_mb": deployment.peak_memory_mb()}
-        seen = seen.but(**update)
-    if not seen.died:
+            seen = await _asked(seen, asked, problem, lifecycle)
+        seen = seen.but(service_log=asked.log(), peak_memory_mb=asked.peak_memory_mb())
+    if readiness.answered_s is None or not speaks_to_service(problem):
         return seen
-    again = replace(context, scratch=context.scratch / "again")
+    again = replace(context, scratch=context.scratch / "tested")
     again.scratch.mkdir()
-    async with deployed(tree, start, port, environment, lifecycle, again) as deployment:
-        await deployment.until_ready()
-        probed = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
-        return seen.but(probed=probed)
+    async with AsyncExitStack() as stack:
+        tested = await stack.enter_async_context(_deployed(ready, problem, lifecycle, again))
+        testing = await stack.enter_async_context(await _testing(problem, submission, tested, lifecycle, again))
+        restarted = await tested.until_ready_again(readiness, readiness_routes(problem), testing.prepare)
+        seen = seen.but(restarted=restarted)
+        if restarted.answered_s is not None:
+            # Waiting for turns and packages is free, so an install that was in time took no more than it might.
+            spent_s = min(ready.installed.seconds, lifecycle.install_s) + restarted.answered_s
+            tests_s = min(context.timeout_s or lifecycle.tests_s, lifecycle.overall_s - spent_s)
+            seen = seen.but(tests=await testing.run(max(1.0, tests_s)))
+            if not await tested.answers(readiness.question):
+                seen = seen.but(died=True, exit_code=await tested.ended())
+        return seen.but(
+            service_log=tested.log(), asked_log=seen.service_log, peak_memory_mb=tested.peak_memory_mb()
+        )
+
+
+def _deployed(
+    ready: "ReadyService", problem: ServiceProblem, lifecycle: Lifecycle, context: GradingContext
+) -> AbstractAsyncContextManager[ServicePod]:
+    return deployed(ready.tree, ready.start, problem.task.port, ready.environment, lifecycle, context)
 
 
 class ReadyService(NamedTuple):
@@ -257,26 +279,21 @@ def routes_of(problem: ServiceProblem) -> tuple[ProbedRoute, ...]:
     )
 
 
-async def _examined(
-    seen: Observed,
-    deployment: ServicePod,
-    problem: ServiceProblem,
-    lifecycle: Lifecycle,
-    testing: ServiceTesting | None,
-    tests_s: float,
-) -> Observed:
-    """Ask for health, run the tests, and last ask for the endpoints, which may change or delete things."""
-    paths = dict.fromkeys((*filter(None, [problem.task.health]), *lifecycle.health_paths))
-    answers = await deployment.health(tuple(paths))
-    update: dict[str, object] = {"health": {path: answer and answer.status for path, answer in answers.items()}}
-    if testing is not None:
-        update["tests"] = await testing.run(tests_s)
-        update["died"] = not await deployment.answers()
-    if update.get("died"):
-        update["exit_code"] = await deployment.ended()
-    else:
-        update["probed"] = await probe_routes(deployment.caller, routes_of(problem), lifecycle.probing_s)
-    return seen.but(**update)
+def readiness_routes(problem: ServiceProblem) -> tuple[ProbedRoute, ...]:
+    """Return what a service that is ready must answer one of: its health path, then what needs no parameter."""
+    named = () if problem.task.health is None else (ProbedRoute(method="GET", path=problem.task.health),)
+    plain = [route for route in routes_of(problem) if not route.has_parameters and route.method in ("GET", "POST")]
+    return tuple(dict.fromkeys((*named, *sorted(plain, key=lambda route: route.method))))
+
+
+async def _asked(seen: Observed, asked: ServicePod, problem: ServiceProblem, lifecycle: Lifecycle) -> Observed:
+    """Ask for health, where that is not known, and for the endpoints, which may change or delete things."""
+    health, path, ready = seen.health, problem.task.health, seen.readiness
+    if path is not None:
+        by_health = ready.question == f"GET {path}"
+        health = {path: ready.status if by_health else await asked.status(path)}
+    probed = await probe_routes(asked.caller, routes_of(problem), lifecycle.probing_s)
+    return seen.but(health=health, probed=probed)
 
 
 async def _testing(

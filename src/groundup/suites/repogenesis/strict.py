@@ -20,7 +20,7 @@ from groundup.grading.last_words import last_words, logged_errors, middle_cut, s
 from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import StartCommand
-from groundup.grading.services.records import InstallOutcome
+from groundup.grading.services.records import InstallOutcome, Readiness
 from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
@@ -92,12 +92,16 @@ def _is_installed(observed: Observed) -> bool:
 
 def _ran_out_of_time(observed: Observed) -> bool:
     """Whether a limit decided; a service that died by itself passed one only where it says so."""
-    ready = observed.readiness
+    starts = filter(None, (observed.readiness, observed.restarted))
     return (
         observed.installed.outcome is InstallOutcome.TIMEOUT
-        or (observed.start is not None and not ready.in_time and (not ready.died or speaks_of_time(ready.message)))
+        or (observed.start is not None and any(map(_was_late, starts)))
         or (observed.tests is not None and observed.tests.timed_out)
     )
+
+
+def _was_late(ready: Readiness) -> bool:
+    return (not ready.in_time or ready.answered_s is None) and (not ready.died or speaks_of_time(ready.message))
 
 
 def _facts(
@@ -108,7 +112,7 @@ def _facts(
         "install": observed.installed.outcome.value,
         "start": printable(observed.start.found) if observed.start else None,
         "answer": observed.readiness.status,
-        "health_paths": " ".join(f"{path}={status}" for path, status in observed.health.items() if status) or None,
+        "ready_by": observed.readiness.question or None,
         "tests": problem.task.tests.count,
         "passed": tests.count("passed"),
         "failed": tests.count("failed"),
@@ -146,6 +150,9 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         status = observed.health.get(path)
         said = "did not answer" if status is None else f"answered {status}"
         reasons.append(reason(Stage.START, f"the README's health path {path} {said}"))
+    if observed.restarted is not None and observed.restarted.answered_s is None:
+        again = f"it answered once, and not when it was started afresh for the tests: {observed.restarted.message}"
+        reasons.append(reason(Stage.START, again))
     if observed.died:
         code, said = observed.exit_code, last_words(observed.service_log) or "none"
         how = "did not answer any more after" if code is None else f"left with exit code {code} in"
@@ -225,6 +232,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
             verdict=verdict.but(timings_s=timings),
             tests=observed.tests.as_records() if observed.tests else (),
             logs=_logs(observed, coverage, lifecycle.log_bytes),
+            is_certain=observed.is_certain,
         )
 
     @override
@@ -257,4 +265,6 @@ def _logs(observed: Observed, coverage: Coverage, limit: int) -> dict[str, bytes
     logs = {"service.txt": middle_cut(observed.service_log, limit), "endpoints.txt": coverage.as_text()}
     if observed.tests is not None:
         logs["tests.txt"] = observed.tests.log
+    if observed.asked_log is not None:
+        logs["asked.txt"] = middle_cut(observed.asked_log, limit)
     return {**logs, **observed.install_logs(limit)}
