@@ -44,6 +44,16 @@ class ExtensionPackage(NamedTuple):
 
 EXTENSIONS = (
     ExtensionPackage(
+        "groundup_board",
+        "a leaderboard",
+        commands={
+            "leaderboard pack": "cli:pack",
+            "leaderboard verify": "cli:verify",
+            "leaderboard build": "cli:build",
+        },
+        groups={"leaderboard": "Pack runs so that others can check them, and rank them on a page."},
+    ),
+    ExtensionPackage(
         "groundup_bridges",
         "work with Harbor, Inspect, verifiers, NeMo Gym, OpenEnv or MCP",
         commands={

@@ -17,7 +17,6 @@ import pytest
 from groundup.api.reports import report, write_report
 from groundup.api.viewing import bundle
 from groundup.domain.subjects import AttemptKey
-from groundup.reports.leaderboard import Entry, Verified, board
 from groundup.reports.summary import report_run
 from groundup.store.folder import RunWriter
 from tests.needs import lack
@@ -28,6 +27,8 @@ from tests.viewer.test_turns import play
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+    from groundup_board.page import Entry
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("chromium"), pytest.mark.xdist_group("browser")]
 _PATIENCE_MS = patient(60) * 1000
@@ -267,9 +268,12 @@ def test_the_report_in_one_file(browser: "Browser", runs: Path, tmp_path: Path, 
         assert window.said == []
 
 
+@pytest.mark.needs("groundup_board")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_leaderboard_filters_its_rows(browser: "Browser", tmp_path: Path, scheme: str) -> None:
     """Opened from a disk: axe finds nothing, a choice hides the other rows, and the address keeps it."""
+    from groundup_board.page import board
+
     file = tmp_path / "index.html"
     file.write_text(board([_entry("base", BASE, "agent"), _entry("other", OTHER, "predictions")]))
     with Window(browser, color_scheme=scheme, viewport={"width": 360, "height": 700}) as window:
@@ -286,7 +290,9 @@ def test_a_leaderboard_filters_its_rows(browser: "Browser", tmp_path: Path, sche
         assert window.said == []
 
 
-def _entry(name: str, words: dict[str, list[Word]], kind: str) -> Entry:
+def _entry(name: str, words: dict[str, list[Word]], kind: str) -> "Entry":
+    from groundup_board.page import Entry, Verified
+
     return Entry(
         run=report_run(*run_of(name, words)),
         kind=kind,

@@ -18,9 +18,9 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Stage, Status, Verdict
 from groundup.episodes.loading import find_grader
-from groundup.runs.bundles import Bundle
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Grader, Suite
+from groundup_board.bundles import Bundle
 
 _NAMED = 3
 """So many attempts are named of those with one fault."""

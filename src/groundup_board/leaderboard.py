@@ -12,16 +12,11 @@ from pydantic import Field
 
 from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
-from groundup.api.verification import PLAIN, BoardRules, claims_of, drawn_tasks, gradable, opened_bundle
-from groundup.api.verified import NOT_STATED, VerificationFile, read_record, record_name
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.reports.leaderboard import Entry, Verified, board, limits_in_words
 from groundup.reports.summary import report_run
-from groundup.runs.bundles import SUFFIX, BundleManifest, Disclosure
-from groundup.runs.bundles import pack as pack_run
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import copy_made, digest_of_file, write_made
@@ -29,6 +24,11 @@ from groundup.store.records import VerdictLine
 from groundup.suites.base import Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.writer import disk_errors
+from groundup_board.bundles import SUFFIX, BundleManifest, Disclosure
+from groundup_board.bundles import pack as pack_run
+from groundup_board.page import Entry, Verified, board, limits_in_words
+from groundup_board.verification import PLAIN, BoardRules, claims_of, drawn_tasks, gradable, opened_bundle
+from groundup_board.verified import NOT_STATED, VerificationFile, read_record, record_name
 
 
 class BuiltBoard(Record):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groundup.runs.bundles import unpack
+from groundup_board.bundles import unpack
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.runs.forging import Change, changed, consistent, files_of, forged, write
 

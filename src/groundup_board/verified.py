@@ -7,13 +7,13 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from groundup.api.flags import AnyPath
-from groundup.api.verification import Verification
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.runs.bundles import SUFFIX
 from groundup.store.ownership import digest_of_file, write_made
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import disk_errors
+from groundup_board.bundles import SUFFIX
+from groundup_board.verification import Verification
 
 NOT_STATED = "not stated"
 _RECORD_BYTES = 1024**2

@@ -20,13 +20,13 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import counted, standing_of
 from groundup.reports.numbers import percent
 from groundup.reports.views import grader_words
-from groundup.runs.bundles import Bundle, unpack
-from groundup.runs.claims import Claims, board_sets, check_claims
-from groundup.runs.references import own_references
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, References, VerdictLine
 from groundup.suites.opening import SUITES, open_suite
+from groundup_board.bundles import Bundle, unpack
+from groundup_board.claims import Claims, board_sets, check_claims
+from groundup_board.references import own_references
 
 _ADVICE = re.compile(r"; (restore|remove|resume|finish|grade)\b[^;]*$")
 """What the maker of a run could do, and who has its bundle cannot."""

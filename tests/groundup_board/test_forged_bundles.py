@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from groundup.api.leaderboard import build, pack
-from groundup.api.verification import BoardRules, verify
-from groundup.api.verified import record
 from groundup.domain.errors import UsageError
 from groundup.runs import api
 from groundup.settings import Settings
 from groundup.store.records import Predictions
+from groundup_board.leaderboard import build, pack
+from groundup_board.verification import BoardRules, verify
+from groundup_board.verified import record
 from tests.runs.configurations import BUILDER, PROVIDER, QUICK, TWO, evaluation
 from tests.runs.forging import Files, consistent, files_of, write
 from tests.runs.toy import BEHAVIOUR
