@@ -7,10 +7,10 @@ import pytest
 
 from groundup.manifests.csharp.msbuild import MsBuild
 from groundup.manifests.javascript.package_json import PackageJson
-from groundup.manifests.records import Language
+from groundup.manifests.records import DependencyKind, Language
 from groundup.suites.dibench.answers import answer, submitted
 from groundup.suites.dibench.central import CentralDefinitions
-from groundup.suites.dibench.declarations import UNDEFINED
+from groundup.suites.dibench.declarations import UNDEFINED, name_key
 from groundup.suites.dibench.metrics import InstanceScore, score_instance
 from tests.suites.dibench.made import write_tree
 from tests.suites.dibench.predictions import as_counts
@@ -96,6 +96,10 @@ PROPS = (
 )
 
 
+OFF = "<ManagePackageVersionsCentrally>false</ManagePackageVersionsCentrally>"
+CENTRAL = "<Project><PropertyGroup><Central>true</Central></PropertyGroup></Project>"
+
+
 @pytest.mark.parametrize(
     ("reference", "more", "said"),
     [
@@ -109,12 +113,41 @@ PROPS = (
             "",
         ),
         ('Include="B"', {"Directory.Packages.props": PROPS.replace("true", "false")}, ""),
-        ('Include="B"', {"src/Directory.Build.props": PROPS.replace("true", "false")}, ""),
+        ('Include="B"', {"src/Directory.Build.props": PROPS.replace("true", "false")}, UNDEFINED),
+        (
+            'Include="B"',
+            {
+                "Directory.Packages.props": PROPS.replace("true", "$(Central)"),
+                "src/Directory.Build.props": CENTRAL,
+            },
+            UNDEFINED,
+        ),
+        (
+            'Include="B"',
+            {
+                "Directory.Packages.props": PROPS.replace(
+                    "<PropertyGroup>", "<PropertyGroup Condition=\"'$(Central)' == 'TRUE'\">"
+                ),
+                "src/Directory.Build.props": CENTRAL,
+            },
+            UNDEFINED,
+        ),
+        (
+            'Include="B"',
+            {
+                "Directory.Packages.props": PROPS.replace(
+                    "<PropertyGroup>", "<PropertyGroup Condition=\"'$(Central)' != 'true'\">"
+                ),
+                "src/Directory.Build.props": CENTRAL,
+            },
+            "",
+        ),
+        ('Include="B"', {"Directory.Packages.props": PROPS.replace("<Prop", f"<!-- {OFF} --><Prop")}, UNDEFINED),
         ('Include="A"', {"src/Directory.Packages.props": PROPS.replace("1.0.0", "2.0.0")}, "2.0.0"),
     ],
 )
 def test_central_package_versions(reference: str, more: Mapping[str, str], said: str) -> None:
-    """The nearest file counts, where versions are managed centrally; what it may import is not called missing."""
+    """Properties decide, in the order of the files, if versions are central; what is imported is not missing."""
     project = f"<Project><ItemGroup><PackageReference {reference}/></ItemGroup></Project>"
     files = {"Directory.Packages.props": PROPS, "src/App/App.csproj": project, **more}
     central = CentralDefinitions(lambda path: files[path].encode() if path in files else None)
@@ -123,6 +156,48 @@ def test_central_package_versions(reference: str, more: Mapping[str, str], said:
     details = dict(found.details)
     words = [found.constraint, UNDEFINED if UNDEFINED in details else "", details.get("Version", "")]
     assert " ".join(filter(None, words)) == said
+
+
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ('<PackageReference Include="A"/><PackageReference Remove="A"/>', []),
+        ('<PackageReference Remove="A"/><PackageReference Include="A"/>', ["a"]),
+        ('<PackageReference Include="A;B" Exclude="B"/>', ["a"]),
+        ('<PackageReference Include="A" Condition="false"/>', []),
+        ("<PackageReference Include=\"A\" Condition=\"'$(Mode)' == 'slow'\"/>", []),
+        ("<PackageReference Include=\"A\" Condition=\"'$(TargetFramework)' == 'net48'\"/>", ["a"]),
+        (
+            '<PackageReference Include="$(Log)"/><PackageReference Include="$(Log).Sinks"/>',
+            ["serilog", "serilog.sinks"],
+        ),
+        ('<PackageReference Include="$(Unset)X"/>', ["x"]),
+        ('<ProjectReference Include="$(MSBuildThisFileDirectory)../Core/Core.csproj"/>', ["src/Core/Core.csproj"]),
+        ('<ProjectReference Include="$(Root)src\\Core\\Core.csproj"/>', ["src/Core/Core.csproj"]),
+        ('<ProjectReference Include="..\\..\\src\\Core\\Core.csproj"/>', ["src/Core/Core.csproj"]),
+    ],
+)
+def test_items_are_as_msbuild_evaluates_them(items: str, names: list[str]) -> None:
+    """What is taken back, excluded or never there declares nothing; properties in names have their values."""
+    properties = (
+        "<PropertyGroup><Log>Serilog</Log><Mode>fast</Mode><Root>$([MSBuild]::GetDirectoryNameOfFileAbove("
+        "$(MSBuildThisFileDirectory), 'Kite.sln'))/</Root></PropertyGroup>"
+    )
+    project = f"<Project>{properties}<ItemGroup>{items}</ItemGroup></Project>".encode()
+    files = {"src/App/App.csproj": project, "Kite.sln": b""}
+    read = MsBuild().read(project, "src/App/App.csproj").dependencies
+    found = CentralDefinitions(files.get).written_out("src/App/App.csproj", read)
+    assert [name_key(item).name for item in found if item.kind is DependencyKind.RUNTIME] == names
+
+
+def test_items_of_a_target_are_not_there_for_restore() -> None:
+    """It runs later, if at all."""
+    project = (
+        b'<Project><Target Name="T"><ItemGroup><PackageReference Include="A"/></ItemGroup></Target></Project>'
+    )
+    read = MsBuild().read(project, "App.csproj").dependencies
+    assert len(read) == 1
+    assert CentralDefinitions({"App.csproj": project}.get).written_out("App.csproj", read) == ()
 
 
 def test_yarns_catalogs_are_not_called_missing() -> None:

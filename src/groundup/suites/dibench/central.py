@@ -6,12 +6,12 @@ declares nothing: every client refuses it.
 """
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
+from groundup.manifests.csharp.evaluation import Evaluation, joined
 from groundup.manifests.csharp.msbuild import item_type
 from groundup.manifests.formats import format_of
 from groundup.manifests.javascript.package_json import parse_specifier
@@ -22,7 +22,8 @@ from groundup.suites.dibench.declarations import UNDEFINED
 
 _CATALOG = "catalog:"
 _PROPS = "Directory.Packages.props"
-_MANAGED = re.compile(rb"<ManagePackageVersionsCentrally>\s*(true|false)\s*</", re.IGNORECASE)
+_PROJECTS = ("proj", ".props", ".targets")
+"""How names of MSBuild's files end."""
 
 
 class Definition(NamedTuple):
@@ -49,11 +50,32 @@ class CentralDefinitions:
         self._manifest = cache(self._parsed)
         self._defined = cache(self._definitions)
         self._managed = cache(self._is_managed)
+        self._evaluation = cache(lambda path: Evaluation(self._read, path))
         self.inherited: set[Definition] = set()
 
     def written_out(self, path: str, items: Iterable[Dependency]) -> tuple[Dependency, ...]:
-        """Return the dependencies *items* of the build file at *path*, with what they inherit in its place."""
+        """Return the dependencies *items* of the build file at *path*, with what they inherit in its place.
+
+        Without what no client ever sees: items of MSBuild that are taken back, excluded, or never there.
+        """
+        if path.lower().endswith(_PROJECTS):
+            items = self._present(path, items)
         return tuple(self._written_out(path, item) for item in items)
+
+    def _present(self, path: str, items: Iterable[Dependency]) -> list[Dependency]:
+        evaluation = self._evaluation(path)
+        found: list[Dependency] = []
+        for item in (_evaluated(item, path, evaluation) for item in items):
+            details = {name.lower(): value for name, value in item.details}
+            excluded = [name.strip().lower() for name in details.get("exclude", "").split(";")]
+            certain = evaluation.holds(item.marker, path) if item.marker else True
+            if "target" in details or certain is False or item.name.lower() in excluded:
+                continue
+            if details.get("action") == "Remove" and certain:
+                gone = (item_type(item), item.normalised)
+                found = [one for one in found if (item_type(one), one.normalised) != gone]
+            found.append(item)
+        return found
 
     def _written_out(self, path: str, item: Dependency) -> Dependency:
         if item.language == "rust" and item.source is DependencySource.WORKSPACE:
@@ -107,9 +129,11 @@ class CentralDefinitions:
         places = [place for place in _above(path, _PROPS) if self._read(place) is not None]
         if not places or not self._managed(path, places[0]):
             return item
-        if override or item.constraint:  # NuGet refuses a version beside the central ones unless it overrides
-            beside = () if override else (("Version", "beside the central ones"),)
-            return item.but(constraint=override or item.constraint, details=(*item.details, *beside))
+        if override:
+            rest = tuple(detail for detail in item.details if detail[0] != "VersionOverride")
+            return item.but(constraint=override, details=rest)
+        if item.constraint:  # NuGet refuses a version beside the central ones
+            return item.but(details=(*item.details, ("Version", "beside the central ones")))
         imports = False
         for place in places:
             found = self._defined(place).get(("", canonical_name("csharp", item.name)), [])
@@ -124,12 +148,9 @@ class CentralDefinitions:
         return item if imports else _undefined(item)
 
     def _is_managed(self, path: str, props: str) -> bool:
-        """Whether NuGet takes versions from *props*: the nearest file that says so or not decides."""
-        for place in (path, *_above(path, "Directory.Build.props"), props):
-            said = _MANAGED.search(self._read(place) or b"")
-            if said is not None:
-                return said[1].lower() == b"true"
-        return False
+        """Whether NuGet takes versions from *props*; where only a build knows, it is there for that."""
+        said = self._evaluation(path).value("ManagePackageVersionsCentrally")
+        return said is None or said.lower() == "true"
 
     def _definitions(self, place: str) -> dict[tuple[str, str], list[Dependency]]:
         """Return the definitions of a file by group and key."""
@@ -158,6 +179,27 @@ class CentralDefinitions:
             return known.read(data, place) if known and data is not None else None
         except ManifestError:
             return None
+
+
+def _evaluated(item: Dependency, path: str, evaluation: Evaluation) -> Dependency:
+    """Return an item with the properties in its name and version replaced, as far as they are known.
+
+    A reference to a project is told by the file that it leads to.
+    """
+    version = evaluation.expanded(item.constraint, path) if "$(" in item.constraint else item.constraint
+    item = item.but(constraint=item.constraint if version is None else version)
+    if item.source is DependencySource.PROJECT:
+        target = evaluation.expanded(item.origin, path)
+        if not target:
+            return item
+        place = joined(path, target)
+        return item.but(normalised=place, origin=posixpath.relpath(place, posixpath.dirname(path) or "."))
+    identity = dict(item.details).get("identity", "")
+    known = evaluation.expanded(identity, path) if "$(" in identity and not item.name else None
+    if not known:
+        return item
+    rest = tuple(detail for detail in item.details if detail[0] != "identity")
+    return item.but(name=known, normalised=canonical_name("csharp", known), details=rest)
 
 
 def _undefined(item: Dependency) -> Dependency:

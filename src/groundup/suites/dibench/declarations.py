@@ -14,6 +14,7 @@ Conditions (markers, targets, frameworks) are no sections: they count in exact d
 overrides say a version and ask for nothing, so they count there only, too.
 """
 
+import posixpath
 import re
 from collections.abc import Hashable
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from groundup.manifests.csharp.msbuild import item_type
 from groundup.manifests.javascript.package_json import MAIN
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource
 from groundup.registries.spelling import canonical_name, python_name
+from groundup.suites.dibench.same_values import constraint_key, details_key, marker_key
 
 UNDEFINED = "no central definition"
 """A detail of what inherits its version from a central definition that is not there."""
@@ -89,38 +91,38 @@ def is_request(dependency: Dependency) -> bool:
 
 
 def name_key(dependency: Dependency) -> NameKey:
-    """Return what is compared by name."""
+    """Return what is compared by name: the package, and the name by which code finds it where that is another."""
     if dependency.source is DependencySource.PROJECT:
         name = dependency.normalised
     else:
-        name = canonical_name(dependency.language, dependency.name) or dependency.origin
+        name = canonical_name(dependency.language, dependency.name) or _origin_key(dependency)
+    if dependency.alias and dependency.alias != dependency.name:
+        name = f"{dependency.alias} = {name}"
     return NameKey(section_of(dependency), name, UNDEFINED not in dict(dependency.details))
 
 
 def exact_key(dependency: Dependency) -> Hashable:
     """Return what is compared exactly: everything that matters to a build, in one spelling."""
-    origin = dependency.origin.replace("\\", "/") if dependency.source is not DependencySource.PROJECT else ""
     extras = map(python_name, dependency.extras) if dependency.language == "python" else dependency.extras
     return (
         name_key(dependency),
-        _constraint_key(dependency),
+        constraint_key(dependency),
         frozenset(extras),
-        " ".join(dependency.marker.replace('"', "'").split()),
+        marker_key(dependency),
         dependency.kind,
         dependency.group if dependency.language == "csharp" else "",
         dependency.source,
-        origin,
-        dependency.alias,
-        dependency.details,
+        _origin_key(dependency),
+        details_key(dependency),
     )
 
 
-def _constraint_key(dependency: Dependency) -> str:
-    """Return a constraint in one spelling: blanks and order mean nothing; Cargo reads `1` as `^1`."""
-    text = dependency.constraint
-    if dependency.language in ("javascript", "csharp"):
-        return " ".join(text.split())
-    clauses = ["".join(clause.split()) for clause in text.split(",")]
-    if dependency.language == "rust":
-        clauses = [clause.removeprefix("^") for clause in clauses]
-    return ",".join(sorted(clause for clause in clauses if clause))
+def _origin_key(dependency: Dependency) -> str:
+    """Return where something comes from; paths without detours."""
+    origin = dependency.origin.replace("\\", "/")
+    if dependency.source is DependencySource.PROJECT:
+        return ""
+    if dependency.source is not DependencySource.PATH or not origin:
+        return origin
+    head, colon, path = origin.rpartition(":")
+    return f"{head}{colon}{posixpath.normpath(path)}"

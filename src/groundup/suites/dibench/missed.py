@@ -116,7 +116,7 @@ class _Comparison:
         originals, own = self.wanted.get(key, []), self.declared.get(key, [])
         one = (originals or own)[0]
         its = self.existence.get((self.path, key))
-        found = NameFound(self.path, key.section, one.name or key.name, existence=its)
+        found = NameFound(self.path, key.section, _shown(one) or key.name, existence=its)
         known = "" if its is None else _NOT_THERE.get(its, "")
         if {*map(exact_key, originals)} == {*map(exact_key, own)}:
             return found._replace(line=_line(own), detail=known and f"{known}: {_words(own)}")
@@ -161,6 +161,11 @@ def _by_key(items: Iterable[Dependency]) -> dict[NameKey, list[Dependency]]:
     for item in items:
         found.setdefault(name_key(item), []).append(item)
     return found
+
+
+def _shown(item: Dependency) -> str:
+    """Return a name as people find it: where code finds the package by another, both."""
+    return f"{item.alias} ({item.name})" if item.alias and item.alias != item.name else item.name
 
 
 def _folded(name: str) -> str:

@@ -331,6 +331,8 @@ class EditedRepository:
         target = posixpath.normpath(posixpath.join(folder, path.replace("\\", "/")))
         if target.startswith(("../", "/")) or target == "..":
             return False
+        if "*" in target or "?" in target:  # MSBuild takes all that fit
+            return next(self._problem.folder().glob(target), None) is not None
         return (self._problem.folder() / target).exists()
 
     @cached_property
@@ -342,6 +344,27 @@ class EditedRepository:
             data = self._read(manifest.path)
             found.update(canonical_name(language, name) for name in offered_names(manifest.path, data or b""))
         return found
+
+    def links(self, item: Dependency) -> bool:
+        """Whether npm, Yarn or lerna takes a plain range of JavaScript from the repository's own workspace."""
+        is_plain = item.language == "javascript" and item.source is DependencySource.REGISTRY
+        version = self._packages.get(item.name) if is_plain else None
+        return version is not None and satisfiable("javascript", item.constraint, [version]) is True
+
+    @cached_property
+    def _packages(self) -> Mapping[str, str]:
+        """The packages of a workspace in JavaScript with their versions; none where there is no workspace."""
+        found: dict[str, str] = {}
+        is_workspace = (self._problem.folder() / "lerna.json").is_file()
+        for manifest in find_manifests(self._problem.folder(), "javascript"):
+            try:
+                document = json.loads((self._read(manifest.path) or b"").decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                continue
+            is_workspace = is_workspace or (isinstance(document, dict) and "workspaces" in document)
+            for name in _text(document, "name"):
+                found[name] = next(_text(document, "version"), "0.0.0")
+        return found if is_workspace else {}
 
 
 async def check(
@@ -375,7 +398,7 @@ def tally(checked: Iterable[Checked]) -> Counter[Existence]:
 def _existence(
     path: str, item: Dependency, repository: EditedRepository, listings: Mapping[PackageName, Listing | None]
 ) -> Existence:
-    if item.source is DependencySource.FRAMEWORK:
+    if item.source is DependencySource.FRAMEWORK or repository.links(item):
         return Existence.FOUND
     if UNDEFINED in dict(item.details):
         return Existence.INTERNAL_MISSING

@@ -96,7 +96,7 @@ class DIBenchStrictGrader(TextualGrader):
     """Counts right, wrong and missing dependencies, and looks up what was added."""
 
     name = "strict"
-    version = "2"
+    version = "3"
 
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
