@@ -68,7 +68,6 @@ def is_standard(folder: str) -> bool:
 
 
 def names_below(root: Path, unseen: Collection[str]) -> Names:
-    """Return what lies below *root* but for the folders *unseen*."""
     return _Walk(str(root), unseen).names
 
 

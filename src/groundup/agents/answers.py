@@ -103,7 +103,6 @@ class _Open:
         return self._inner < 0
 
     def ended(self, *, closed: bool) -> FencedBlock:
-        """Return the block."""
         return FencedBlock(self.path, "".join(f"{line}\n" for line in self.lines), closed, self._language)
 
 

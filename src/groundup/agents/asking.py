@@ -89,7 +89,6 @@ class ModelQuestions:
             raise Unanswerable(Outcome.LIMIT, f"longer than {self._at.limits.wall_clock_s} s") from error
 
     def ended(self, outcome: Outcome, detail: str = "") -> AgentResult:
-        """Return how the attempt ended, with what was paid."""
         return AgentResult(outcome=outcome, detail=detail, **dict(self.paid))
 
     async def _check_window(self, request: ChatRequest) -> None:

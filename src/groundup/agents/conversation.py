@@ -30,7 +30,6 @@ class Conversation:
         """What the model wants to keep word for word when its old turns are gone."""
 
     def add(self, *messages: Message) -> None:
-        """Append messages."""
         self.messages += messages
 
     def has_images(self) -> bool:

@@ -40,7 +40,6 @@ class LeakWatch:
             self._look(str(step.get("kind")), step)
 
     def append(self, kind: str, **fields: JsonValue) -> None:
-        """Record a step, and look at it."""
         self._trajectory.append(kind, **fields)
         self._look(kind, fields)
 

@@ -123,7 +123,6 @@ class LoopOptions(Record):
 
 
 def create(options: Mapping[str, JsonValue]) -> "Loop":
-    """Return the agent. Raises `UsageError`."""
     return Loop(read_options(LoopOptions, "loop", options))
 
 

@@ -30,7 +30,6 @@ class OneshotOptions(Record):
 
 
 def create(options: Mapping[str, JsonValue]) -> "Oneshot":
-    """Return the agent. Raises `UsageError`."""
     read_options(OneshotOptions, "oneshot", options)
     return Oneshot()
 
@@ -46,12 +45,10 @@ class Oneshot(Agent):
 
     @override
     def identity(self) -> Mapping[str, JsonValue]:
-        """Return the digest of the prompts, and how the model is asked."""
         return {"prompts": digest_of([_RULES, _SEEDS]), **self.preferred}
 
     @override
     def reservation_mb(self, task: Task) -> int:
-        """Return what a reply may take."""
         return 16
 
     @override

@@ -50,15 +50,12 @@ class ByTools:
     rules = "Call the tools; a reply without a call ends your work."
 
     def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-        """All of them."""
         return tuple(tools)
 
     def calls(self, reply: ChatReply) -> list[Call]:
-        """Read the arguments, which a model may get wrong."""
         return [_read(call.name, call.arguments, call.id) for call in reply.message.tool_calls]
 
     def results(self, answered: Sequence[tuple[Call, str]]) -> list[Message]:
-        """One message for each call."""
         return [Message(role="tool", content=text, tool_call_id=call.id) for call, text in answered]
 
 
@@ -73,7 +70,6 @@ class ByText:
     )
 
     def offered(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-        """None: the endpoint gets no tools."""
         return ()
 
     def calls(self, reply: ChatReply) -> list[Call]:

@@ -21,7 +21,6 @@ REPLY = "reply"
 
 
 def reply_fields(reply: ChatReply, turn: int) -> dict[str, JsonValue]:
-    """Return the fields of the step `reply`."""
     return {"turn": turn, **reply.model_dump(mode="json", exclude_defaults=True)}
 
 

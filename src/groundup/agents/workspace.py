@@ -111,7 +111,6 @@ async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageToo
 
 
 def is_python(task: Task) -> bool:
-    """Whether *task* asks for Python."""
     return _language(task) == PYTHON
 
 
@@ -121,7 +120,6 @@ def _language(task: Task) -> str:
 
 
 def _needs(language: str) -> LanguageRecord | None:
-    """Return the record of a language that needs more than Python."""
     return None if language == PYTHON else LANGUAGES.get(language)
 
 
@@ -324,7 +322,6 @@ def _memory(limits: Limits, context: AgentContext) -> tuple[Mount, ...]:
 
 
 def task_python(task: Task) -> str:
-    """Return the minor version of Python that *task* names, or the default."""
     named = task.metadata.get("python")
     return named if isinstance(named, str) and re.fullmatch(r"3\.\d+", named) else DEFAULT_PYTHON
 

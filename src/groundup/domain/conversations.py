@@ -35,7 +35,6 @@ class Picture(Record):
 
     @property
     def url(self) -> str:
-        """Return it as an address that holds all of it."""
         return f"data:{self.media_type};base64,{self.data}"
 
 

@@ -29,7 +29,6 @@ def canonical_json(value: object) -> bytes:
 
 
 def digest_of(value: object) -> str:
-    """Return the digest of *value*'s canonical JSON."""
     return digest_bytes(canonical_json(value))
 
 

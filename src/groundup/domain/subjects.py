@@ -25,7 +25,6 @@ class Subject(Record):
 
     @property
     def title(self) -> str:
-        """The agent's name, with its model if there is one."""
         return f"{self.name} with {self.model_name}" if self.model else self.name
 
     @property

@@ -122,7 +122,6 @@ class GitRepository:
         self._folder = folder
 
     async def create(self) -> None:
-        """Make it, empty."""
         self._folder.mkdir(parents=True, exist_ok=True)
         await self.run("init", "--quiet", "--bare", "--template=", ".")
 
@@ -193,7 +192,6 @@ class GitRepository:
         return printed.stdout.decode(errors="replace").strip() or None if printed.ok else None
 
     async def files(self, commit: str) -> frozenset[str]:
-        """Return the paths of a commit's files."""
         printed = await self.run("ls-tree", "-r", "-z", "--name-only", commit)
         return frozenset(name.decode(errors="replace") for name in printed.stdout.split(b"\0") if name)
 

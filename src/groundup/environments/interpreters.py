@@ -60,7 +60,6 @@ class Interpreter(Record):
 
     @property
     def has_pip(self) -> bool:
-        """Whether it brings a pip along."""
         return any((self.standard_library[0] / BUNDLED).glob("pip-*.whl"))
 
     @property

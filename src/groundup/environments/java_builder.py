@@ -114,7 +114,6 @@ class MavenSandbox:
         return failure.but(message=why) if failure.kind is BuildFailureKind.BUILD and why else failure
 
     def log(self) -> bytes:
-        """Return what was run and fetched so far."""
         records = [record.model_dump_json() for record in (*self.gateway.fetched, *self.gateway.troubles)]
         return bytes(self._log) + "".join(f"{line}\n" for line in records).encode()
 

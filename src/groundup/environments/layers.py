@@ -99,7 +99,6 @@ _POLL_S = 0.05
 
 
 def layer_store(settings: Settings) -> "LayerStore":
-    """Return the user's layers."""
     return LayerStore(settings.cache_dir / "layers")
 
 
@@ -192,7 +191,6 @@ class LayerStore:
         return Layer(digest=digest, kind=kind, path=place / "tree", built=kept.built, warnings=kept.warnings)
 
     def log_path(self, kind: str, digest: str) -> Path:
-        """Return where the log of a build is kept."""
         return self.root / kind / f"{short(digest)}.log"
 
     async def get(self, kind: str, digest: str, build: Callable[[Path], Awaitable[Built]]) -> Layer:

@@ -49,7 +49,6 @@ _SHA256 = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 def has_layer(request: PythonRequest, interpreter: Interpreter, store: LayerStore) -> bool:
-    """Whether the layer of *request* is built."""
     return store.find(KIND, layer_key(request, interpreter)) is not None
 
 

@@ -212,7 +212,6 @@ class MavenRepository(Record):
 
     @property
     def mount(self) -> Mount:
-        """The repository, read-only, where Maven looks for it."""
         return Mount(source=self.layer.path, target=REPOSITORY_TARGET)
 
 

@@ -78,12 +78,10 @@ _FORMAT = 1
 
 
 def source_key(request: SourceRequest) -> str:
-    """Return the digest under which the store has the tree of *request*."""
     return digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
 
 
 def present_source(request: AnySource, store: LayerStore) -> Layer | None:
-    """Return the tree of *request* where it is here."""
     return store.find("source", commit_key(request) if isinstance(request, GitSource) else source_key(request))
 
 

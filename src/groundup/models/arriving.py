@@ -108,6 +108,5 @@ def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
 
 
 def data_of(event: bytes) -> bytes:
-    """Return the data of one server-sent event."""
     lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
     return b"\n".join(lines).strip()

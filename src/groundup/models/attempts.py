@@ -39,7 +39,6 @@ class AttemptModel:
         return await self._model.complete(request, self if watch is None else watch)
 
     async def count_tokens(self, request: ChatRequest) -> int:
-        """Ask the model."""
         return await self._model.count_tokens(request)
 
     def saying(self, text: str) -> None:

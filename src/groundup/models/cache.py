@@ -64,7 +64,6 @@ class CachedModel:
         return reply
 
     async def count_tokens(self, request: ChatRequest) -> int:
-        """Ask the model behind."""
         return await self._model.count_tokens(request)
 
     async def __aenter__(self) -> Self:

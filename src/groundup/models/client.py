@@ -142,7 +142,6 @@ class EndpointModel:
         )
 
     async def count_tokens(self, request: ChatRequest) -> int:
-        """Return what the server counts, or an estimate from above."""
         counted = await counted_tokens(self._endpoint, self._provider, self._model, request)
         return estimated_tokens(request) if counted is None else counted
 

@@ -61,7 +61,6 @@ class Account:
 
     @property
     def tokens(self) -> int:
-        """Input and output together."""
         return self.usage.input_tokens + self.usage.output_tokens
 
     def enter(self, reply: ChatReply) -> None:

@@ -94,7 +94,6 @@ class ModelName(Record):
 
 
 def providers() -> dict[str, ModelProvider]:
-    """Return all providers by name."""
     text = files("groundup.models").joinpath("providers.toml").read_text(encoding="utf-8")
     return {name: ModelProvider.model_validate(table) for name, table in tomllib.loads(text).items()}
 

@@ -39,7 +39,6 @@ class FetchCache:
         self.root = root
 
     def file(self, sha256: str) -> Path | None:
-        """Return where the file with this hash lies, or None."""
         path = self._file_path(sha256)
         return path if path.is_file() else None
 
@@ -109,7 +108,6 @@ class Incoming:
         self.size = 0
 
     def expect(self, algorithms: Mapping[str, str]) -> None:
-        """Hash by these algorithms too."""
         for name in algorithms:
             self._hashers.setdefault(name, hashlib.new(name, usedforsecurity=False))
 
@@ -129,7 +127,6 @@ class Incoming:
         self.size = 0
 
     def digests(self) -> dict[str, str]:
-        """Return the hashes of what was written, by algorithm."""
         return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
 
     def keep(self) -> Path:

@@ -167,7 +167,6 @@ class RegistryClient(Closing, Generic[S]):
 
     @staticmethod
     def spelling(name: str) -> str:
-        """Return what all spellings of a name have in common."""
         return name.lower()
 
     @staticmethod
@@ -205,7 +204,6 @@ class RegistryClient(Closing, Generic[S]):
         return found
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._upstream.close()
 
     # --- pages

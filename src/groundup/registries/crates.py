@@ -86,12 +86,10 @@ class CratePage(Record):
         return CratePage(versions=tuple(_offered(found) if found in last.values() else found for found in kept))
 
     def text(self) -> bytes:
-        """Return it as an index serves it."""
         return "".join(f"{found.line}\n" for found in self.versions).encode()
 
 
 def is_name(name: str) -> bool:
-    """Whether a crate could have this name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -269,7 +267,6 @@ class CratesClient(RegistryClient[CratesSettings]):
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> CratesSettings:
-        """Ask Cargo."""
         return await crates_settings(environment)
 
     @staticmethod
@@ -415,7 +412,6 @@ class CratesGateway(RegistryGateway):
         )
 
     def routes(self) -> tuple[Route, ...]:
-        """Where crates are, what is known of one, and the crate."""
         return ((_CONFIG, self._config), (_PAGE, self._page), (_CRATE, self._crate))
 
     async def _config(self, request: Request, match: re.Match[str]) -> Response:

@@ -233,5 +233,4 @@ def address_in(request: Request) -> str:
 
 
 def as_json(content: object) -> Response:
-    """Return a JSON answer."""
     return Response(200, json.dumps(content).encode(), content_type="application/json")

@@ -92,7 +92,6 @@ class RegistryLedger:
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """What was not given out."""
         return tuple(self._troubles.values())
 
     @property
@@ -101,7 +100,6 @@ class RegistryLedger:
         return dict(self._hidden)
 
     def hide(self, name: str, first: datetime | None) -> None:
-        """Record that releases of *name* from *first* on are hidden."""
         if first is not None and len(self._hidden) < _RECORDS:
             self._hidden.setdefault(name, first)
 
@@ -126,7 +124,6 @@ class RegistryLedger:
         self._taken[place] = size
 
     def note(self, fetched: Fetched) -> None:
-        """Record what was given out."""
         if len(self._fetched) < _RECORDS:
             self._fetched.setdefault((fetched.kind, fetched.name, fetched.filename), fetched)
 

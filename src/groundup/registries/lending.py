@@ -80,12 +80,10 @@ class RegistrySet:
 
     @property
     def fetched(self) -> dict[RegistryKind, tuple[Fetched, ...]]:
-        """What was given out, by kind."""
         return {kind: gateway.fetched for kind, gateway in self.gateways.items()}
 
     @property
     def troubles(self) -> dict[RegistryKind, tuple[Trouble, ...]]:
-        """What was not given out and why, by kind."""
         return {kind: gateway.troubles for kind, gateway in self.gateways.items()}
 
     def longest_wait_s(self) -> float:
@@ -133,7 +131,6 @@ REGISTRIES: Table[type[RegistryGateway]] = Table(
 
 
 def gateway_of(kind: RegistryKind) -> type[RegistryGateway]:
-    """Return the gateway of a kind, which knows its client."""
     return REGISTRIES.find(kind)
 
 

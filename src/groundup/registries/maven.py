@@ -365,7 +365,6 @@ def is_place(place: str) -> bool:
 
 
 def checksum_of(path: Path, kind: str) -> str:
-    """Return the *kind* of checksum of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
 
@@ -425,7 +424,6 @@ class MavenGateway(RegistryGateway):
         )
 
     def routes(self) -> tuple[Route, ...]:
-        """Files and their checksums."""
         return ((_FILE, self._file),)
 
     async def _file(self, request: Request, match: re.Match[str]) -> Response:

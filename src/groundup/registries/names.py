@@ -43,7 +43,6 @@ class Listing(Record):
 
 
 def ecosystem_of(language: str) -> Ecosystem:
-    """Return whose names the packages of a language are."""
     return _OF_LANGUAGE[language]
 
 
@@ -87,16 +86,13 @@ class Snapshot:
         self._digest = digest_of(sorted((item for item in self._listings.values()), key=lambda item: item.name))
 
     def identity(self) -> Mapping[str, str]:
-        """Return the digest of what it holds."""
         return {"registry": f"snapshot {self._digest}"}
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[NameLookup]:
-        """Yield itself: nothing needs closing."""
         yield self
 
     async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
-        """Return the line of *name*."""
         return self._listings.get((ecosystem, name))
 
 
@@ -104,16 +100,13 @@ class NoNames:
     """Knows nothing."""
 
     def identity(self) -> Mapping[str, str]:
-        """Return that no registry is asked."""
         return {"registry": "none"}
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[NameLookup]:
-        """Yield itself."""
         yield self
 
     async def look_up(self, ecosystem: Ecosystem, name: str) -> Listing | None:
-        """Return None."""
         return None
 
 
@@ -154,11 +147,9 @@ class Live:
         await asyncio.sleep(self._next - now)
 
     def kept(self, ecosystem: Ecosystem, name: str) -> Listing | None:
-        """Return what was answered before."""
         return self._cache.record("package-names", [ecosystem, name], Listing)
 
     def keep(self, listing: Listing) -> None:
-        """Keep an answer."""
         self._cache.keep_record("package-names", [listing.ecosystem, listing.name], listing)
 
     async def open(self, ecosystem: Ecosystem) -> Lookup | None:
@@ -250,6 +241,5 @@ def read_snapshot(path: Path) -> list[Listing]:
 
 
 def snapshot_lines(listings: Iterable[Listing]) -> bytes:
-    """Return listings as the lines of a snapshot, in one order."""
     ordered = sorted(listings, key=lambda item: (item.ecosystem, item.name))
     return b"".join(json.dumps(item.model_dump(mode="json")).encode() + b"\n" for item in ordered)

@@ -25,7 +25,6 @@ from groundup.settings import Settings
 
 
 def create(settings: Settings) -> SandboxProvider:
-    """Return the provider; nothing is started before the first sandbox."""
     return BubblewrapProvider()
 
 
@@ -47,7 +46,6 @@ class BubblewrapProvider(Closing):
         return changes_users()
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        """Open a sandbox."""
         return await self.open_in(spec, pod=None)
 
     async def pod(self) -> Pod:

@@ -164,7 +164,6 @@ class Composition:
         return f"{self.source(folder)}/{path.relative_to(folder)}"
 
     def add(self, *arguments: str | int) -> None:
-        """Append arguments."""
         self._arguments += map(str, arguments)
 
     def read_only(self, path: Path, target: str) -> None:
@@ -172,7 +171,6 @@ class Composition:
         self.add("--ro-bind", self.source(path), target)
 
     def packed(self) -> bytes:
-        """Return the arguments as `--args` reads them."""
         return os.fsencode("\0".join(self._arguments) + "\0")
 
 

@@ -148,7 +148,6 @@ class Debt:
                 self._settled_s += time.monotonic() - self._since
 
     def owed_s(self) -> float:
-        """Return the seconds so far."""
         return self._settled_s + (time.monotonic() - self._since if self._open else 0.0)
 
 

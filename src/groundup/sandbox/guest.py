@@ -76,7 +76,6 @@ class SupervisedSandbox(Closing):
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is left of it."""
         return self._closed.done()
 
     @property
@@ -255,7 +254,6 @@ class SupervisedSandbox(Closing):
         return self._cpu_s
 
     def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch of the guest and its pod."""
         return self._meter.stopwatch()
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
@@ -420,7 +418,6 @@ class SupervisedSandbox(Closing):
 
 
 def _drop(answer: "asyncio.Future[object]") -> None:
-    """Close a socket that was not taken."""
     if answer.done() and not answer.cancelled() and isinstance(result := answer.result(), socket.socket):
         result.close()
 

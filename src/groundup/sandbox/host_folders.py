@@ -187,11 +187,9 @@ class HostFolder(Closing):
         return False
 
     def usage(self) -> Usage:
-        """Return that this is unknown."""
         return Usage(peak_memory_mb=None, cpu_s=None)
 
     def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch of the machine and all that was started here."""
         return self._meter.stopwatch()
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
@@ -281,7 +279,6 @@ class HostFolder(Closing):
         return [self._places.rewritten(word) for word in argv], self._places.host(cwd) or cwd
 
     def _variables(self) -> dict[str, str]:
-        """Return those of every command."""
         path = ":".join((*self.spec.path, "/usr/local/bin", "/usr/bin", "/bin"))
         return {"PATH": path, "HOME": str(self.spec.workspace), "LANG": "C.UTF-8", **self.spec.environment}
 
@@ -344,12 +341,10 @@ class HostPod(Closing, Pod):
         self._members: list[HostFolder] = []
 
     async def open(self, spec: SandboxSpec) -> HostFolder:
-        """Open a folder."""
         self._members.append(await self._provider.open(spec))
         return self._members[-1]
 
     async def close(self) -> None:
-        """Close all its folders."""
         for member in self._members:
             await member.close()
 

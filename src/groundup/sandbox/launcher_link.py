@@ -70,7 +70,6 @@ class LauncherLink:
 
     @property
     def alive(self) -> bool:
-        """Whether requests can be made."""
         return self._channel is not None
 
     async def start(self) -> Event:
@@ -134,7 +133,6 @@ class LauncherLink:
         self._listeners[key] = listener
 
     def forget(self, key: str) -> None:
-        """Undo `listen`."""
         self._listeners.pop(key, None)
 
     async def close(self) -> None:

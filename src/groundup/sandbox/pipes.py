@@ -23,7 +23,6 @@ class Capture:
 
     @property
     def truncated(self) -> bool:
-        """Whether bytes were left out."""
         return self._received > self._head_limit + self._tail_limit
 
     def feed(self, data: bytes) -> None:
@@ -142,7 +141,6 @@ class Feed:
 
 
 def settle(future: "asyncio.Future[_T]", value: _T) -> None:
-    """Give a future its result, unless it has one."""
     if not future.done():
         future.set_result(value)
 

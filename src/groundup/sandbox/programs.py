@@ -35,12 +35,10 @@ class ProgramResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself with exit code 0."""
         return self.exit_code == 0
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was ended at its deadline."""
         return self.exit_code is None
 
     def text(self) -> str:

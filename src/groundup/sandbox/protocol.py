@@ -120,7 +120,6 @@ class CommandResult(Record):
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself with exit code 0."""
         return self.ending is Ending.EXITED and self.exit_code == 0
 
 

@@ -57,7 +57,6 @@ def argument(index: int) -> int:
 
 
 def ret(value: int) -> Code:
-    """End with *value*."""
     return (Instruction(_RETURN, 0, 0, value),)
 
 

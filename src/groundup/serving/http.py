@@ -55,7 +55,6 @@ class _Joined:
         self._held = b""
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the transport itself does."""
         return getattr(self.bare, name)
 
     def write(self, data: bytes) -> None:
@@ -73,7 +72,6 @@ class _Joined:
             self.bare.write(data)
 
     def close(self) -> None:
-        """Close after what is held."""
         self.flush()
         self.bare.close()
 

@@ -38,19 +38,15 @@ class Metrics:
         self._seconds: dict[tuple[str, Labels], _Histogram] = {}
 
     def gauge(self, name: str, value: Callable[[], float]) -> None:
-        """Show what *value* returns."""
         self._gauges[name] = value
 
     def count(self, name: str, **labels: str) -> None:
-        """Count one more."""
         self._counts[name, tuple(sorted(labels.items()))] += 1
 
     def took(self, name: str, seconds: float, **labels: str) -> None:
-        """Add a duration."""
         self._added(name, seconds, _BUCKETS_S, labels)
 
     def rewarded(self, reward: float) -> None:
-        """Add a reward."""
         self._added("reward", reward, (0.0, 0.25, 0.5, 0.75, 0.999, 1.0), {})
 
     def _added(self, name: str, value: float, bounds: tuple[float, ...], labels: Mapping[str, str]) -> None:
@@ -58,7 +54,6 @@ class Metrics:
         self._seconds.setdefault(key, _Histogram(bounds)).add(value)
 
     def text(self) -> str:
-        """Return all of them."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -119,7 +114,6 @@ class Watching:
         self._log = log
 
     def opened(self, session: Session, seconds: float) -> None:
-        """Count it."""
         self._metrics.took("opening_seconds", seconds)
         self._log.event("opened", **_who(session), seconds=round(seconds, 3))
 

@@ -50,7 +50,6 @@ class Offer:
 
     @property
     def every(self) -> tuple[str, ...]:
-        """The names of all tasks that are in a split."""
         return tuple(dict.fromkeys(name for split in self.splits.values() for name in split.tasks))
 
     def split(self, name: JsonValue) -> Split:

@@ -140,7 +140,6 @@ class _Uvicorn(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self):  # type: ignore[no-untyped-def] # as uvicorn has it
-        """Do nothing."""
         yield
 
 

@@ -68,7 +68,6 @@ class SessionCall:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has begun and not ended."""
         return self._task is not None and not self._task.done()
 
     @property
@@ -244,17 +243,14 @@ class Session:
 
     @property
     def is_used(self) -> bool:
-        """Whether a tool was called."""
         return bool(self._calls)
 
     @property
     def last_call(self) -> SessionCall | None:
-        """The latest call."""
         return self._last
 
     @property
     def is_open(self) -> bool:
-        """Whether it has its slot, and has not given it back."""
         return self._episode is not None and self._life is not None and not self._life.done()
 
     @property
@@ -263,12 +259,10 @@ class Session:
         return self._life is not None and self._life.done()
 
     async def over(self) -> None:
-        """Wait until it holds nothing any more."""
         if self._life is not None:
             await asyncio.wait({self._life})
 
     def heard(self) -> None:
-        """Note that its client is there."""
         self.seen_at = time.monotonic()
 
     async def ready(self, timeout_s: float) -> OpenedEpisode:

@@ -59,7 +59,6 @@ class Sessions:
 
     @property
     def all(self) -> tuple[Session, ...]:
-        """Those that have not been ended."""
         return tuple(self._all.values())
 
     @property
@@ -69,7 +68,6 @@ class Sessions:
 
     @property
     def waiting(self) -> int:
-        """How many wait for one."""
         return len(self._waiting())
 
     def _waiting(self) -> list[Session]:
@@ -110,7 +108,6 @@ class Sessions:
         raise UnknownSessionError("there is no such session; create it first")
 
     async def end(self, name: str, client: str) -> None:
-        """End a session of *client*, if there is one."""
         if (session := self._all.get((client, name))) is not None:
             await self.give_up(session, "the client ended it", by_client=True)
 
@@ -128,7 +125,6 @@ class Sessions:
         await asyncio.gather(*(self.give_up(session, how, by_client=False) for session in silent))
 
     def drain(self) -> None:
-        """Begin no more sessions."""
         self._draining = True
 
     async def drained(self) -> None:

@@ -242,11 +242,9 @@ class GuardedFile(io.RawIOBase):
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move, as the file does."""
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        """Say where, as the file does."""
         return self._file.tell()
 
 

@@ -153,17 +153,14 @@ class Fingerprint(Record):
 
     @cached_property
     def digest(self) -> str:
-        """Return what it is known by."""
         return digest_of(self)
 
     @cached_property
     def prints(self) -> Mapping[str, frozenset[int]]:
-        """Return the prints by file."""
         return {name: unpacked(text) for name, text in self.files.items()}
 
     @cached_property
     def all_prints(self) -> frozenset[int]:
-        """Return the prints of all files together."""
         return frozenset[int]().union(*self.prints.values())
 
     def likeness(self, found: Mapping[str, frozenset[int]]) -> Likeness:

@@ -71,7 +71,6 @@ def abandoned_folders() -> Iterator[Path]:
 
 
 def remove_abandoned_folders() -> None:
-    """Remove what `abandoned_folders` yields."""
     for path in abandoned_folders():
         remove_tree(path)
 

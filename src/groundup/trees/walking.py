@@ -83,7 +83,6 @@ class TreeEntry(NamedTuple):
         return descriptor
 
     def target(self) -> str:
-        """Return the text of a link."""
         return os.readlink(self.parts[-1], dir_fd=self.parent)
 
 

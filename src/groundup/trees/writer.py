@@ -96,7 +96,6 @@ class TreeWriter:
 
     @property
     def bytes_left(self) -> int:
-        """How many more bytes the limits allow."""
         return self.limits.bytes - self._bytes
 
     def drop(self, parts: Parts, why: str) -> None:

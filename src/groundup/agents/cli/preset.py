@@ -92,7 +92,6 @@ class Preset(Record):
 
     @property
     def proved(self) -> str | None:
-        """The version that was tried last."""
         return self.trials[-1].version if self.trials else None
 
 
@@ -104,7 +103,6 @@ class Chosen(NamedTuple):
 
 
 def preset_names() -> list[str]:
-    """Return the names of the presets that come with groundup."""
     return sorted(entry.name.removesuffix(SUFFIX) for entry in _folder().iterdir() if entry.name.endswith(SUFFIX))
 
 

@@ -276,7 +276,6 @@ class DependencyAgent(Agent):
 
     @override
     def identity(self) -> Mapping[str, JsonValue]:
-        """Return the digest of the prompts, and how the model is asked."""
         return {"prompts": self.wording.digest, **self.preferred}
 
     @override
@@ -355,13 +354,11 @@ class AllInOne(DependencyAgent):
 
     @override
     async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
-        """Ask once."""
         messages = await asyncio.to_thread(self.wording.about_code, repository, task)
         answer.take(await asking.ask("all", messages), repository.build_files)
 
     @override
     def questions(self, repository: MaskedRepository, task: Task) -> Iterator[tuple[Messages, int]]:
-        """Yield the one."""
         yield self.wording.about_code(repository, task), _build_tokens(repository)
 
 
@@ -372,13 +369,11 @@ class ImportsOnly(DependencyAgent):
 
     @override
     async def ask(self, asking: ModelQuestions, repository: MaskedRepository, task: Task, answer: _Answer) -> None:
-        """Ask once."""
         messages = await asyncio.to_thread(self.wording.about_imports, repository, task)
         answer.take(await asking.ask("all", messages), repository.build_files)
 
     @override
     def questions(self, repository: MaskedRepository, task: Task) -> Iterator[tuple[Messages, int]]:
-        """Yield the one."""
         yield self.wording.about_imports(repository, task), _build_tokens(repository)
 
 
@@ -442,17 +437,14 @@ async def _asked(asking: ModelQuestions, about: str, messages: Messages, answer:
 
 
 def create_all_in_one(options: Mapping[str, JsonValue]) -> AllInOne:
-    """Return the agent. Raises `UsageError`."""
     return AllInOne(read_options(DependencyOptions, AllInOne.name, options))
 
 
 def create_imports_only(options: Mapping[str, JsonValue]) -> ImportsOnly:
-    """Return the agent. Raises `UsageError`."""
     return ImportsOnly(read_options(DependencyOptions, ImportsOnly.name, options))
 
 
 def create_file_iterate(options: Mapping[str, JsonValue]) -> FileIterate:
-    """Return the agent. Raises `UsageError`."""
     return FileIterate(read_options(DependencyOptions, FileIterate.name, options))
 
 

@@ -64,29 +64,23 @@ class MaskedRepository:
         return place.read_bytes()
 
     def shown_build_files(self) -> str:
-        """Return all build files as blocks."""
         return "\n".join(self.shown_build_file(path) for path in self.build_files)
 
     def shown_build_file(self, path: str) -> str:
-        """Return one build file as a block."""
         return fenced(path, as_utf8(self.build_file(path) or b"").decode(errors="replace"))
 
     def shown_sources(self) -> str:
-        """Return all sources as blocks."""
         return "\n".join(shown_source(file) for file in self.sources)
 
     def shown_imports(self) -> str:
-        """Return all import statements as blocks."""
         return "\n".join(fenced(path, "\n".join(statements)) for path, statements in self.imports().items())
 
     def imports(self) -> dict[str, list[str]]:
-        """Return the import statements of each file that has some."""
         found = {file.path: import_statements(file, self.language) for file in self.sources}
         return {path: statements for path, statements in found.items() if statements}
 
 
 def shown_source(file: SourceFile) -> str:
-    """Return a source as a block."""
     return fenced(file.path, file.data.decode(errors="replace"))
 
 

@@ -189,7 +189,6 @@ def _deltas(reply: ChatReply) -> Iterator[Document]:
 
 
 def error_document(status: int, message: str, code: str | None = None) -> Document:
-    """Return an error in this form."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 

@@ -69,16 +69,13 @@ def data(document: Document) -> bytes:
 
 
 def event(name: str, document: Document) -> bytes:
-    """Return a named event of a stream."""
     return f"event: {name}\n".encode() + data(document)
 
 
 def fresh_id(prefix: str) -> str:
-    """Return an identifier as endpoints make them."""
     return f"{prefix}{secrets.token_hex(12)}"
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Cut *text* for a stream."""
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]

@@ -264,7 +264,6 @@ _STATUS = {
 
 
 def error_document(status: int, message: str) -> Document:
-    """Return an error in this form."""
     name = _STATUS.get(status, "INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
     return {"error": {"code": status, "message": message, "status": name}}
 

@@ -234,7 +234,6 @@ _ERRORS = {
 
 
 def error_document(status: int, message: str) -> Document:
-    """Return an error in this form."""
     kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
     return {"type": "error", "error": {"type": kind, "message": message}}
 

@@ -81,7 +81,6 @@ class LooseReply(BaseModel):
 
 
 def texts_at(found: JsonValue, *names: str) -> str:
-    """Return the texts that *found* has under *names*, one after the other."""
     values = [found.get(name) for name in names] if isinstance(found, dict) else []
     return "".join(value for value in values if isinstance(value, str))
 

@@ -232,7 +232,6 @@ def _closed(block: Document) -> Document:
 
 
 def piece(event: Mapping[str, JsonValue]) -> str:
-    """Return what an event of a stream adds."""
     return texts_at(event.get("delta"), "text", "thinking", "partial_json")
 
 

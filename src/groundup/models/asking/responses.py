@@ -207,7 +207,6 @@ def joined(events: Iterable[Document]) -> Document:
 
 
 def piece(event: Mapping[str, JsonValue]) -> str:
-    """Return what an event of a stream adds."""
     return texts_at(dict(event), "delta")
 
 

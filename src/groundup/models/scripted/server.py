@@ -74,7 +74,6 @@ class ScriptedCall(Record):
     id: str | None = Field(default=None, description="None: one of its own")
 
     def text(self) -> str:
-        """Return the arguments as a model writes them."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
@@ -297,11 +296,9 @@ class ScriptedServer:
             self._at_once -= 1
 
     def form_at(self, path: str) -> ScriptedForm | None:
-        """Return what is spoken at *path*; None: nothing."""
         return CHAT if path == chat.PATH else None
 
     def reply(self, turn: Turn, asked: Asked) -> ChatReply:
-        """Return what *turn* says to a request."""
         return reply_to(turn, asked.request)
 
     async def _answer(self, form: ScriptedForm, asked: Asked, name: str) -> Response:
@@ -407,7 +404,6 @@ class ScriptedModel:
         self._open = AsyncExitStack()
 
     async def complete(self, request: ChatRequest, watch: CallWatch | None = None) -> ChatReply:
-        """Ask the own endpoint."""
         assert self._model is not None, "enter the model first"
         return await self._model.complete(request, watch)
 

@@ -55,7 +55,6 @@ class NpmSettings(RegistrySettings):
     scopes: dict[str, str] = Field(default={}, description="scope -> address of its registry")
 
     def registry_of(self, name: str) -> str:
-        """Return the address of the registry that has *name*."""
         scope = name.partition("/")[0] if name.startswith("@") else ""
         return self.scopes.get(scope, self.indexes[0].url)
 
@@ -188,7 +187,6 @@ class NpmClient(RegistryClient[NpmSettings]):
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> NpmSettings:
-        """Ask npm."""
         return await npm_settings(environment)
 
     @staticmethod

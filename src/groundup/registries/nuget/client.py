@@ -180,12 +180,10 @@ class NuGetClient(RegistryClient[NuGetSettings]):
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> NuGetSettings:
-        """Ask dotnet."""
         return await nuget_settings(environment)
 
     @staticmethod
     def is_name(name: str) -> bool:
-        """Whether a package could have this name."""
         return _NAME.fullmatch(name) is not None
 
     @staticmethod

@@ -73,7 +73,6 @@ class PyPIGateway(RegistryGateway):
         )
 
     def routes(self) -> tuple[Route, ...]:
-        """Pages of projects, and files by the tokens in pages."""
         return ((_PAGE, self._page), (_FILE, self._file))
 
     def _subject(self, match: re.Match[str]) -> str:

@@ -67,7 +67,6 @@ class ProjectFile(Record):
 
     @property
     def is_source(self) -> bool:
-        """Whether it is a source distribution."""
         return not self.filename.endswith(".whl")
 
     def uploaded_by(self, cutoff: datetime) -> bool:
@@ -89,7 +88,6 @@ class ProjectPage(Record):
 
 
 def shortened(page: ProjectPage, wanted: frozenset[str]) -> ProjectPage:
-    """Return *page* with the files of these sha256 only."""
     files = tuple(file for file in page.files if file.hashes.get("sha256") in wanted)
     return page.but(files=files)
 
@@ -109,7 +107,6 @@ def spelled_version(version: str) -> str | None:
 
 
 def is_name(name: str) -> bool:
-    """Whether a project could have this name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -213,7 +210,6 @@ class _Anchors(HTMLParser):
             self._open = True
 
     def handle_endtag(self, tag: str) -> None:
-        """Close an anchor."""
         if tag == "a":
             self._open = False
 

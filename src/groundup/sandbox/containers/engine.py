@@ -188,7 +188,6 @@ class Engine:
         return await self.ask(work)
 
     async def is_running(self, container: str) -> bool:
-        """Whether a container has not ended."""
         return bool(await self.ask(lambda client: client.containers(filters={"id": container})))
 
     async def remove(self, container: str) -> None:

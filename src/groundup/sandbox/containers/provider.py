@@ -160,12 +160,10 @@ class ContainerProvider:
         return os.geteuid() == 0
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        """Open a sandbox."""
         sandbox, _ = await self.open_in(spec, None, self._image)
         return sandbox
 
     async def pod(self) -> Pod:
-        """Open an empty pod."""
         return ContainerPod(self, self._image)
 
     async def in_image(self, name: str) -> "SandboxProvider":
@@ -199,7 +197,6 @@ class ContainerProvider:
             )
 
     async def is_running(self, container: str) -> bool:
-        """Whether a container has not ended."""
         engine = await self._reach()
         return await engine.is_running(container)
 
@@ -339,24 +336,19 @@ class ImageProvider(Closing, SandboxProvider):
 
     @property
     def guests_are_others(self) -> bool:
-        """As of the whole."""
         return self._whole.guests_are_others
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        """Open a sandbox."""
         sandbox, _ = await self._whole.open_in(spec, None, self._image)
         return sandbox
 
     async def pod(self) -> Pod:
-        """Open an empty pod."""
         return ContainerPod(self._whole, self._image)
 
     def enforcement(self) -> Enforcement:
-        """As of the whole."""
         return self._whole.enforcement()
 
     def identity(self) -> Mapping[str, str]:
-        """Name and version of the engine, and the image."""
         return self._whole.identity_in(self._image)
 
     async def close(self) -> None:
@@ -431,7 +423,6 @@ class PodObserver(Connecting):
         raise ConnectionRefusedError(errno.ECONNREFUSED, f"port {port}: nothing runs in the pod")
 
     def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch of the whole pod."""
         return self._members[0].stopwatch() if self._members else Meter().stopwatch()
 
 

@@ -73,7 +73,6 @@ class Box:
 
     @property
     def folders(self) -> list[str]:
-        """Its control groups."""
         return sorted({str(path) for path in self.group.paths.values()})
 
     def take_census(self) -> tuple[bool, str | None]:

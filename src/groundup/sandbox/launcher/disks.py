@@ -46,7 +46,6 @@ class DiskWatch:
 
     @property
     def busy(self) -> bool:
-        """Whether a round is under way."""
         return self._round is not None
 
     def step(self, now: float) -> bool:
@@ -71,7 +70,6 @@ class DiskWatch:
         self._next = 0.0
 
     def is_on(self, device: int) -> bool:
-        """Whether a folder of it lies on *device*."""
         return device in self._devices
 
     def full_device(self) -> int | None:

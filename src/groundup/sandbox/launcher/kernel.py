@@ -36,7 +36,6 @@ def setns(descriptor: int, kind: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Call mount(2)."""
     arguments = [ctypes.c_char_p(os.fsencode(text)) for text in (source, target, kind)]
     _checked(_libc.mount(*arguments, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), f"mount {target}")
 

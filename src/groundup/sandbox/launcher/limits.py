@@ -22,7 +22,6 @@ class CgroupFolders(NamedTuple):
     folders: Mapping[str, Path] = MappingProxyType({})
 
     def has(self, controller: str) -> bool:
-        """Whether groups with this controller can be made."""
         return controller in self.folders
 
 
@@ -79,7 +78,6 @@ class SandboxGroups:
         return not any(path.exists() for path in self.paths.values())
 
     def limits(self) -> tuple[int | None, int | None]:
-        """Return the limits of memory in bytes and of processes; None: there is none."""
         memory = self._number("memory", "memory.max" if self.version == 2 else "memory.limit_in_bytes")
         return memory, self._number("pids", "pids.max")
 
@@ -88,11 +86,9 @@ class SandboxGroups:
         return self._counter("memory", "memory.events" if self.version == 2 else "memory.oom_control", "oom_kill")
 
     def refused_processes(self) -> int:
-        """How many new processes were refused."""
         return self._counter("pids", "pids.events", "max")
 
     def peak_memory_bytes(self) -> int | None:
-        """The largest use of memory so far."""
         return self._number("memory", "memory.peak" if self.version == 2 else "memory.max_usage_in_bytes")
 
     def cpu_s(self) -> float | None:

@@ -19,12 +19,10 @@ OPEN_FILES = 65536
 
 
 def encode(message: dict[str, object]) -> bytes:
-    """Return the packet of *message*."""
     return json.dumps(message).encode()
 
 
 def send(channel: socket.socket, message: dict[str, object], descriptors: tuple[int, ...] = ()) -> None:
-    """Send one message."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     channel.sendmsg([encode(message)], rights, socket.MSG_NOSIGNAL)
 

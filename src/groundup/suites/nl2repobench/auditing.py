@@ -93,7 +93,6 @@ class _Texts(Contents):
 
     @override
     def take(self, place: str, code: bytes) -> None:
-        """Keep the text, too."""
         self.texts[place] = code
         super().take(place, code)
 

@@ -117,7 +117,6 @@ def judged(fresh: FreshInputs, known: Collection[NumberedTest], passed: Collecti
 
 
 def digest(source: bytes) -> str:
-    """Return what a source is known by."""
     return hashlib.sha256(source).hexdigest()
 
 
@@ -134,7 +133,6 @@ class Variant(NamedTuple):
     """What the public test expects; Ellipsis: that is not to be read."""
 
     def probing(self) -> tuple[SourceEdit, ...]:
-        """Return the edits that ask for the value."""
         return (*self.inputs, self.asked)
 
     def expecting(self, value: str) -> tuple[SourceEdit, ...]:
@@ -515,7 +513,6 @@ def beside(verdict: Verdict, seen: FreshOutcome) -> Verdict:
 
 
 def fresh_text(fresh: FreshInputs) -> str:
-    """Return the file of *fresh*."""
     return fresh.model_dump_json(indent=1) + "\n"
 
 
@@ -529,7 +526,6 @@ def read_fresh(text: str, origin: str) -> FreshInputs:
 
 @cache
 def shipped_fresh(task: str) -> FreshInputs | None:
-    """Return the fresh inputs beside the recipe of *task*; None: there are none. Raises `TaskError`."""
     place = files("groundup.suites.nl2repobench") / "recipes" / f"{task}{SUFFIX}"
     return read_fresh(place.read_text(encoding="utf-8"), place.name) if place.is_file() else None
 

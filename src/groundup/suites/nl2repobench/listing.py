@@ -55,7 +55,6 @@ class RecipeHead(NamedTuple):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it can grade."""
         return self.lines is not None
 
 
@@ -130,14 +129,12 @@ _RECIPES = Path(__file__).parent / "recipes"  # importlib.resources is heavy
 
 
 def shipped_summaries() -> Mapping[str, RecipeHead]:
-    """Return the summary of every shipped recipe by its task, sorted."""
     names = sorted(path.name.removesuffix(SUFFIX) for path in _RECIPES.glob(f"*{SUFFIX}"))
     return {name: shipped_summary(name) for name in names}
 
 
 @cache
 def shipped_summary(task: str) -> RecipeHead:
-    """Return the summary of the shipped recipe of *task*."""
     return summarized((_RECIPES / f"{task}{SUFFIX}").read_text(encoding="utf-8"))
 
 

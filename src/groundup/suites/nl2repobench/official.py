@@ -320,7 +320,6 @@ class NL2RepoOfficialGrader(Grader):
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        """Return the layer of the environment with pip."""
         environment = await context.builder.python(environment_request(self._recipe(task)))
         return {environment.layer.kind: environment.layer.digest}
 

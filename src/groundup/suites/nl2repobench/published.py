@@ -50,7 +50,6 @@ class PublishedTask(Record):
 
     @property
     def is_specified(self) -> bool:
-        """Whether the specification was published."""
         return self.text is not None or self.file is not None
 
     @property
@@ -187,7 +186,6 @@ def _release_of(tasks: tuple[PublishedTask, ...]) -> str:
 
 
 async def original_tree(recipe: Recipe, context: GradingContext) -> Path:
-    """Return the original of *recipe*, to read."""
     return (await context.builder.source(recipe.source_request())).path
 
 

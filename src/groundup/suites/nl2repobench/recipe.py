@@ -65,7 +65,6 @@ class RecipeSource(Record):
 
     @property
     def label(self) -> str:
-        """What to call it in a table."""
         return label(self.name, self.version)
 
 
@@ -92,7 +91,6 @@ class RepositorySource(Record):
 
     @property
     def label(self) -> str:
-        """What to call it in a table."""
         return label(self.name, self.version, self.commit)
 
 
@@ -123,7 +121,6 @@ class KeptSource(Record):
 
     @property
     def label(self) -> str:
-        """What to call it in a table."""
         return label(self.name, self.version, self.commit)
 
 

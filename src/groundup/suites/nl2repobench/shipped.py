@@ -33,7 +33,6 @@ async def made_fingerprint(recipe: Recipe, context: GradingContext) -> "Fingerpr
 
 
 def fingerprint_text(fingerprint: "Fingerprint") -> str:
-    """Return the file of *fingerprint*."""
     return fingerprint.model_dump_json(indent=1) + "\n"
 
 

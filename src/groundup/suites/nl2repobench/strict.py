@@ -311,7 +311,6 @@ class NL2RepoStrictGrader(Grader):
 
     @override
     def check(self, task: Task) -> None:
-        """Ask for a frozen recipe."""
         self._recipe(task)
 
     def _identity(self, task: Task) -> GraderIdentity:

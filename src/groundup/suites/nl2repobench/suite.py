@@ -163,7 +163,6 @@ class Nl2RepoBench(Suite):
 
     @override
     def gradable(self) -> Sequence[str]:
-        """Return the tasks that have a frozen recipe."""
         return [name for name in self._names() if self._has_recipe(name)]
 
     @override
@@ -189,7 +188,6 @@ class Nl2RepoBench(Suite):
 
     @override
     def data_source(self) -> DataSource:
-        """Return the publishers' repository."""
         return Nl2RepoBenchData()
 
     @override
