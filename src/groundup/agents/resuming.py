@@ -58,7 +58,9 @@ class Replay:
         recorded = trajectory.recorded()
         self.paid = lost_by(recorded)
         self._replies = deque((reply, step) for step in recorded if (reply := reply_of(step)) is not None)
-        self._results = {_place(step): step for step in recorded if step.get("kind") == "result"}
+        self._results = {
+            (step.get("turn"), step.get("call")): step for step in recorded if step.get("kind") == "result"
+        }
         self._condensed = [step for step in recorded if step.get("kind") == "condensed"]
         self._diverged = any(step.get("kind") == "diverged" for step in recorded)
         self.resumed = bool(self._replies)
@@ -109,7 +111,3 @@ class Replay:
             self._diverged = True
             self._trajectory.append("diverged", turn=self.turn, call=call, was=was[:_SHOWN], now=content[:_SHOWN])
         return was
-
-
-def _place(step: Step) -> tuple[object, object]:
-    return step.get("turn"), step.get("call")

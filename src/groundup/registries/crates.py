@@ -174,7 +174,7 @@ async def crates_settings(environment: Mapping[str, str]) -> CratesSettings:
             "cargo does not name a sparse index; set one in its configuration (a Git index cannot be used here)"
         )
     index = parse_index(answer["url"])
-    settings = _settings(home)
+    settings: dict[str, Any] = next(_tables(home, ("config.toml", "config")), {})
     return CratesSettings(
         indexes=(index,),
         ca_bundle=certificates(environment) or _authorities(settings),
@@ -191,10 +191,6 @@ def _copy_configuration(home: Path, empty: Path) -> None:
             (empty / name).write_bytes((home / name).read_bytes())
         except OSError:
             continue
-
-
-def _settings(home: Path) -> dict[str, Any]:
-    return next(_tables(home, ("config.toml", "config")), {})
 
 
 def _tables(home: Path, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:

@@ -58,7 +58,7 @@ async def examine(cache_dir: Path) -> list[Fact]:
             )
         ]
     facts = [
-        _kernel(),
+        Fact(name="kernel", status=FactStatus.GOOD, value=f"{platform.release()} {platform.machine()}"),
         _user(),
         _container(),
         _bubblewrap(),
@@ -68,10 +68,6 @@ async def examine(cache_dir: Path) -> list[Fact]:
         _disk(cache_dir),
     ]
     return [*facts, await _trial()]
-
-
-def _kernel() -> Fact:
-    return Fact(name="kernel", status=FactStatus.GOOD, value=f"{platform.release()} {platform.machine()}")
 
 
 def _user() -> Fact:

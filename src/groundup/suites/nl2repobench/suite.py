@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -91,7 +91,7 @@ def _figures(tasks: Mapping[str, list[float]]) -> dict[str, Score]:
 
 
 if TYPE_CHECKING:
-    from groundup.suites.nl2repobench.graders import Installs
+    from groundup.suites.nl2repobench.official import Installs
     from groundup.trees.fingerprints import Fingerprint
 
 Made = TypeVar("Made")
@@ -182,9 +182,14 @@ class Nl2RepoBench(Suite):
     @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders, imported here: who asks for the tasks alone waits for none."""
-        from groundup.suites.nl2repobench.graders import graders_of
+        from groundup.suites.nl2repobench.freshening import own_fresh
+        from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
+        from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 
-        return graders_of(self._recipes, self._published, self._official_installs, self._fresh_folder)
+        fresh = partial(own_fresh, self._fresh_folder)
+        strict, full = NL2RepoStrictGrader(self._recipes, fresh), NL2RepoFullGrader(self._recipes, fresh)
+        official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
+        return {grader.name: grader for grader in (strict, full, official)}
 
     @override
     def data_source(self) -> DataSource:
