@@ -25,7 +25,7 @@ from tests.serving.house import Client, opened, until
 pytestmark = [
     pytest.mark.end_to_end,
     pytest.mark.registry,
-    pytest.mark.needs("git", "package index"),
+    pytest.mark.needs("git", "package index", "Python 3.10"),
     pytest.mark.xdist_group("notes"),
 ]
 

@@ -379,6 +379,7 @@ async def test_system_packages_stay_as_they_are(tmp_path: pathlib.Path) -> None:
     assert "groundup: left alone: dpkg --remove --force-depends tzdata" in log_of(result)
 
 
+@pytest.mark.needs("git")
 async def test_a_repository_lies_where_the_job_checks_it_out(tmp_path: pathlib.Path) -> None:
     """Below the workspace, with its history, its own actions and its files' digests."""
     files = {
