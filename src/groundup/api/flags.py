@@ -209,6 +209,10 @@ class MakingFlags(TypedDict, total=False):
     max_cost: MaxCost
     prices: Prices
     price: PriceOfTokens
+    wait_for_model: Annotated[
+        str | None,
+        FlagHelp("How long a server that still starts is waited for, such as 10m.", MODEL, metavar="TIME"),
+    ]
     model_jobs: Annotated[int | None, FlagHelp("Calls to the model at once (default: 64).", MODEL, least=1)]
     reuse_replies: Annotated[
         bool, FlagHelp("Reuse replies from disk when the request is exactly the same.", MODEL)

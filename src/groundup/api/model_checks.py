@@ -81,6 +81,8 @@ def check_model(**flags: Unpack[ModelCheckFlags]) -> RecordList[ModelAnswer]:
 
 async def _answers(name: str, settings: ModelSettings) -> AsyncIterator[ModelAnswer]:
     async with open_model(name, settings) as model:
+        if isinstance(model, EndpointModel):
+            await model.reach()
         reply = await model.complete(ChatRequest(messages=(_user("Reply with the one word: ready"),)))
         yield _answered("a question", reply, reply.message.content.strip()[:60] or f"empty ({reply.finish})")
         yield ModelAnswer(

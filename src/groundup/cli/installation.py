@@ -75,9 +75,6 @@ def doctor(json: Json = False) -> int:
     return 0 if found.ready else 3
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
-
 def clean(
     older_than: Annotated[
         str | None, typer.Option(help="Also runs, layers and verdicts untouched for so long, such as 12h or 30d.")
@@ -91,6 +88,7 @@ def clean(
     import sys
 
     from groundup.cli.console import print_document, print_table, say
+    from groundup.domain.durations import seconds
     from groundup.domain.errors import UsageError
     from groundup.runs.leftovers import leftovers, remove
     from groundup.settings import load
@@ -115,16 +113,6 @@ def clean(
     what = f"{len(found)} things, {size(total)}"
     say(f"groundup: {'removed' if removing else 'left'} {what}" if found else "groundup: nothing to remove")
     return 0
-
-
-def seconds(text: str) -> float:
-    """Return a time such as `12h` in seconds; raises `UsageError`."""
-    from groundup.domain.errors import UsageError
-
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
-    if not match:
-        raise UsageError(f"{text!r} is no time; write a number and s, m, h, d or w, such as 30d")
-    return float(match[1]) * _UNITS[match[2]]
 
 
 def size(count: float) -> str:

@@ -22,6 +22,7 @@ from groundup.models.prices import (
     estimated_tokens,
 )
 from groundup.models.protocol import CallWatch
+from groundup.models.reaching import reach
 from groundup.models.settings import (
     ModelName,
     ModelProvider,
@@ -144,6 +145,10 @@ class EndpointModel:
     async def count_tokens(self, request: ChatRequest) -> int:
         counted = await counted_tokens(self._endpoint, self._provider, self._model, request)
         return estimated_tokens(request) if counted is None else counted
+
+    async def reach(self, wait_s: float = 0.0) -> None:
+        """Find out, free of charge, that the endpoint is there. Raises `UnusableModelError` with what to mend."""
+        await reach(self._endpoint, wait_s)
 
     async def about(self) -> Mapping[str, JsonValue]:
         """Return what the endpoint's list of models says of this one; nothing where there is no such list."""

@@ -24,6 +24,7 @@ from pydantic import Field, JsonValue, SecretStr
 
 from groundup.domain.names import is_loopback
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.domain.version import __version__
 from groundup.models.arriving import Arriving, parsed_object
 from groundup.models.asking.forms import BrokenReplyError, Parsed, ReplyForm
@@ -36,6 +37,7 @@ from groundup.models.protocol import (
     RefusedError,
     RequestRejectedError,
 )
+from groundup.models.reaching import models_of
 from groundup.models.settings import ModelProvider, shown_address
 
 if TYPE_CHECKING:
@@ -312,6 +314,11 @@ class ModelEndpoint:
         """Whether replies are asked for as streams: on request, or because the endpoint gives no others."""
         self._answered = False
 
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the key."""
+        return self._provider.key
+
     async def post(
         self, path: str, document: Mapping[str, JsonValue], form: ReplyForm, bill: Bill
     ) -> tuple[Parsed, int]:
@@ -348,11 +355,15 @@ class ModelEndpoint:
         import httpx
 
         try:
-            async with self._slots, asyncio.timeout(self._patience.timeout_s):
-                response = await self._client().get(f"{self.base_url}{path}", headers=self._headers())
+            response = await self.get(path, self._patience.timeout_s)
             return parsed_object(response.content) if response.status_code == 200 else None
         except (TimeoutError, httpx.HTTPError, BrokenReplyError):
             return None
+
+    async def get(self, path: str, timeout_s: float) -> "httpx.Response":
+        """Return what is at *path*, whatever it is. Raises `TimeoutError` and the errors of httpx."""
+        async with self._slots, asyncio.timeout(timeout_s):
+            return await self._client().get(f"{self.base_url}{path}", headers=self._headers())
 
     async def close(self) -> None:
         """Close all connections."""
@@ -371,13 +382,18 @@ class ModelEndpoint:
     async def _persistently(self, attempt: Callable[[], Awaitable[T]]) -> tuple[T, int]:
         tries = billed = 0
         gives_up_at: float | None = None
+        began: float | None = None
         while True:
             tries += 1
             try:
-                return await attempt(), tries
+                reply = await attempt()
             except _FailedError as error:
                 failure = error.failure
                 billed += error.billed
+            else:
+                if began is not None:
+                    at_step("at work")
+                return reply, tries
             if failure.kind is CallFailureKind.STREAM and not self._streams:
                 self._streams = True
                 continue
@@ -385,11 +401,21 @@ class ModelEndpoint:
             gives_up_at = gives_up_at or now + self._patience.patience_s
             pause = self._pause(failure, tries)
             if failure.kind not in PASSING or now + pause > gives_up_at or billed >= _MOST_BILLED:
-                self._raise(failure, tries)
+                self._raise(await self._with_models(failure), tries)
+            began = began or now
+            at_step(f"waiting for the model: {failure.message[:80]}, try {tries}, {now - began:.0f} s")
             if failure.kind is CallFailureKind.RATE_LIMIT:
                 self._not_before = max(self._not_before, now + pause)
             # The slot is free meanwhile: calls that wait for their endpoint hold up no others.
             await asyncio.sleep(pause)
+
+    async def _with_models(self, failure: CallFailure) -> CallFailure:
+        """Return *failure*, of an absent model with those that the endpoint has."""
+        if failure.kind is not CallFailureKind.ABSENT:
+            return failure
+        names = await models_of(self)
+        has = f"; it has {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
+        return failure.but(message=failure.message + has)
 
     async def _wait_for_permission(self) -> None:
         # Somebody may have met the next limit meanwhile; those who waited together do not come back at once.

@@ -72,6 +72,10 @@ class UnusableModelError(ModelError):
     """No attempt can be answered until the user mends something, which the text names."""
 
 
+class EndpointUnreachableError(UnusableModelError):
+    """Nothing that answers as a model does is at the address."""
+
+
 class KeyRejectedError(UnusableModelError):
     """The endpoint does not accept the key, or its account has no money left."""
 

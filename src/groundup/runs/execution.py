@@ -16,7 +16,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
-from groundup.runs.generation import Generation, generation, paid_so_far
+from groundup.runs.generation import Generation, generation
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
 from groundup.runs.progress import (
@@ -77,7 +77,13 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             job.settings,
             image_pins(job.plan.configuration, job.path, resumed=job.resumed),
         ) as tools,
-        generation(job.plan.source, job.options, job.settings, lambda: _paid_usd(job)) as made_by,
+        generation(
+            job.plan.source,
+            job.options,
+            job.settings,
+            RunFolder(job.path) if job.resumed else None,
+            job.plan.planned.keys,
+        ) as made_by,
         fleet_for(
             fleet_wanted(job.plan, job.options.workers, job.settings, agents=job.options.agents_on_nodes),
             lambda message: job.progress(Warned(message=message)),
@@ -151,10 +157,6 @@ async def _shown(fleet: Fleet | None, writer: RunWriter) -> AsyncIterator[None]:
         if showing:
             showing.cancel()
             writer.fleet(None)
-
-
-def _paid_usd(job: RunJob) -> float:
-    return paid_so_far(RunFolder(job.path)) if job.resumed else 0.0
 
 
 def open_writer(plan: RunPlan, path: Path, tools: Backends, *, resumed: bool) -> RunWriter:

@@ -1,7 +1,7 @@
 """The model of a run whose submissions an agent makes: how it is asked, what it may cost, what it has cost."""
 
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record, plainly
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
 from groundup.models.protocol import ChatModel
@@ -34,17 +35,22 @@ class Generation(NamedTuple):
 
 @asynccontextmanager
 async def generation(
-    source: SubmissionOrigin, options: RunOptions, settings: Settings, paid_usd: Callable[[], float]
+    source: SubmissionOrigin,
+    options: RunOptions,
+    settings: Settings,
+    earlier: RunFolder | None,
+    keys: Sequence[AttemptKey],
 ) -> AsyncIterator[Generation | None]:
-    """Yield what makes submissions, with the model open; None for a source that brings them.
+    """Yield what makes submissions of *keys*, with the model open and reached; None for a source that brings them.
 
-    *paid_usd* says what earlier starts of the run paid.
+    *earlier* is the folder of a run that goes on. Raises `UnusableModelError` before anything begins.
     """
     if not isinstance(source, GeneratedSource):
         yield None
     elif source.spec.model is None:
         yield Generation(source, None)
     else:
+        from groundup.models.client import EndpointModel
         from groundup.models.opening import open_model
         from groundup.models.prices import CostLedger, price_of
 
@@ -56,8 +62,12 @@ async def generation(
                 "(USD per million tokens) or a --prices file"
             )
         # The limit is the run's, over all its starts: what was paid before a resume counts.
-        ledger = CostLedger(options.max_cost_usd, paid_usd() if options.max_cost_usd is not None else 0.0)
+        paid_usd = paid_so_far(earlier) if earlier and options.max_cost_usd is not None else 0.0
+        ledger = CostLedger(options.max_cost_usd, paid_usd)
         async with open_model(source.spec.model, asked, ledger=ledger) as model:
+            is_made = earlier is not None and all(earlier.attempt(key).made() for key in keys)
+            if isinstance(model, EndpointModel) and not is_made:  # who reuses replies may have all of them
+                await model.reach(options.model_wait_s)
             yield Generation(source, model)
 
 

@@ -67,6 +67,9 @@ class RunOptions(Record):
     model_patience_s: float | None = Field(
         default=None, ge=0, description="how long a failing call is repeated; None: as the configuration says"
     )
+    model_wait_s: float = Field(
+        default=0.0, ge=0, description="how long a model's endpoint that is not there yet is waited for"
+    )
     reuse_replies: bool = Field(default=False, description="look replies of the model up in the response cache")
     workers: str | None = Field(
         default=None, description="address of a fleet that grades, or the file that has it"

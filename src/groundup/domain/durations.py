@@ -1,0 +1,15 @@
+"""Times as people write them: `90s`, `10m`, `12h`, `30d`."""
+
+import re
+
+from groundup.domain.errors import UsageError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def seconds(text: str) -> float:
+    """Return a time such as `12h` in seconds. Raises `UsageError`."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    if not match:
+        raise UsageError(f"{text!r} is no time; write a number and s, m, h, d or w, such as 30d")
+    return float(match[1]) * _UNITS[match[2]]
