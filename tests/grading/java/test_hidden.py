@@ -91,6 +91,34 @@ public class Run {
     }
 }""",
 }
+_BASE = b"""package demo;
+abstract class Base {
+    abstract int made();
+    @Test void inherited() { hashCode(); }
+    @Test void other() { hashCode(); }
+}
+"""
+_CHILDREN = b"""package demo;
+class OneTest extends Base { int made() { return 1; } @Test void own() { hashCode(); } }
+class TwoTest extends Base { int made() { return 2; } void other() { } }
+"""
+
+
+def test_what_is_inherited_counts_where_it_runs() -> None:
+    """An abstract class has no test; each child that does not override one does, and none is made to fail."""
+    texts = {"Base.java": _BASE, "Children.java": _CHILDREN}
+    assert named_tests(texts) == (
+        "demo.OneTest#inherited",
+        "demo.TwoTest#inherited",
+        "demo.OneTest#other",
+        "demo.OneTest#own",
+    )
+    assert ending_tests(texts) == {"demo.OneTest#own"}
+    changed = with_ends(texts, dict.fromkeys(named_tests(texts), True))
+    assert changed["Base.java"] == _BASE
+    assert b"assertNotSame" in changed["Children.java"]
+
+
 _ODD = b"""package demo; import org.junit.jupiter.api.Test;
 class OddTest {
     @Test void empty() {}

@@ -48,13 +48,42 @@ def test_a_whole_checkout_is_accepted(tmp_path: Path) -> None:
 
 
 def test_the_version_changes_with_any_text(tmp_path: Path) -> None:
-    """Another README or another hidden test is another version of the data."""
+    """Another README, hidden test or record is another version of the data."""
     folder = make_task(tmp_path)
     first = read_dataset(tmp_path).version
     (folder / "tests" / "test_greeter.py").write_text("")
     second = read_dataset(tmp_path).version
     (folder / "README.md").write_text("")
-    assert len({first, second, read_dataset(tmp_path).version}) == 3
+    third = read_dataset(tmp_path).version
+    (folder / "task.toml").write_text(OWN_TASK.replace("8090", "8091"))
+    assert len({first, second, third, read_dataset(tmp_path).version}) == 4
+
+
+_TWO = "class TestGreeter:\n    def test_one(self):\n        pass\n\n    def test_two(self):\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("tests", "count", "refused"),
+    [
+        (_TWO, 2, None),
+        (_TWO, 1, "counts 1, and its hidden tests are 2"),
+        (_TWO, 4, "counts 4, and its hidden tests are 2"),
+        (f"import pytest\n@pytest.mark.parametrize('n', range(3))\n{_TWO}", 4, None),
+        (f"import pytest\n@pytest.mark.parametrize('n', range(3))\n{_TWO}", 1, "are at least 2"),
+    ],
+)
+def test_a_typed_count_is_compared_with_the_tests(
+    tmp_path: Path, tests: str, count: int, refused: str | None
+) -> None:
+    """Data whose record promises fewer or more tests than there are is refused when it is pulled."""
+    folder = make_task(tmp_path, record=OWN_TASK.replace("count = 1", f"count = {count}"))
+    (folder / "tests" / "test_greeter.py").write_text(tests)
+    check = create(Settings()).data_source().check
+    if refused is None:
+        assert check(tmp_path)
+    else:
+        with pytest.raises(UsageError, match=refused):
+            check(tmp_path)
 
 
 def test_unknown_folders_are_named(tmp_path: Path) -> None:

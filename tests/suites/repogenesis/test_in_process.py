@@ -8,7 +8,8 @@ from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Status
 from groundup.grading.context import GradingContext
 from groundup.suites.base import Graded
-from groundup.suites.repogenesis.in_process import imported_packages, named_tests
+from groundup.suites.repogenesis.counting import named_tests
+from groundup.suites.repogenesis.in_process import imported_packages
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.tasks import ServiceProblem, read_dataset
 from groundup.trees.walking import remove_tree

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.patience import patient
@@ -250,6 +251,16 @@ async def test_a_loss_that_no_time_mends_is_certain(trial: Trial) -> None:
         graded = await trial.strict(files)
         assert (passed(graded), graded.is_certain) == (0, True), graded.verdict
     assert not (await trial.strict({"app.py": HONEST})).is_certain
+
+
+async def test_a_count_that_pytest_does_not_find_is_the_tasks_fault(trial: Trial) -> None:
+    """No submission is measured by a denominator that is not the number of its tests."""
+    problem = trial.problem()
+    assert problem.folder is not None
+    record = problem.folder / "task.toml"
+    record.write_text(record.read_text().replace("count = 4", "count = 3"))
+    with pytest.raises(TaskError, match="counts 3 hidden tests, and 4 were found"):
+        await trial.strict({"app.py": HONEST})
 
 
 async def test_a_zero_keeps_every_denominator(trial: Trial) -> None:

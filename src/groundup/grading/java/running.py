@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 from tree_sitter import Node
@@ -45,13 +46,17 @@ def sources(folder: Path) -> dict[str, bytes]:
 
 def named_tests(texts: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return `package.Class#method` of each test that the sources declare, in their order."""
-    return tuple(dict.fromkeys(name for name, _ in _named(texts)))
+    return tuple(dict.fromkeys(test.name for test in _named(texts)))
 
 
 def ending_tests(texts: Mapping[str, bytes]) -> frozenset[str]:
-    """Return the names of tests that pass only by coming to their end: those that nowhere return before it."""
+    """Return the names of tests that pass only by coming to their end: those that nowhere return before it.
+
+    What several classes inherit is left out: an expectation in it would be all theirs.
+    """
     named = list(_named(texts))
-    return frozenset(name for name, _ in named) - {name for name, method in named if _may_return(method)}
+    returning = {test.name for test in named if _may_return(test.method)}
+    return frozenset(test.name for test in named if test.is_own) - returning
 
 
 def with_ends(
@@ -62,12 +67,18 @@ def with_ends(
     It stands at the end, so that the test leaves behind what later ones need; *at_start*: there instead. Those
     that may pass get one, too: a submission that knows the suite by heart finds none of them as it knows it.
     """
-    return {place: _with_ends(place, text, fails, at_start) for place, text in texts.items()}
+    named = list(_named(texts))
+    return {
+        place: _with_ends([test for test in named if test.place == place and test.is_own], text, fails, at_start)
+        for place, text in texts.items()
+    }
 
 
-def _with_ends(place: str, text: bytes, fails: Mapping[str, bool], at_start: Collection[str]) -> bytes:
+def _with_ends(
+    named: Collection["_JavaTest"], text: bytes, fails: Mapping[str, bool], at_start: Collection[str]
+) -> bytes:
     edits: list[tuple[int, bytes]] = []
-    for name, method in _named({place: text}):
+    for name, _, method, _ in named:
         body = method.child_by_field_name("body")
         if name not in fails or body is None:
             continue
@@ -90,16 +101,76 @@ def _expectation(*, fails: bool) -> bytes:
     return secrets.choice(_EXPECTATIONS) % (word, word if fails else secrets.token_hex(3).encode())
 
 
-def _named(texts: Mapping[str, bytes]) -> Iterator[tuple[str, Node]]:
-    for place, text in texts.items():
-        tree = parse("java", text)
-        if tree.root_node.has_error:
-            raise TaskError(f"the hidden test {place} cannot be read as Java; mend it")
-        package = _package(tree.root_node)
-        for method in _test_methods(tree.root_node):
+class _JavaTest(NamedTuple):
+    """A test as JUnit runs it: in the class that declares it, or in one that inherits it."""
+
+    name: str
+    place: str
+    method: Node
+    is_own: bool
+    """Whether no other class runs this method."""
+
+
+def _named(texts: Mapping[str, bytes]) -> Iterator[_JavaTest]:
+    """Yield the tests; an abstract class has none of its own, its children do."""
+    roots = {place: parse("java", text).root_node for place, text in texts.items()}
+    if broken := next((place for place, root in roots.items() if root.has_error), None):
+        raise TaskError(f"the hidden test {broken} cannot be read as Java; mend it")
+    classes = {one.name: one for root in roots.values() for one in _classes(root)}
+    for place, root in roots.items():
+        for method in _test_methods(root):
             name = method.child_by_field_name("name")
-            if name is not None and not _annotations(method) & _OFF:
-                yield f"{package}{_class(method)}#{text_of(name)}", method
+            if name is None or _annotations(method) & _OFF:
+                continue
+            declared, word = f"{_package(root)}{_class(method)}", text_of(name)
+            runs = [declared] if declared not in classes or not classes[declared].is_abstract else []
+            runs += [one for one in classes if _inherits(classes, one, declared, word)]
+            for one in runs:
+                yield _JavaTest(f"{one}#{word}", place, method, runs == [declared])
+
+
+class _JavaClass(NamedTuple):
+    """A class of the hidden tests."""
+
+    name: str
+    parent: str
+    """The last part of what it extends; empty: nothing."""
+    is_abstract: bool
+    methods: frozenset[str]
+
+
+def _classes(root: Node) -> Iterator[_JavaClass]:
+    for _, node in captures("java", "(class_declaration) @class", root):
+        body, above = node.child_by_field_name("body"), node.child_by_field_name("superclass")
+        if body is None:
+            continue
+        own = [one.child_by_field_name("name") for one in body.children if one.type == "method_declaration"]
+        modifiers = [
+            text_of(one) for child in node.children if child.type == "modifiers" for one in child.children
+        ]
+        parent = "" if above is None else text_of(above).removeprefix("extends").partition("<")[0].strip()
+        yield _JavaClass(
+            name=f"{_package(root)}{_class(body)}",
+            parent=parent.rpartition(".")[2],
+            is_abstract="abstract" in modifiers,
+            methods=frozenset(text_of(one) for one in own if one is not None),
+        )
+
+
+def _inherits(classes: Mapping[str, _JavaClass], child: str, above: str, method: str) -> bool:
+    """Whether the class *child* can be made and runs *method* of *above*, which it does not override."""
+    if classes[child].is_abstract:
+        return False
+    seen, at = {child}, child
+    while method not in classes[at].methods:
+        parent = classes[at].parent
+        at = next((one for one in classes if re.split(r"[.$]", one)[-1] == parent), "")
+        if not at or at in seen:
+            return False
+        if at == above:
+            return True
+        seen.add(at)
+    return False
 
 
 def _may_return(method: Node) -> bool:

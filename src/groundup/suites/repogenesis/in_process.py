@@ -3,8 +3,8 @@
 import ast
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -22,8 +22,8 @@ from groundup.grading.library.report import Result
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
-from groundup.grammars import python_tree
 from groundup.sources.names import companions, normalised, python_provider
+from groundup.suites.repogenesis.counting import named_tests, parsed
 from groundup.suites.repogenesis.tasks import ServiceProblem
 
 _RUNNERS = ("pytest",)
@@ -106,20 +106,6 @@ def _results(decision: Decision, *, counts: bool) -> dict[NumberedTest, Result]:
     return results
 
 
-def named_tests(folder: Path, place: str) -> frozenset[NumberedTest]:
-    """Return the ids of the test functions and methods below *folder*, as pytest would name plain ones."""
-    found: set[str] = set()
-    for path, tree in _parsed(folder):
-        name = str(PurePosixPath(place, path.relative_to(folder)))
-        if not path.name.startswith("test_"):
-            continue
-        found.update(f"{name}::{test}" for test in _tests_in(tree.body))
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-                found.update(f"{name}::{node.name}::{test}" for test in _tests_in(node.body))
-    return frozenset(map(NumberedTest.of, found))
-
-
 def imported_packages(folder: Path, requirements: Iterable[str]) -> tuple[str, ...]:
     """Return the top-level modules that come neither with Python, nor with *requirements*, nor with the tests.
 
@@ -127,7 +113,7 @@ def imported_packages(folder: Path, requirements: Iterable[str]) -> tuple[str, .
     distributions require themselves comes with them.
     """
     modules: set[str] = set()
-    for _, tree in _parsed(folder):
+    for _, tree in parsed(folder):
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 modules |= {alias.name for alias in node.names}
@@ -138,14 +124,3 @@ def imported_packages(folder: Path, requirements: Iterable[str]) -> tuple[str, .
     foreign = (module for module in modules if python_provider(module).name not in required)
     names = {module.partition(".")[0] for module in foreign}
     return tuple(sorted(names - sys.stdlib_module_names - {path.stem for path in folder.rglob("*.py")}))
-
-
-def _parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(folder.rglob("*.py")):
-        yield path, python_tree(path.read_text(encoding="utf-8"))
-
-
-def _tests_in(body: Iterable[ast.stmt]) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            yield node.name

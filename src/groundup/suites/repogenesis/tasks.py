@@ -37,6 +37,7 @@ from groundup.environments.toolchains import jdks
 from groundup.grading.services.records import Lifecycle
 from groundup.inside import source_of
 from groundup.settings import environment
+from groundup.suites.repogenesis.counting import wrong_count
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint, specified_endpoints
 from groundup.suites.sets import checked_set, is_set, read_manifest
 from groundup.trees.digest import tree_digest
@@ -233,7 +234,8 @@ class ServiceProblem(Record):
     folder: Path | None = Field(default=None, description="None: the data was not pulled")
     readme: str | None = None
     pom: bytes | None = Field(default=None, description="of tasks in Java")
-    digest: str | None = Field(default=None, description="of README, build file and hidden tests")
+    digest: str | None = Field(default=None, description="of README, build file, hidden tests and own record")
+    is_own: bool = Field(default=False, description="whether its folder brings its record")
     reference: Path | None = Field(
         default=None, description="what the oracle hands in; None: the suite's own, if any"
     )
@@ -289,8 +291,13 @@ def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProb
         raise UsageError(f"{folder / README}: not UTF-8 at byte {error.start}") from error
     if not task.endpoints:
         task = task.but(endpoints=specified_endpoints(text))
-    digest = digest_of([digest_bytes(readme), pom, tree_digest(tests).digest])
-    return ServiceProblem(task=task, folder=folder, readme=text, pom=pom, digest=digest)
+    parts = [digest_bytes(readme), pom, tree_digest(tests).digest]
+    has_record = (folder / TASK_FILE).is_file()
+    if has_record:
+        parts.append(digest_of(task))
+    return ServiceProblem(
+        task=task, folder=folder, readme=text, pom=pom, digest=digest_of(parts), is_own=has_record
+    )
 
 
 def _task(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceTask:
@@ -410,7 +417,15 @@ def checked_services(folder: Path) -> str:
     """Return which release the data in *folder* is, with the files of a set as it says. Raises `UsageError`."""
     if is_set(folder):
         checked_set(folder, "service")
-    return read_services(folder)[1]
+    problems, version = read_services(folder)
+    for problem in problems.values():
+        if problem.is_own:
+            wrong = wrong_count(
+                problem.task.tests.count, problem.hidden_tests(), by_maven=problem.task.means.by_maven
+            )
+            if wrong is not None:
+                raise UsageError(f"{problem.task.id}: {wrong}; mend its {TASK_FILE}")
+    return version
 
 
 def oracle_names() -> frozenset[str]:
