@@ -171,6 +171,8 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
 
 def _test_reason(problem: ServiceProblem, tests: TestRun, passed: int) -> Reason:
     lost = f"{problem.task.tests.count - passed} of {problem.task.tests.count} hidden tests did not pass"
+    if problem.task.tests.most is not None:
+        lost += f" ({problem.task.tests.most} is the most that can be had)"
     if tests.stopped is not None:
         return reason(Stage.TIMEOUT if tests.timed_out else Stage.TEST, f"{lost}; {tests.stopped}")
     if tests.collection_errors:

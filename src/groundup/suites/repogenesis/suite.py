@@ -386,7 +386,7 @@ def _row(problem: ServiceProblem) -> tuple[str, ...]:
         whether_here(problem),
         task.language,
         flag_kinds(task.flags),
-        str(task.tests.count),
+        str(task.tests.count) if task.tests.most is None else f"{task.tests.most} of {task.tests.count}",
         str(len(task.endpoints)),
         str(task.port),
         task.framework,

@@ -105,6 +105,7 @@ class HiddenTestFacts(Record):
     """The frozen facts of the hidden tests."""
 
     count: int = Field(ge=0, description="how many there are: the denominator of strict pass rates")
+    most: int | None = Field(default=None, ge=0, description="the most that a service can pass; None: all")
     requirements: tuple[str, ...] = Field(default=(), description="what they import, besides pytest")
     python_path: tuple[str, ...] = Field(
         default=(), description="folders of the task that pytest puts on sys.path"
