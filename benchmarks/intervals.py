@@ -1,38 +1,47 @@
 """How often intervals hold the truth, and how often runs seem to differ: by the product's own functions.
 
-    python -m benchmarks.intervals [--draws 300] [--sizes 6,8,12,20,50,100] [--seed 1]
+    python -m benchmarks.intervals [--draws 60] [--sizes 3,5,8,12,20,50,100] [--seed 1] [--table]
 
-Tasks are drawn from five populations whose means are known: easy (70 % of tasks full, 3 % zero, the rest 0.5 to
-0.99), hard (its mirror), two-humped (nearly all full or zero), symmetric, and all equal (0.9 throughout). Each
-attempt has 50 tests. A line tells, for a number of tasks and attempts, how often the interval holds the truth, and
-how wide it is on average: of the mean score, of solved tasks, of pass@k, and of the difference in scores between a
-run and one that loses 5 % of the tasks. Then how often two equal runs differ (p of at most 5 %), how often that
-loss is found, how often a run is found that gets half of what the other misses, and how often one of three equal
-runs gets a place that leaves out others. The exit code is 1 when less than 94 % of a cell's intervals hold (less
-three standard errors of the draws) or over 6 % of a size's equal runs differ (more three).
+Tasks are drawn from ten populations whose means are known: easy (70 % of tasks full, 3 % zero, the rest 0.5 to
+0.99), hard (its mirror), two-humped (nearly all full or zero), symmetric, all equal (0.9 throughout), stair (40
+% zero, the rest near 0.8), rare (3 % zero, the rest 0.97), three (0, 0.5 and 1), skew (most near 0), and narrow
+(0.8 to 1). Each attempt has 50 tests. A second run is another of the same subject, or loses 5 % of the tasks,
+loses 4 % and gains 2 %, loses 20 %, or gets half of what the first misses.
+
+A line tells, for a number of tasks, how often the interval holds the truth and how wide it is on average: of the
+mean score, of solved tasks, of pass@2, and of each of these differences; half of the samples have one attempt at
+each task and half have three. Widths of differences are of each third sample, where interval and p are compared,
+too. Then how often the two runs are told apart, and how often some of five equal runs is ranked apart. `--table`
+prints a row for each number of tasks instead: the worst cell and the mean width, beside what others do: signs
+flipped (p of the shifted differences), t, and Gaffke's with half of the bounds. The exit code is 1 when less
+than 95 % of a cell's intervals hold (less three standard errors of the draws), over 6 % of a size's equal runs
+are told apart or ranked apart (more three), or an interval and its p contradict each other once.
 """
 
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
-from groundup.reports.intervals import LEVEL, Interval, difference_interval, mean_interval
-from groundup.reports.statistics import one_of, ranks, sign_flips
+from groundup.reports.intervals import LEVEL, chance_of, difference_of, mean_interval
+from groundup.reports.statistics import one_of, ranks
 
 Values = NDArray[np.float64]
-FIGURES = ("score", "solved", "pass@k", "difference")
-CLAIMS = ("equal runs differ", "loss found", "gain found", "equal runs ranked")
-LEAST_HELD = 0.94
+LEAST_HELD = 0.95
 MOST_DIFFER = 0.06
-FALSE_CLAIMS = ("equal runs differ", "equal runs ranked")
 _TESTS = 50
-_LOST = 0.05
 _ROUNDING = 1e-6
 _ENOUGH = 200_000
+_ATTEMPTS = (1, 3)
+_RANKED = 5
+_WHOLE = 3
+"""Of so many samples one has its interval computed; of the others, whether it would hold the truth."""
+_SIGNS = 2_000
 
 
 def _easy(generator: np.random.Generator, tasks: int) -> Values:
@@ -51,113 +60,233 @@ POPULATIONS: dict[str, Callable[[np.random.Generator, int], Values]] = {
     "two-humped": _two_humped,
     "symmetric": lambda generator, tasks: generator.beta(0.6, 0.6, tasks),
     "all equal": lambda _, tasks: np.full(tasks, 0.9),
+    "stair": lambda generator, tasks: np.where(generator.random(tasks) < 0.4, 0.0, generator.beta(8, 2, tasks)),
+    "rare": lambda generator, tasks: np.where(generator.random(tasks) < 0.03, 0.0, 0.97),
+    "three": lambda generator, tasks: generator.choice([0.0, 0.5, 1.0], tasks),
+    "skew": lambda generator, tasks: generator.beta(0.3, 3, tasks),
+    "narrow": lambda generator, tasks: generator.uniform(0.8, 1, tasks),
 }
 """Chances of a test to pass, by task."""
 
 
+def _moved(lost: float, gained: float) -> Callable[[np.random.Generator, Values], Values]:
+    def change(generator: np.random.Generator, chances: Values) -> Values:
+        drawn = generator.random(len(chances))
+        return np.where(drawn < lost, 0.0, np.where(drawn > 1 - gained, 1.0, chances))
+
+    return change
+
+
+CHANGES: dict[str, Callable[[np.random.Generator, Values], Values]] = {
+    "equal": lambda _, chances: chances,
+    "loses 5 %": _moved(0.05, 0.0),
+    "loses 4 %, gains 2 %": _moved(0.04, 0.02),
+    "loses 20 %": _moved(0.2, 0.0),
+    "gains half": lambda _, chances: (1 + chances) / 2,
+}
+"""The second run's chances by the first one's."""
+
+
+class Cell(NamedTuple):
+    """What samples of one population, and size came to: shares of the draws, by figure."""
+
+    held: dict[str, float]
+    widths: dict[str, float]
+    apart: dict[str, float]
+    """By change: how often the two runs are told apart."""
+    ranked: float
+    """How often some of five equal runs is ranked apart."""
+    others: dict[str, float]
+    """How often the intervals of other procedures hold, of the worst change."""
+    contradictions: int
+    compared: int
+
+
 def main() -> int:
-    """Print a line for each population, number of tasks and number of attempts, then what misses its target."""
+    """Print a line for each cell, or a row for each number of tasks; then what misses its target."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--sizes", default="6,8,12,20,50,100")
+    parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--sizes", default="3,5,8,12,20,50,100")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
-    print("population tasks  k" + "".join(f"{name:>18}" for name in (*FIGURES, *CLAIMS)))
     missed: list[str] = []
-    for population in POPULATIONS:
-        for tasks in map(int, asked.sizes.split(",")):
-            for attempts in (1, 3):
-                cell = f"{population:10}{tasks:5}{attempts:3}"
-                held, widths = coverage(population, tasks, attempts, asked.draws, asked.seed)
-                claimed = claims(population, tasks, attempts, asked.draws, asked.seed)
-                shown = "".join(f"{held[name]:>12.1%} {widths[name]:.3f}" for name in FIGURES)
-                print(f"{cell}{shown}" + "".join(f"{claimed[name]:>18.1%}" for name in CLAIMS), flush=True)
-                missed += (f"{cell}: {name}" for name in _missed(held, claimed, asked.draws))
-    print(f"of each figure: how often its interval holds the truth ({LEVEL:.0%} meant), and its mean width")
+    every: list[Cell] = []
+    if asked.table:
+        print("| " + " | ".join(_HEADS) + " |\n|" + "---|" * len(_HEADS))
+    for tasks in map(int, asked.sizes.split(",")):
+        cells = []
+        for population in POPULATIONS:
+            name = f"{population:10}{tasks:5}"
+            cells.append(cell(population, tasks, asked.draws, asked.seed, others=asked.table))
+            missed += (f"{name}: {one}" for one in _missed(cells[-1], asked.draws))
+            if not asked.table:
+                print(name, _line(cells[-1]), flush=True)
+        if asked.table:
+            print(_row(tasks, cells), flush=True)
+        every += cells
+    compared, contradictions = sum(one.compared for one in every), sum(one.contradictions for one in every)
+    print(f"interval and p agree in {compared - contradictions} of {compared} comparisons")
     print("\n".join(missed) or "every cell is within its target")
     return int(bool(missed))
 
 
-def _missed(held: Mapping[str, float], claimed: Mapping[str, float], draws: int) -> Iterator[str]:
+def _line(found: Cell) -> str:
+    held = "; ".join(f"{name} {share:.1%} {found.widths[name]:.3f}" for name, share in found.held.items())
+    apart = "; ".join(f"{name} {share:.1%}" for name, share in found.apart.items())
+    return f"held, width: {held} | told apart: {apart}; ranked apart {found.ranked:.1%}"
+
+
+_HEADS = (
+    "tasks",
+    "score: held, width",
+    "solved",
+    "pass@2",
+    "difference",
+    "equal runs told apart: most, mean",
+    "some of 5 equal runs ranked apart: most, mean",
+    "gain found",
+    "signs flipped: held",
+    "t: held",
+    "half the bounds: held",
+)
+
+
+def _row(tasks: int, cells: Sequence[Cell]) -> str:
+    def worst(names: Sequence[str]) -> str:
+        held = min(cell.held[name] for cell in cells for name in names)
+        return f"{held:.1%}, {np.mean([cell.widths[name] for cell in cells for name in names]):.3f}"
+
+    equal, ranked = [cell.apart["equal"] for cell in cells], [cell.ranked for cell in cells]
+    row = (
+        str(tasks),
+        *(worst([name]) for name in ("score", "solved", "pass@2")),
+        worst(list(CHANGES)),
+        f"{max(equal):.1%}, {np.mean(equal):.1%}",
+        f"{max(ranked):.1%}, {np.mean(ranked):.1%}",
+        f"{np.mean([cell.apart['gains half'] for cell in cells]):.0%}",
+        *(f"{min(cell.others[name] for cell in cells):.1%}" for name in _OTHERS),
+    )
+    return "| " + " | ".join(row).replace("%", " %") + " |"
+
+
+def _missed(found: Cell, draws: int) -> Iterator[str]:
     """Yield each figure that misses what it should, by more than *draws* explain."""
     least = LEAST_HELD - 3 * math.sqrt(LEAST_HELD * (1 - LEAST_HELD) / draws)
-    yield from (name for name, share in held.items() if share < least)
+    yield from (f"{name} held {share:.1%}" for name, share in found.held.items() if share < least)
     most = MOST_DIFFER + 3 * math.sqrt(MOST_DIFFER * (1 - MOST_DIFFER) / draws)
-    yield from (name for name in FALSE_CLAIMS if claimed[name] > most)
+    if found.apart["equal"] > most:
+        yield f"equal runs told apart {found.apart['equal']:.1%}"
+    if found.ranked > most:
+        yield f"equal runs ranked apart {found.ranked:.1%}"
+    if found.contradictions:
+        yield f"interval and p contradict each other {found.contradictions} times"
 
 
-def coverage(
-    population: str, tasks: int, attempts: int, draws: int, seed: int
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return how often each figure's interval holds the truth in samples of as many tasks, and its mean width."""
+def cell(population: str, tasks: int, draws: int, seed: int, *, others: bool = False) -> Cell:
+    """Draw *draws* samples of *tasks* tasks and compare what they say with the truth."""
     place = list(POPULATIONS).index(population)
-    known = _figures(*_runs(population, np.random.default_rng((seed, place)), _ENOUGH, attempts)[:2])
-    truths = {name: float(values.mean()) for name, values in known.items()}
-    generator = np.random.default_rng((seed, place, tasks, attempts))
-    held, widths = dict.fromkeys(FIGURES, 0.0), dict.fromkeys(FIGURES, 0.0)
-    for _ in range(draws):
-        for name, values in _figures(*_runs(population, generator, tasks, attempts)[:2]).items():
-            found = _interval(name, values)
-            held[name] += (found.low - _ROUNDING <= truths[name] <= found.high + _ROUNDING) / draws
-            widths[name] += (found.high - found.low) / draws
-    return held, widths
+    truths = {k: _truths(population, np.random.default_rng((seed, place)), k) for k in _ATTEMPTS}
+    generator = np.random.default_rng((seed, place, tasks))
+    held, apart = dict.fromkeys(truths[1], 0.0), dict.fromkeys(CHANGES, 0.0)
+    widths: dict[str, list[float]] = {name: [] for name in held}
+    rivals = {(name, change): 0.0 for name in _OTHERS for change in CHANGES}
+    ranked, contradictions = 0.0, 0
+    for draw in range(draws):
+        attempts = _ATTEMPTS[draw % len(_ATTEMPTS)]
+        truth, chances = truths[attempts], POPULATIONS[population](generator, tasks)
+        run = _scores(generator, chances, attempts)
+        for name, values in _figures(run).items():
+            interval = mean_interval(values.tolist())
+            assert interval is not None
+            held[name] += (interval.low - _ROUNDING <= truth[name] <= interval.high + _ROUNDING) / draws
+            widths[name].append(interval.high - interval.low)
+        for name, change in CHANGES.items():
+            differences = _difference(run, _scores(generator, change(generator, chances), attempts))
+            is_apart = chance_of(differences) <= 1 - LEVEL
+            held[name] += (chance_of(differences, mean=truth[name]) > 1 - LEVEL) / draws
+            apart[name] += is_apart / draws
+            if draw % _WHOLE == 0:
+                found = difference_of(differences)
+                assert found is not None
+                widths[name].append(found.interval.high - found.interval.low)
+                contradictions += is_apart == (found.interval.low <= 0 <= found.interval.high)
+            for rival in _OTHERS if others else ():
+                rivals[rival, name] += (_OTHERS[rival](differences, truth[name]) > 1 - LEVEL) / draws
+        ranked += _ranked([run, *(_scores(generator, chances, attempts) for _ in range(_RANKED - 1))]) / draws
+    return Cell(
+        held=held,
+        widths={name: float(np.mean(found)) for name, found in widths.items()},
+        apart=apart,
+        ranked=ranked,
+        others={rival: min(rivals[rival, change] for change in CHANGES) for rival in _OTHERS},
+        contradictions=contradictions,
+        compared=len(CHANGES) * len(range(0, draws, _WHOLE)),
+    )
 
 
-def claims(population: str, tasks: int, attempts: int, draws: int, seed: int) -> dict[str, float]:
-    """Return how often runs are said to differ that do not, and that do."""
-    place = list(POPULATIONS).index(population)
-    generator = np.random.default_rng((seed, place, tasks, attempts))
-    claimed = dict.fromkeys(CLAIMS, 0.0)
-    for _ in range(draws):
-        run, losing, gaining, *equal = (one.mean(axis=1) for one in _runs(population, generator, tasks, attempts))
-        claimed["equal runs differ"] += _differ(run, equal[0]) / draws
-        claimed["loss found"] += _differ(run, losing) / draws
-        claimed["gain found"] += _differ(run, gaining) / draws
-        claimed["equal runs ranked"] += _ranked([run, *equal]) / draws
-    return claimed
+def _truths(population: str, generator: np.random.Generator, attempts: int) -> dict[str, float]:
+    chances = POPULATIONS[population](generator, _ENOUGH)
+    figures = _figures(_scores(generator, chances, attempts))
+    truths = {name: float(values.mean()) for name, values in figures.items()}
+    return truths | {
+        name: float((change(generator, chances) - chances).mean()) for name, change in CHANGES.items()
+    }
 
 
-def _runs(population: str, generator: np.random.Generator, tasks: int, attempts: int) -> list[Values]:
-    """Return scores by task and attempt: of a run, one that loses tasks, one that gains, and two equal ones."""
-    chances = POPULATIONS[population](generator, tasks)
-    losing = np.where(generator.random(tasks) < _LOST, 0.0, chances)
-    every = (chances, losing, (1 + chances) / 2, chances, chances)
-    return [generator.binomial(_TESTS, one[:, None], (tasks, attempts)) / _TESTS for one in every]
+def _scores(generator: np.random.Generator, chances: Values, attempts: int) -> Values:
+    """Return scores by task and attempt."""
+    return generator.binomial(_TESTS, chances[:, None], (len(chances), attempts)) / _TESTS
 
 
-def _figures(run: Values, losing: Values) -> dict[str, Values]:
-    """Return the values of each figure by task."""
+def _difference(run: Values, other: Values) -> list[float]:
+    return [round(float(value), 12) for value in other.mean(axis=1) - run.mean(axis=1)]
+
+
+def _figures(run: Values) -> dict[str, Values]:
+    """Return the values of each figure of a run by task."""
     solved = (run == 1.0).sum(axis=1)
     attempts = run.shape[1]
     k = min(attempts, 2)
     chances = np.array([one_of(count, attempts, k) for count in range(attempts + 1)])
-    return {
-        "score": run.mean(axis=1),
-        "solved": solved / attempts,
-        "pass@k": chances[solved],
-        "difference": losing.mean(axis=1) - run.mean(axis=1),
-    }
+    return {"score": run.mean(axis=1), "solved": solved / attempts, "pass@2": chances[solved]}
 
 
-def _interval(name: str, values: Values) -> Interval:
-    found = (difference_interval if name == "difference" else mean_interval)(values.tolist())
-    assert found is not None, "a number of tasks below the least"
-    return found
-
-
-def _differ(base: Values, other: Values) -> bool:
-    chance = sign_flips((other - base).tolist())
-    return chance is not None and chance <= 1 - LEVEL
-
-
-def _ranked(means: list[Values]) -> bool:
-    """Tell whether the first of equal runs has a place that leaves out the places of others."""
+def _ranked(runs: Sequence[Values]) -> bool:
+    """Tell whether some of equal runs has a place that leaves out the places of others."""
     named = [
-        (str(number), {str(task): value for task, value in enumerate(run)}) for number, run in enumerate(means)
+        (str(number), {str(task): float(value) for task, value in enumerate(run.mean(axis=1))})
+        for number, run in enumerate(runs)
     ]
-    first = next(one for one in ranks(named) if one.run == "0")
-    return (first.low, first.high) != (1, len(named))
+    return any((one.low, one.high) != (1, len(named)) for one in ranks(named))
 
+
+def _by_signs(differences: Sequence[float], truth: float) -> float:
+    """Return p of the permutation test by signs of what differences are beyond *truth*: its inverse's interval."""
+    values = np.array(differences) - truth
+    if not np.any(np.abs(values) > _ROUNDING):
+        return 1.0
+    signs = np.random.default_rng(1).integers(0, 2, (_SIGNS, len(values))) * 2.0 - 1
+    return float((1 + (np.abs(signs @ values) >= abs(values.sum()) - 1e-9).sum()) / (1 + _SIGNS))
+
+
+def _by_t(differences: Sequence[float], truth: float) -> float:
+    if max(differences) - min(differences) < _ROUNDING:
+        return float(abs(differences[0] - truth) < _ROUNDING)
+    return float(stats.ttest_1samp(differences, truth).pvalue)
+
+
+def _by_half_bounds(differences: Sequence[float], truth: float) -> float:
+    """Return p of Gaffke's where values are added at half of their bounds: as if scores went from 0 to 0.5."""
+    return chance_of([2 * (value - truth) for value in differences])
+
+
+_OTHERS: dict[str, Callable[[Sequence[float], float], float]] = {
+    "signs flipped": _by_signs,
+    "t": _by_t,
+    "half the bounds": _by_half_bounds,
+}
+"""p of a true difference by other procedures, whose intervals leave it out where p is at most 5 %."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,7 +21,7 @@ def test_two_runs_are_compared_task_by_task(groundup: Groundup) -> None:
     ended = groundup("compare", "a", "b")
     assert ended.code == 0
     assert "b against a" in ended.out
-    assert "-75.0" in ended.out  # "points" may stand below, where the terminal is narrow
+    assert "a +75.0 points over b [" in ended.out
     assert "task-0000" in ended.out
     (found,) = json.loads(groundup("compare", "a", "b", "--json").out)["comparisons"]
     assert (found["tasks"], found["worse"], found["difference"]) == (2, 2, -0.75)

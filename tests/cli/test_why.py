@@ -99,7 +99,7 @@ def test_each_attempt_that_lost_has_its_causes(groundup: Groundup, tmp_path: Pat
         "task-0000/0: 60.0 % (3/5); 2 tests lost",
     ]
     whole = groundup("why", "r").out.splitlines()
-    assert whole[0] == "r: 64.4 % over 2 tasks: of 6 attempts 5 partial, 1 solved"
+    assert whole[0] == "r: 64.4 % [10.2 %, 94.4 %] over 2 tasks: of 6 attempts 5 partial, 1 solved"
     assert len([line for line in whole if line.startswith("task-")]) == 5
     assert len(whole) <= SCREEN
     documents = json.loads(groundup("why", "r", "task-0000", "--json").out)["attempts"]
@@ -211,7 +211,7 @@ def test_three_questions_are_answered_in_five_lines(
     write_losses(tmp_path, "b", [[many([1])], [many([3, 1])], [many([])]])
     compared = asked("compare", "a", "b", "--format", form)
     assert (
-        "b is better by 17.6 points (on 3 of 3 tasks), but these tasks cannot tell the two apart (p 0.25)"
+        "b +17.6 points over a [-56.7, +69.7], p 0.616 (better on 3 of 3 tasks): these tasks cannot tell"
         in compared
     )
     lost = (

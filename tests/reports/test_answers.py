@@ -8,6 +8,7 @@ from groundup.reports.answers import comparison_answer, noise_sentences, run_ans
 from groundup.reports.causes import Cause, Losses
 from groundup.reports.document import Report
 from groundup.reports.formats import ShownComparison, ShownReport
+from groundup.reports.numbers import around, chance
 from groundup.reports.summary import report_run, side_by_side
 from tests.reports.made import Run, Word, run_of
 
@@ -38,29 +39,55 @@ def compared(*runs: Run) -> Report:
 def test_a_difference_that_these_tasks_cannot_tell_is_said_first() -> None:
     """Who, by how much, over which tasks, by what chance, how many tasks it takes, and what has no verdict.
 
-    Of 16 patterns of signs 4 are as far off, so p is 0.25. The differences' variance is
-    (0.12^2 + 0.07^2 + 0.08^2 + 0.18^2 + 0.07^2) / 4 = 0.01575, so 7.849 * 0.01575 / 0.08^2 + 1.92 = 21.2 tasks.
+    The figures behind the sign are those of tables and JSON.
     """
-    answer = comparison_answer(compared(run_of("a", A), run_of("b", B)))
+    report = compared(run_of("a", A), run_of("b", B))
+    answer = comparison_answer(report)
+    (lead,) = (one.lead for one in report.comparisons)
+    assert lead is not None
+    assert (lead.run, lead.over) == ("b", "a")
+    assert lead.difference == pytest.approx(0.08)
+    needed = report.comparisons[0].tasks_needed
     assert answer[0] == (
-        "b is better by 8.0 points (on 3 of 5 tasks, worse on 1), but these tasks cannot tell the two apart "
-        "(p 0.25): about 22 would for such a difference"
+        f"b +8.0 points over a{around(lead.interval)}, p {chance(lead.p_value)} (better on 3 of 5 tasks, worse on "
+        f"1): these tasks cannot tell the two apart; about {needed} would for such a difference"
     )
     assert answer[1:3] == (
-        "a 84.0 %, b 92.0 %, over 5 tasks with a score in both; b differs most on boltons +20.0, bleach +15.0, "
+        "b 92.0 %, a 84.0 %, over 5 tasks with a score in both; most apart on boltons +20.0, bleach +15.0, "
         "tinydb +15.0",
         "left out, for one of the two has no score: flask (a: infrastructure; b: 50.0 %)",
     )
-    (mirrored, *_) = comparison_answer(compared(run_of("b", B), run_of("a", A)))
-    assert mirrored == answer[0]
+    mirrored = comparison_answer(compared(run_of("b", B), run_of("a", A)))
+    assert mirrored[:2] == answer[:2], "whichever run is the base"
+    for text in (ShownComparison.of(report).markdown(), ShownReport.of(report).markdown()):
+        assert f"+8.0 points{around(lead.interval)}".replace("[", "\\[").replace("]", "\\]") in text
+        assert "-8.0 points" not in text
 
 
 def test_a_difference_that_these_tasks_tell_is_said_so() -> None:
-    """Six tasks better out of six: 2 of 64 patterns of signs are so extreme, p 0.031."""
-    names = [f"t{number}" for number in range(6)]
+    """Each of nine tasks half a point better: p is 2 / 2 * (1 / 1.5)^9 = 0.026, by the value added at -1."""
+    names = [f"t{number}" for number in range(9)]
     worse: Run = run_of("low", {name: [(1, 4)] for name in names})
     (first, *_) = comparison_answer(compared(worse, run_of("high", {name: [(3, 4)] for name in names})))
-    assert first == "high is better by 50.0 points (on 6 of 6 tasks), and these tasks tell the two apart (p 0.031)"
+    assert first.startswith("high +50.0 points over low [+")
+    assert first.endswith(", p 0.026 (better on 9 of 9 tasks): these tasks tell the two apart")
+
+
+def test_a_run_beside_itself_or_its_copy_says_so() -> None:
+    """Same submissions, same times: no two runs are compared. Graded again later, only grading is."""
+    config, lines = run_of("ada", {"t": [(1, 2)], "u": [(2, 2)]})
+    lines = {key: line.but(submission=f"digest-{key.task}") for key, line in lines.items()}
+    copy, again = (
+        config.but(run_id="copy"),
+        config.but(run_id="again", created_at=config.created_at.replace(year=2027)),
+    )
+    (first, *_) = comparison_answer(compared((config, lines), (copy, lines)))
+    assert first == "ada and copy are one run, or one is a copy of the other"
+    (first, *_) = comparison_answer(compared((config, lines), (again, lines)))
+    assert first == "ada and again hold the same submissions: what differs is how they were graded"
+    other = {key: line.but(submission="other") for key, line in lines.items()}
+    (first, *_) = comparison_answer(compared((config, lines), (copy, other)))
+    assert first == "ada and copy have the same score on each of 2 tasks"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +98,7 @@ def test_a_difference_that_these_tasks_tell_is_said_so() -> None:
         (
             [(1, 2)],
             [(1, 1)],
-            "b is better by 50.0 points (on 1 of 1 task), but one task cannot tell the two apart",
+            "b +50.0 points over a (better on 1 of 1 task): one task cannot tell the two apart",
         ),
         (["pending"], [(1, 1)], "a and b have no task with a score in both: nothing can be compared"),
     ],
@@ -90,9 +117,13 @@ def test_of_several_runs_the_best_is_named_and_each_is_compared() -> None:
         for name, points in (("a", 1), ("b", 3), ("c", 2))
     ]
     answer = comparison_answer(compared(*runs))
-    assert answer[0] == "b has the highest mean of 3 runs: 75.0 % over the 10 tasks that all have a score for"
-    assert answer[1].startswith("b is better than a by 50.0 points (on 10 of 10 tasks), and these tasks tell")
-    assert answer[3].startswith("c is better than a by 25.0 points")
+    assert answer[0] == (
+        "b has the highest mean of 3 runs: 75.0 % over the 10 tasks that all have a score for; its true place may "
+        "be 1 to 3"
+    )
+    assert answer[1].startswith("b +50.0 points over a [")
+    assert answer[1].endswith("p 0.035 (better on 10 of 10 tasks): these tasks tell the two apart"), "2 / 1.5^10"
+    assert answer[3].startswith("c +25.0 points over a [-")
 
 
 def test_both_forms_begin_with_it() -> None:
@@ -100,7 +131,7 @@ def test_both_forms_begin_with_it() -> None:
     report = compared(run_of("a", A), run_of("b", B))
     for shown in (ShownReport.of(report), ShownComparison.of(report)):
         lines = [line for line in shown.markdown().splitlines() if line]
-        assert lines[1].startswith("b is better by 8.0 points")
+        assert lines[1].startswith("b +8.0 points over a")
     assert report.answer == comparison_answer(report), "JSON has it, too"
     assert side_by_side(report.runs[:1]).answer == run_answer(report.runs[0])
 
@@ -153,7 +184,7 @@ def test_a_run_says_its_score_what_it_lost_most_and_what_has_none() -> None:
     key = AttemptKey(task="a", index=1)
     run = report_run(config, lines, losses={key: Losses(tests=3, causes=(cause, other))})
     assert run_answer(run) == (
-        "37.5 % over 3 tasks: of 6 attempts 1 solved, 2 partial, 1 pending, 1 failed, 1 tampered",
+        "37.5 % [5.3 %, 83.3 %] over 3 tasks: of 6 attempts 1 solved, 2 partial, 1 pending, 1 failed, 1 tampered",
         "lost most: c/0 0.0 %, test: some *failed* | \x1b[31m; a/1 25.0 %, 3 tests lost, 2 of them by "
         "pkg/a.py:3: KeyError: 'k'; b/0 50.0 %, test: some *failed* | \x1b[31m",
         "no verdict, in no mean: b/1",

@@ -54,15 +54,16 @@ verdicts with signs of tampering: 1; `groundup review r` shows them
 Summary
 
  figure           value
- mean score       43.8 % (1.750/4 tasks, of 5)
- solved           25.0 % (1/4 tasks, of 5)
- declared         12.5 % (0.500/4 tasks, of 5)
+ mean score       43.8 % (1.750/4 tasks, of 5) [5.9 %, 87.6 %]
+ solved           25.0 % (1/4 tasks, of 5) [0.6 %, 80.6 %]
+ declared         12.5 % (0.500/4 tasks, of 5) [1.7 %, 65.6 %]
  tampered         1
  infrastructure   1
  not attempted    1
  lost at test     2
 
-no interval: it takes 6 tasks or more
+95 % interval of solved: Clopper-Pearson
+95 % interval of mean score, declared: Gaffke's, for means of values between bounds
 """
 
 
@@ -138,7 +139,7 @@ def test_two_runs_side_by_side() -> None:
     assert "alpha 75.0 % (3/4) 100.0 % (4/4)" in rows
     assert "cheat tampered tampered" in rows
     assert "unseen not attempted not attempted" not in rows
-    assert "second against first 4 +6.2 points 1 0 3 1" in rows
+    assert "second over first 4 +6.2 points [-50.0, +56.0] 0.800 1 0 3 1" in rows
 
 
 def test_many_unattempted_tasks_are_one_line() -> None:
@@ -155,7 +156,7 @@ def test_markdown_says_the_same_and_a_stranger_s_words_stay_words() -> None:
     """Messages of submissions are escaped: no markup, no new table cells."""
     text = markdown(views_of(report_of([run_of("r", WORDS)])))
     assert "| alpha | 75.0 % (3/4) | partial | test: some \\*failed\\* \\| \\\\x1b\\[31m |" in text
-    assert "| mean score | 43.8 % (1.750/4 tasks, of 5) |" in text
+    assert "| mean score | 43.8 % (1.750/4 tasks, of 5) \\[" in text
 
 
 def test_every_score_in_the_document_has_value_numerator_and_denominator() -> None:

@@ -185,26 +185,33 @@ def test_runs_are_compared_by_the_tasks_that_both_have() -> None:
     assert comparison.difference == pytest.approx(-1 / 6)
     assert (comparison.tasks, comparison.better, comparison.worse, comparison.equal) == (3, 1, 1, 1)
     assert comparison.left_out == ("d", "e", "f")
-    assert comparison.interval is None  # three pairs are too few
+    assert comparison.interval is not None
+    assert comparison.interval.low < -1 / 6 < 0 < comparison.interval.high
     assert comparison.figures[0].standard_error == pytest.approx(0.44096, abs=1e-5)
     assert comparison.warnings == ()
 
 
-def test_several_comparisons_have_corrected_chances() -> None:
-    """Two runs against a base: the smaller p counts twice, and with one comparison nothing is corrected."""
-    words: list[dict[str, list[Word]]] = [
-        {f"t{task}": [(min(task % 4 + more, 4), 4)] for task in range(12)} for more in (0, 1, 2)
-    ]
+def test_several_comparisons_hold_at_once() -> None:
+    """Two runs against a base, each task by a quarter or by half: p is twice that of one alone."""
+    words: list[dict[str, list[Word]]] = [{f"t{task}": [(more, 4)] for task in range(12)} for more in (0, 1, 2)]
     runs = [run_of(name, one) for name, one in zip("abc", words, strict=True)]
     first, second = (one.figures[0] for one in report_of(runs).comparisons)
-    assert (first.p_value, second.p_value) == (2 / 2**12, 2 / 2**12)
-    assert (first.p_corrected, second.p_corrected) == (4 / 2**12, 4 / 2**12)
-    assert first.correlation is not None
-    assert first.correlation > 0.9
+    assert first.p_value == pytest.approx(2 / 1.25**12, rel=1e-4)
+    assert second.p_value == pytest.approx(2 / 1.5**12, rel=1e-4)
+    assert second.interval is not None
+    assert second.interval.level == 0.975
     text = markdown(comparison_views(report_of(runs)))
-    assert "| \\< 0.001 (\\< 0.001) |" in text
-    assert "p in brackets: corrected" in text
-    assert report_of(runs[:2]).comparisons[0].figures[0].p_corrected is None
+    assert "95 % interval of the difference, corrected for 2 comparisons" in text
+    alone = report_of(runs[:2]).comparisons[0].figures[0]
+    assert alone.p_value == pytest.approx(1 / 1.25**12, rel=1e-4)
+
+
+def test_a_comparison_of_an_earlier_version_is_read() -> None:
+    """It had a second p beside one of a single comparison."""
+    words: dict[str, list[Word]] = {"a": [(1, 1)], "b": [(1, 2)]}
+    report = report_of([run_of("x", words), run_of("y", words)])
+    text = report.model_dump_json().replace('"p_value":', '"p_corrected":null,"p_value":')
+    assert Report.model_validate_json(text) == report
 
 
 def test_a_comparison_across_graders_or_suites_says_so() -> None:

@@ -115,14 +115,26 @@ def test_every_form_has_every_attempt_and_difference(shown: Callable[..., str], 
     differing = [pair for pair in comparison["pairs"] if pair["difference"]]
     assert len(differing) > 5
     for pair in differing:
-        words = [percent(pair["base"]), percent(pair["other"]), f"{pair['difference'] * 100:+.1f} points"]
+        words = [percent(pair["base"]), percent(pair["other"])]  # the run that is ahead stands first: the base
+        assert comparison["lead"]["run"] == comparison["base"]
+        words.append(f"{-pair['difference'] * 100:+.1f} points")
         assert " ".join([pair["task"], *words]) in flat(table)
         assert " ".join([pair["task"], *words]) in flat(text_of(page))
-    low, high = (f"{comparison['interval'][end] * 100:+.1f}" for end in ("low", "high"))
-    mean = f"{comparison['difference'] * 100:+.1f} points [{low}, {high}]"
-    assert mean in flat(table)
-    assert mean in flat(one_file)
-    assert f"{comparison['difference'] * 100:+.1f}" in page
+    lead = comparison["lead"]
+    low, high = (f"{lead['interval'][end] * 100:+.1f}" for end in ("low", "high"))
+    mean = f"{lead['difference'] * 100:+.1f} points [{low}, {high}]"
+    over = f" over {lead['over']} ["
+    sentence = f"{lead['run']} {mean.replace(' [', over)}, p {lead['p_value']:.3f}"
+    for text in (flat(table), flat(one_file), flat(text_of(page))):
+        assert mean in text
+        assert f"{comparison['difference'] * 100:+.1f} points" not in text, "one sign"
+    for text in (flat(table), flat(text_of(page)), document_answer(shown)):
+        assert sentence in text
+
+
+def document_answer(shown: Callable[..., str]) -> str:
+    """Return the sentences of the JSON document."""
+    return " ".join(json.loads(shown("compare", "--json"))["answer"])
 
 
 THIRD: dict[str, list[Word]] = {f"t{number}": [(number % 4, 3), (number % 3, 2)] for number in range(1, 14)}
@@ -144,10 +156,14 @@ def test_every_form_has_what_a_comparison_rests_on(shown: Callable[..., str], tm
         places = f"{rank['low']} to {rank['high']}" if rank["low"] != rank["high"] else str(rank["low"])
         rows.append(f"{rank['rank']} {places} {rank['run']} {percent(rank['score'])}")
     for one in document["comparisons"]:
+        turned = one["lead"]["run"] == one["base"]
+        first, second = ("base", "other") if turned else ("other", "base")
         for figure in one["figures"]:
-            low, high = (f"{figure['interval'][end] * 100:+.1f}" for end in ("low", "high"))
-            difference = f"{figure['difference'] * 100:+.1f} points [{low}, {high}] {figure['p_value']:.3f}"
-            rows.append(f"{percent(figure['base'])} {percent(figure['other'])} {difference}")
+            ends = (-figure["interval"]["high"], -figure["interval"]["low"])
+            low, high = ends if turned else (figure["interval"]["low"], figure["interval"]["high"])
+            difference = -figure["difference"] if turned else figure["difference"]
+            said = f"{difference * 100:+.1f} points [{low * 100:+.1f}, {high * 100:+.1f}] {figure['p_value']:.3f}"
+            rows.append(f"{percent(figure[first])} {percent(figure[second])} {said}")
         power = one["power"]
         rows.append(f"the smallest that shows {power['detectable'] * 100:.1f} points")
         rows.append(f"tasks {power['tasks']} {power['tasks_needed']}")

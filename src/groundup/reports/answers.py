@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from groundup.reports.comparison import from_ahead
 from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
-from groundup.reports.intervals import LEAST_TASKS, LEVEL
-from groundup.reports.numbers import between, percent, points, share, standing_words
+from groundup.reports.numbers import around, between, chance, percent, points, share, signed, standing_words
 from groundup.reports.why import cause_words, count, row_words
 
 _NAMED = 3
@@ -77,7 +77,7 @@ def comparison_answer(report: Report) -> tuple[str, ...]:
     """Say which run is better, by how much, over which tasks, and what chance makes of it."""
     sentences = [_best(report)] if report.ranks else []
     for one in report.comparisons:
-        sentences += paired_answer(one, alone=len(report.comparisons) == 1)
+        sentences += paired_answer(one)
     sentences += [sentence for run in report.runs for sentence in _chance(run)]
     if len(report.runs) == 2 and _is_one_subject(*report.runs) and (found := report.comparisons[0].difference):
         title = report.runs[0].subject.title
@@ -99,17 +99,20 @@ def _best(report: Report) -> str:
     )
 
 
-def paired_answer(one: RunComparison, *, alone: bool) -> Iterator[str]:
-    """Say of two runs which is better; where it does not stand *alone*, also of which two."""
-    yield _verdict(one, alone=alone)
+def paired_answer(one: RunComparison) -> Iterator[str]:
+    """Say of two runs which is ahead, by how much, and whether the tasks that both have a score for can tell."""
+    if one.same:
+        yield one.same
+    one = from_ahead(one)
+    yield _verdict(one)
     figure = next((figure for figure in one.figures if figure.name == "score"), None)
-    if figure is not None and one.difference:
+    if figure is not None and one.lead:
         differing = [pair for pair in one.pairs if pair.difference]
         largest = sorted(differing, key=lambda pair: (-round(abs(pair.difference), 9), pair.task))
         named = ", ".join(f"{pair.task} {pair.difference * 100:+.1f}" for pair in largest[:_NAMED])
         yield (
-            f"{one.base} {percent(figure.base)}, {one.other} {percent(figure.other)}, over {_tasks(figure.pairs)} "
-            f"with a score in both; {one.other} differs most on {named}"
+            f"{one.other} {percent(figure.other)}, {one.base} {percent(figure.base)}, over {_tasks(figure.pairs)} "
+            f"with a score in both; most apart on {named}"
         )
     if one.unpaired:
         named = _some([f"{left.task} ({_why_left_out(one, left.base, left.other)})" for left in one.unpaired])
@@ -117,39 +120,31 @@ def paired_answer(one: RunComparison, *, alone: bool) -> Iterator[str]:
     yield from (f"{_CARE}{warning}" for warning in one.warnings)
 
 
-def _verdict(one: RunComparison, *, alone: bool) -> str:
+def _verdict(one: RunComparison) -> str:
+    """Say the lead of the run that is ahead: the same words and figures as in tables, pages and JSON."""
     if one.difference is None:
         return f"{one.base} and {one.other} have no task with a score in both: nothing can be compared"
     if one.better + one.worse == 0:
         return f"{one.base} and {one.other} have the same score on each of {_tasks(one.tasks)}"
-    if not one.difference:
+    if one.lead is None:
         return (
             f"{one.base} and {one.other} are equal over {_tasks(one.tasks)}: each is better on "
             f"{one.better if one.better == one.worse else f'{one.worse} and {one.better}'}"
         )
-    is_other = one.difference > 0
-    better, worse = (one.better, one.worse) if is_other else (one.worse, one.better)
-    winner, loser = (one.other, one.base) if is_other else (one.base, one.other)
-    than = "" if alone else f" than {loser}"
-    where = f"on {better} of {_tasks(one.tasks)}" + (f", worse on {worse}" if worse else "")
-    figure = next(figure for figure in one.figures if figure.name == "score")
-    chance = figure.p_value if figure.p_corrected is None else figure.p_corrected
-    head = f"{winner} is better{than} by {points(abs(one.difference))} ({where})"
-    if chance is not None and chance <= 1 - LEVEL + 1e-12:
-        return f"{head}, and these tasks tell the two apart ({_p(chance)})"
-    if chance is None:
-        return f"{head}, but one task cannot tell the two apart"
-    return f"{head}, but these tasks cannot tell the two apart ({_p(chance)}){_enough(one)}"
+    where = f"better on {one.better} of {_tasks(one.tasks)}" + (f", worse on {one.worse}" if one.worse else "")
+    head = f"{one.other} {signed(one.lead.difference, None)} over {one.base}"
+    if one.lead.p_value is None:
+        return f"{head} ({where}): one task cannot tell the two apart"
+    sure = f"{around(one.lead.interval)}, p {chance(one.lead.p_value)}"
+    if one.lead.told_apart:
+        return f"{head}{sure} ({where}): these tasks tell the two apart"
+    return f"{head}{sure} ({where}): these tasks cannot tell the two apart{_enough(one)}"
 
 
 def _enough(one: RunComparison) -> str:
     if one.tasks_needed is None:
         return ""
-    return f": about {max(one.tasks_needed, one.tasks + 1, LEAST_TASKS)} would for such a difference"
-
-
-def _p(chance: float) -> str:
-    return "p < 0.001" if chance < 0.001 else f"p {chance:.2g}"
+    return f"; about {max(one.tasks_needed, one.tasks + 1)} would for such a difference"
 
 
 def _why_left_out(one: RunComparison, base: str, other: str) -> str:

@@ -191,6 +191,13 @@ class RunReport(Record):
         return self.figures[0]
 
 
+def _without_correction(found: object) -> object:
+    """Return a figure without the second p that earlier versions wrote beside one of a single comparison."""
+    if not isinstance(found, dict):
+        return found
+    return {name: value for name, value in found.items() if name != "p_corrected"}
+
+
 class PairedFigure(Record):
     """One score of two runs, over the tasks that have it in both."""
 
@@ -199,16 +206,16 @@ class PairedFigure(Record):
     base: float = Field(description="mean over the pairs")
     other: float
     difference: float = Field(description="other minus base")
-    interval: Interval | None = None
+    interval: Interval | None = Field(
+        default=None, description="of the difference; of several comparisons in one report all hold at once"
+    )
     standard_error: float | None = Field(default=None, description="of the difference; None for one pair")
     correlation: float | None = Field(
         default=None,
         description="of the pairs: the higher, the more pairing helps; None where a run's are alike",
     )
-    p_value: float | None = Field(description="by sign flips, two-sided; None for one pair, and when none differs")
-    p_corrected: float | None = Field(
-        default=None,
-        description="p corrected (Holm) for all comparisons of this report; None where there is one",
+    p_value: float | None = Field(
+        description="of the interval, which holds 0 where this is above 0.05 and nowhere else; None for one pair"
     )
     better: int
     worse: int
@@ -232,6 +239,17 @@ class Unpaired(Record):
     other: str
 
 
+class Lead(Record):
+    """Which of two runs is ahead, and by how much: what sentences, tables and pages say, with one sign."""
+
+    run: str
+    over: str
+    difference: float = Field(description="mean of `run` minus `over` over the pairs, a share of 1, above 0")
+    interval: Interval | None = None
+    p_value: float | None = None
+    told_apart: bool = Field(description="whether p is at most 0.05, so that the interval leaves out 0")
+
+
 class RunComparison(Record):
     """A run against the first one, by tasks that both have a score for."""
 
@@ -240,17 +258,21 @@ class RunComparison(Record):
     tasks: int = Field(description="pairs")
     difference: float | None = Field(description="mean of other minus base over the pairs")
     interval: Interval | None = None
+    lead: Lead | None = Field(default=None, description="the same, of the run that is ahead; None where none is")
     better: int
     worse: int
     equal: int
     left_out: tuple[str, ...] = Field(description="tasks without a score in one of the two")
-    figures: tuple[PairedFigure, ...] = Field(default=(), description="every score that both runs have")
+    figures: tuple[Annotated[PairedFigure, BeforeValidator(_without_correction)], ...] = Field(
+        default=(), description="every score that both runs have"
+    )
     pairs: tuple[TaskPair, ...] = Field(default=(), description="the main score, task by task")
     unpaired: tuple[Unpaired, ...] = Field(default=(), description="those left out, and why")
     tasks_needed: int | None = Field(
         default=None, description="pairs that show the difference found; None where there is none, or one pair"
     )
     power: Power | None = Field(default=None, description="what it takes to see a difference that was asked for")
+    same: str = Field(default="", description="that both are one run, or hold the same submissions; else empty")
     warnings: tuple[str, ...] = Field(default=(), description="why the two may not be comparable")
 
 

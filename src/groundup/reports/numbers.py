@@ -1,7 +1,7 @@
 """Numbers, names of scores, and how attempts stand, as people read them."""
 
 from groundup.domain.verdicts import Score
-from groundup.reports.document import AttemptRow, PairedFigure
+from groundup.reports.document import AttemptRow
 from groundup.reports.intervals import Interval
 
 
@@ -33,8 +33,12 @@ def points(difference: float) -> str:
 
 def signed(difference: float, interval: Interval | None) -> str:
     """Return a difference of shares in points, with its sign and its interval."""
-    around = f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
-    return f"{difference * 100:+.1f} points{around}"
+    return f"{difference * 100:+.1f} points{around(interval)}"
+
+
+def around(interval: Interval | None) -> str:
+    """Return the interval of a difference in points, in brackets, behind what it belongs to."""
+    return f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
 
 
 def between(interval: Interval | None) -> str:
@@ -42,14 +46,11 @@ def between(interval: Interval | None) -> str:
     return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
 
 
-def chance(figure: PairedFigure) -> str:
-    """Return p, and in brackets p corrected for several comparisons."""
-    shown = [
-        "< 0.001" if value < 0.001 else f"{value:.3f}"
-        for value in (figure.p_value, figure.p_corrected)
-        if value is not None
-    ]
-    return shown[0] + "".join(f" ({value})" for value in shown[1:]) if shown else "-"
+def chance(value: float | None) -> str:
+    """Return p, with a digit more where three would hide on which side of 5 % it is."""
+    if value is None:
+        return "-"
+    return "< 0.001" if value < 0.001 else f"{value:.4f}" if f"{value:.3f}" == "0.050" else f"{value:.3f}"
 
 
 _WORDS = {

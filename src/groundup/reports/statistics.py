@@ -3,79 +3,22 @@
 The best and the worst of k attempts: estimates draw k of a task's n attempts without replacement, so they have no
 bias (Hoeffding (1948), "A class of statistics with asymptotically normal distribution").
 
-How much data a comparison needs: normal approximation of the paired test, two-sided at 5 %, with a chance of 80 %
-to see the difference. Miller (2024), "Adding Error Bars to Evals: A Statistical Approach to Language Model
-Evaluations", 5: the mean of n paired tasks has the variance (w + a/k + b/m) / n, where w is the variance of the
-tasks' true differences, and a and b are the variances between the k and m attempts at one task.
-
-The permutation test by signs is made of sums over subsets of tasks. If two runs do not differ, a difference is as
-likely as its opposite. Flipping the signs of some differences makes the mean at least as large exactly where the
-mean of the flipped ones is not above 0, so a list of subset means gives p. Hartigan (1969), "Using subsample
-values as typical values"; Fisher (1935), "The Design of Experiments", 21.
+How much data a comparison needs: as many tasks as the differences at hand must stand for until p is so low that a
+sample of such tasks has p of at most 5 % with a chance of 80 %. More attempts at each task shrink what attempts
+differ by, and leave what tasks do. Miller (2024), "Adding Error Bars to Evals: A Statistical Approach to Language
+Model Evaluations", 5: the mean of n paired tasks has the variance (w + a/k + b/m) / n, where w is the variance of
+the tasks' true differences, and a and b are the variances between the k and m attempts at one task.
 """
 
 import math
-import random
-from collections.abc import Collection, Mapping, Sequence
-from operator import getitem
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations, pairwise
 from statistics import NormalDist, fmean, variance
 
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.reports.intervals import LEAST_TASKS, LEVEL
-
-DRAWS = 10_000
-ALL_SUBSETS = 13
-"""Up to so many tasks, every subset is taken."""
-SEED = 20261121
-
-
-def subsets(tasks: int, draws: int = DRAWS) -> list[bytes]:
-    """Return subsets of *tasks* numbered tasks, as bits: all but the empty one, or *draws* at random."""
-    size = (tasks + 7) // 8
-    if tasks <= ALL_SUBSETS:
-        return [number.to_bytes(size, "little") for number in range(1, 2**tasks)]
-    generator = random.Random(SEED)  # noqa: S311 (repeatable, and nothing secret)
-    return [generator.randbytes(size) for _ in range(draws)]
-
-
-def subset_sums(values: Sequence[float], drawn: Sequence[bytes]) -> list[float]:
-    """Return the sum of the *values* in each subset. One look into a table per eight values and subset."""
-    tables = [_all_sums(values[start : start + 8]) for start in range(0, len(values), 8)]
-    return [sum(map(getitem, tables, subset)) for subset in drawn]
-
-
-def _all_sums(values: Sequence[float]) -> list[float]:
-    """Return the sum for each byte, whose bits say which of up to eight values are in; bits beyond say nothing."""
-    sums = [0.0]
-    for value in values:
-        sums += [known + value for known in sums]
-    return sums * (256 // len(sums))
-
-
-SIGN_FLIPS = f"permutation test over tasks by signs: all up to {ALL_SUBSETS} tasks, else {DRAWS} by seed {SEED}"
-
-
-def _subset_means(groups: Sequence[Sequence[float]]) -> list[float]:
-    drawn = subsets(len(groups))
-    sums = subset_sums([math.fsum(group) for group in groups], drawn)
-    counts = subset_sums([float(len(group)) for group in groups], drawn)
-    return [total / count for total, count in zip(sums, counts, strict=True) if count]
-
-
-def sign_flips(differences: Sequence[float]) -> float | None:
-    """Return how often chance alone makes a mean difference at least as large: a two-sided permutation test.
-
-    None when no pair differs, and for one pair alone, of which it says nothing.
-    """
-    if not any(differences) or len(differences) < 2:
-        return None
-    means = _subset_means([[value] for value in differences])
-    rounding = 1e-12 * max(map(abs, differences))
-    # The signs as they were (the empty subset) count, too, so that no p-value is 0.
-    fewer = min(sum(mean <= rounding for mean in means), sum(mean >= -rounding for mean in means))
-    return min(2 * (1 + fewer) / (1 + len(means)), 1.0)
+from groundup.reports.intervals import LEAST_TASKS, LEVEL, chance_of
 
 
 def standard_error(groups: Sequence[Sequence[float]]) -> float | None:
@@ -187,8 +130,7 @@ def _within(groups: Sequence[Sequence[float]]) -> float | None:
     return math.fsum(squares) / sum(len(group) - 1 for group in groups)
 
 
-RANKS = f"runs apart from this one with p of at most 5 %, corrected for several (Holm); {SIGN_FLIPS}"
-_LEAST_TASKS = 2
+RANKS = "runs apart from this one by the interval of their difference, corrected for all pairs of runs (Holm)"
 FEW = f"fewer than {LEAST_TASKS} shared tasks tell no places apart"
 _ROUNDING = 1e-12
 
@@ -210,20 +152,21 @@ def ranks(runs: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[Rank, ...]:
     """Rank *runs*, each a name with its score by task, over the tasks that all have; nothing for fewer than two.
 
     A run's interval leaves out the places of runs that are surely better or worse: those whose difference from it
-    has p of at most 5 %, corrected for several. Ranks from such tests: Mogstad, Romano, Shaikh and Wilhelm (2024),
-    "Inference for Ranks with Applications to Mobility across Neighbourhoods and Academic Achievement across
-    Countries", 3.1. Percentiles of resampled ranks, by contrast, do not cover where runs are nearly equal (Hall
-    and Miller (2009), "Using the bootstrap to quantify the authority of an empirical ranking").
+    has p of at most 5 %, corrected for all pairs, so that all intervals hold at once. Ranks from such tests:
+    Mogstad, Romano, Shaikh and Wilhelm (2024), "Inference for Ranks with Applications to Mobility across
+    Neighbourhoods and Academic Achievement across Countries", 3.1. Percentiles of resampled ranks do not cover
+    where runs are nearly equal: Hall and Miller (2009), "Using the bootstrap to quantify the authority of an
+    empirical ranking".
     """
     shared = [task for task in runs[0][1] if all(task in scores for _, scores in runs)] if runs else []
-    if len(runs) < 2 or len(shared) < _LEAST_TASKS:
+    if len(runs) < 2 or len(shared) < LEAST_TASKS:
         return ()
     means = [fmean(scores[task] for task in shared) for _, scores in runs]
-    chances = _chances([[scores[task] for task in shared] for _, scores in runs])
+    apart = _apart([[scores[task] for task in shared] for _, scores in runs])
     made = []
     for place, (name, _) in enumerate(runs):
-        leads = [mean - means[place] for number, mean in enumerate(means) if number != place]
-        sure = [lead for lead, chance in zip(leads, holm(chances[place]), strict=True) if chance <= 1 - LEVEL]
+        leads = [mean - means[place] for mean in means]
+        sure = [lead for number, lead in enumerate(leads) if frozenset((place, number)) in apart]
         made.append(
             Rank(
                 run=name,
@@ -232,27 +175,28 @@ def ranks(runs: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[Rank, ...]:
                 rank=1 + sum(lead > _ROUNDING for lead in leads),
                 low=1 + sum(lead > 0 for lead in sure),
                 high=len(runs) - sum(lead < 0 for lead in sure),
-                method=FEW if len(shared) < LEAST_TASKS else RANKS,
             )
         )
     return tuple(sorted(made, key=lambda one: (one.rank, one.low, one.high)))
 
 
-def _chances(scores: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Return for each run the p-values of its differences from all others, in their order."""
-    chances: list[list[float]] = [[] for _ in scores]
-    for place, own in enumerate(scores):
-        for number, other in enumerate(scores[:place]):
-            found = sign_flips([one - two for one, two in zip(own, other, strict=True)])
-            chances[place].append(1.0 if found is None else found)
-            chances[number].append(chances[place][-1])
-    return chances
+def _apart(scores: Sequence[Sequence[float]]) -> set[frozenset[int]]:
+    """Return the pairs of runs, by number, that the tasks tell apart."""
+    pairs = list(combinations(range(len(scores)), 2))
+    found = [
+        chance_of([one - two for one, two in zip(scores[left], scores[right], strict=True)])
+        for left, right in pairs
+    ]
+    return {frozenset(pair) for pair, chance in zip(pairs, holm(found), strict=True) if chance <= 1 - LEVEL}
 
 
 CHANCE = 0.8
-_BOUND = NormalDist().inv_cdf((1 + LEVEL) / 2)
-_FACTOR = _BOUND + NormalDist().inv_cdf(CHANCE)
-METHOD = f"paired, two-sided at {1 - LEVEL:.0%}, seen with a chance of {CHANCE:.0%}".replace("%", " %")
+_SURE = 2 * (1 - NormalDist().cdf(NormalDist().inv_cdf((1 + LEVEL) / 2) + NormalDist().inv_cdf(CHANCE)))
+"""p of the differences that a sample has on average, where 80 % of samples have 5 % or less."""
+_TYPES = 40
+_MOST_TASKS = 1_000_000
+_MOST_ATTEMPTS = 1_000
+METHOD = f"by the interval of the difference at {LEVEL:.0%}, seen with a chance of {CHANCE:.0%}".replace("%", " %")
 
 
 class Power(Record):
@@ -261,7 +205,9 @@ class Power(Record):
     difference: float = Field(description="the one that should show")
     deviation: float = Field(description="standard deviation of the differences between paired tasks")
     tasks: int = Field(description="pairs at hand")
-    detectable: float = Field(description="the smallest difference that shows with the tasks at hand")
+    detectable: float | None = Field(
+        description="the smallest difference that shows with the tasks at hand; None: not even the largest does"
+    )
     tasks_needed: int = Field(description="with as many attempts as there are")
     attempts: float = Field(description="at a task in each run, on average, at hand")
     attempts_needed: int | None = Field(
@@ -274,49 +220,71 @@ class Power(Record):
 def power(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], difference: float) -> Power | None:
     """Return what it takes to see *difference*, a share of 1, by tasks with their attempts' scores in both runs.
 
-    None where fewer than two tasks are paired or all differences are alike: nothing is known of their variance.
+    None where fewer than two tasks are paired.
     """
-    differences = [fmean(other) - fmean(base) for base, other in pairs]
-    if len(differences) < 2 or len(set(differences)) == 1:
+    if len(pairs) < LEAST_TASKS:
         return None
-    seen = variance(differences)
+    differences = [fmean(other) - fmean(base) for base, other in pairs]
+    spread = _typical(differences)
     sizes = [len(scores) for pair in pairs for scores in pair]
-    needed = _tasks(seen, difference)
     return Power(
         difference=difference,
-        deviation=math.sqrt(seen),
+        deviation=math.sqrt(variance(differences)),
         tasks=len(pairs),
-        detectable=_detectable(seen, len(pairs)),
-        tasks_needed=needed,
+        detectable=_detectable(spread, len(pairs)),
+        tasks_needed=_tasks(spread, difference),
         attempts=fmean(sizes),
-        attempts_needed=_attempts(pairs, seen, difference),
+        attempts_needed=_attempts(pairs, spread, difference),
         attempts_known=any(size > 1 for size in sizes),
     )
 
 
-def _tasks(seen: float, difference: float) -> int:
-    """Return how many pairs are enough.
-
-    Half the squared bound more makes up for the variance's being estimated: Guenther (1981), "Sample size formulas
-    for normal theory T tests".
-    """
-    return max(math.ceil(_FACTOR**2 * seen / difference**2 + _BOUND**2 / 2), 2)
+def _typical(differences: Sequence[float]) -> list[float]:
+    """Return how far from their mean differences lie: at most `_TYPES`, each the mean of as many neighbours."""
+    mean, ordered, types = fmean(differences), sorted(differences), min(len(differences), _TYPES)
+    ends = [len(ordered) * number // types for number in range(types + 1)]
+    return [fmean(ordered[start:end]) - mean for start, end in pairwise(ends)]
 
 
-def _detectable(seen: float, tasks: int) -> float:
-    """Return the difference for which *tasks* pairs are enough: `_tasks`, solved for it."""
-    return _FACTOR * math.sqrt(seen / max(tasks - _BOUND**2 / 2, 1))
+def _shows(spread: Sequence[float], difference: float, tasks: float) -> bool:
+    return chance_of([difference + one for one in spread], tasks) <= _SURE
+
+
+def _least(enough: Callable[[int], bool], most: int) -> int:
+    """Return the least whole number that is *enough*, up to *most*."""
+    low, high = 0, 1
+    while high < most and not enough(high):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return min(high, most)
+
+
+def _tasks(spread: Sequence[float], difference: float) -> int:
+    """Return how many tasks are enough that differ as those at hand do."""
+    return max(_least(lambda tasks: _shows(spread, difference, tasks), _MOST_TASKS), LEAST_TASKS)
+
+
+def _detectable(spread: Sequence[float], tasks: int) -> float | None:
+    """Return the difference for which the tasks at hand are enough, to a tenth of a point."""
+    found = _least(lambda thousandths: _shows(spread, thousandths / 1000, tasks), 1000) / 1000
+    return found if _shows(spread, found, tasks) else None
 
 
 def _attempts(
-    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seen: float, difference: float
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], spread: Sequence[float], difference: float
 ) -> int | None:
     """Return how many attempts at each task of both runs are enough with these tasks."""
     base = within_variance([scores for scores, _ in pairs])
     other = within_variance([scores for _, scores in pairs])
-    if base is None or other is None:
+    seen = variance(fmean(right) - fmean(left) for left, right in pairs)
+    if base is None or other is None or not seen:
         return None
-    noise = fmean(base / len(left) + other / len(right) for left, right in pairs)
-    steady = max(seen - noise, 0.0)
-    left = max(len(pairs) - _BOUND**2 / 2, 1) * difference**2 / _FACTOR**2 - steady
-    return max(math.ceil((base + other) / left), 1) if left > 0 else None
+    steady = max(seen - fmean(base / len(left) + other / len(right) for left, right in pairs), 0.0)
+
+    def enough(attempts: int) -> bool:
+        factor = math.sqrt((steady + (base + other) / attempts) / seen)
+        return _shows([factor * one for one in spread], difference, len(pairs))
+
+    return _least(enough, _MOST_ATTEMPTS) if enough(_MOST_ATTEMPTS) else None

@@ -16,7 +16,7 @@ from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.reports.answers import comparison_answer, run_answer
 from groundup.reports.causes import Losses
-from groundup.reports.comparison import compare, corrected, task_means
+from groundup.reports.comparison import compare, task_means
 from groundup.reports.conditions import conditions_of
 from groundup.reports.document import (
     ATTEMPTED,
@@ -120,7 +120,7 @@ def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> 
     report = Report(
         groundup=__version__,
         runs=tuple(runs),
-        comparisons=corrected([compare(runs[0], other, difference) for other in runs[1:]]),
+        comparisons=tuple(compare(runs[0], other, difference, len(runs) - 1) for other in runs[1:]),
         ranks=ranks([(run.run_id, task_means(run)) for run in runs]) if ranked else (),
     )
     alone = run_answer(runs[0]) if len(runs) == 1 else ()

@@ -8,6 +8,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
+from groundup.reports.comparison import from_ahead
 from groundup.reports.conditions import condition_sentences
 from groundup.reports.document import (
     ATTEMPTED,
@@ -18,10 +19,9 @@ from groundup.reports.document import (
     RunComparison,
     RunReport,
 )
-from groundup.reports.intervals import LEAST_TASKS, TOO_FEW
 from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, standing_words, words
 from groundup.reports.review import CLEAN
-from groundup.reports.statistics import SIGN_FLIPS, Power, Rank
+from groundup.reports.statistics import Power, Rank
 from groundup.reports.terminal import Bar
 from groundup.reports.why import row_words
 from groundup.suites.base import Summary
@@ -190,7 +190,7 @@ def evidence_views(report: Report) -> Iterator[View]:
     """Yield what a comparison rests on, without its tasks: ranks, figures with intervals and p, and power."""
     yield from map(_harmless, [_ranks(report.ranks)] if report.ranks else [])
     for one in report.comparisons:
-        yield _harmless(_compared(one))
+        yield _harmless(_compared(one, len(report.comparisons)))
         yield from map(_harmless, [_power(one, one.power)] if one.power else [])
 
 
@@ -335,8 +335,6 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
         if figure.interval and figure.name in names:
             methods.setdefault(figure.interval.method, {})[words(figure.name)] = None
     notes = tuple(f"95 % interval of {', '.join(methods[one])}: {one}" for one in sorted(methods))
-    if any(1 < len({row.task for row in run.attempts}) < LEAST_TASKS for run in runs):
-        notes += (TOO_FEW,)
     notes += tuple(sentence for run in runs for sentence in noise_sentences(run) if len(runs) == 1)
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
     bars = tuple(_bars(runs)) if len(runs) > 1 else ()
@@ -423,34 +421,38 @@ def _cell(run: RunReport, task: str) -> str:
 
 def _comparisons(comparisons: tuple[RunComparison, ...]) -> View:
     rows = []
-    for one in comparisons:
-        difference = "-" if one.difference is None else signed(one.difference, one.interval)
-        parts = (
-            str(one.tasks),
-            difference,
-            str(one.better),
-            str(one.worse),
-            str(one.equal),
-            str(len(one.left_out)),
+    for one in map(from_ahead, comparisons):
+        lead = one.lead
+        rows.append(
+            (
+                f"{one.other} over {one.base}",
+                str(one.tasks),
+                "-" if one.difference is None else signed(one.difference, one.interval),
+                chance(lead.p_value if lead else None),
+                str(one.better),
+                str(one.worse),
+                str(one.equal),
+                str(len(one.left_out)),
+            )
         )
-        rows.append((f"{one.other} against {one.base}", *parts))
     return View(
         title="Paired by task",
-        columns=("runs", "tasks", "mean difference", "better", "worse", "equal", "left out"),
+        columns=("runs", "tasks", "difference", "p", "better", "worse", "equal", "left out"),
         rows=tuple(rows),
     )
 
 
-def _compared(one: RunComparison) -> View:
+def _compared(one: RunComparison, comparisons: int) -> View:
     """Return a row per figure, over the tasks that have it in both runs."""
+    one = from_ahead(one)
     rows = tuple(
         (
             words(figure.name),
             str(figure.pairs),
-            percent(figure.base),
             percent(figure.other),
+            percent(figure.base),
             signed(figure.difference, figure.interval),
-            chance(figure),
+            chance(figure.p_value),
             str(figure.better),
             str(figure.worse),
             str(figure.equal),
@@ -458,22 +460,19 @@ def _compared(one: RunComparison) -> View:
         for figure in one.figures
     )
     methods = {figure.interval.method for figure in one.figures if figure.interval}
-    below = [*(f"95 % interval of the difference: {method}" for method in sorted(methods))]
-    if 1 < one.tasks < LEAST_TASKS:
-        below.append(TOO_FEW)
+    several = f", corrected for {comparisons} comparisons" if comparisons > 1 else ""
+    below = [f"95 % interval of the difference{several}: {method}" for method in sorted(methods)]
+    if methods:
+        below.append("p is of this interval: at most 0.05 where it leaves out 0, and nowhere else")
     below += [
         f"score: standard error of the difference {points(figure.standard_error)}; "
         f"correlation of the two runs {figure.correlation:.2f}"
         for figure in one.figures
         if figure.name == "score" and figure.standard_error is not None and figure.correlation is not None
     ]
-    if any(figure.p_value is not None for figure in one.figures):
-        below.append(f"p: {SIGN_FLIPS}")
-    if any(figure.p_corrected is not None for figure in one.figures):
-        below.append("p in brackets: corrected for as many comparisons as are shown (Holm)")
     return View(
-        title=f"{one.other} against {one.base}, over the tasks that both have a score for",
-        columns=("figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal"),
+        title=f"{one.other} over {one.base}, on the tasks that both have a score for",
+        columns=("figure", "tasks", one.other, one.base, "difference", "p", "better", "worse", "equal"),
         rows=rows,
         below=tuple(below),
     )
@@ -501,12 +500,13 @@ def _power(one: RunComparison, found: Power) -> View:
     attempts = str(found.attempts_needed) if found.attempts_needed is not None else "no number is enough"
     if found.attempts_needed is None and not found.attempts_known:
         attempts = "unknown with one attempt at each task"
+    detectable = "none" if found.detectable is None else points(found.detectable)
     return View(
-        title=f"{one.other} against {one.base}, until a difference of {points(found.difference)} shows",
+        title=f"{one.other} and {one.base}, until a difference of {points(found.difference)} shows",
         columns=("", "at hand", "needed"),
         rows=(
             ("difference", "", points(found.difference)),
-            ("the smallest that shows", points(found.detectable), ""),
+            ("the smallest that shows", detectable, ""),
             ("tasks", str(found.tasks), str(found.tasks_needed)),
             ("attempts at each task in both runs", amount(found.attempts), attempts),
             ("deviation of paired differences", points(found.deviation), ""),
@@ -516,20 +516,21 @@ def _power(one: RunComparison, found: Power) -> View:
 
 
 def _pairs(one: RunComparison) -> Iterator[View]:
-    differing = sorted((pair for pair in one.pairs if pair.difference), key=lambda pair: pair.difference)
+    one = from_ahead(one)
+    differing = sorted((pair for pair in one.pairs if pair.difference), key=lambda pair: -abs(pair.difference))
     equal = [pair.task for pair in one.pairs if not pair.difference]
     yield View(
-        title=f"{one.other} against {one.base}, task by task",
-        columns=("task", "base", "other", "difference") if differing else (),
+        title=f"{one.other} over {one.base}, task by task",
+        columns=("task", one.other, one.base, "difference") if differing else (),
         rows=tuple(
-            (pair.task, percent(pair.base), percent(pair.other), signed(pair.difference, None))
+            (pair.task, percent(pair.other), percent(pair.base), signed(pair.difference, None))
             for pair in differing
         ),
         below=(f"equal: {', '.join(equal)}",) if equal else (),
     )
     if one.unpaired:
         yield View(
-            title=f"{one.other} against {one.base}, in no mean: no score in one of the two",
-            columns=("task", "base", "other"),
-            rows=tuple((pair.task, pair.base, pair.other) for pair in one.unpaired),
+            title=f"{one.other} and {one.base}, in no mean: no score in one of the two",
+            columns=("task", one.other, one.base),
+            rows=tuple((lone.task, lone.other, lone.base) for lone in one.unpaired),
         )

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 
 from groundup.reports.answers import comparison_answer
+from groundup.reports.comparison import from_ahead
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
 from groundup.reports.views import evidence_views
@@ -44,6 +45,7 @@ def compared(index: RunIndex, settings: Settings, asked: QueryParams) -> dict[st
     return {
         "names": names,
         "made": made,
+        "ahead": [from_ahead(one) for one in made.comparisons],
         "answer": comparison_answer(made),
         "several": any(run.several for run in made.runs),
         "plots": plots,

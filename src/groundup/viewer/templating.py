@@ -1,5 +1,6 @@
 """The templates of pages, and what they can do with values."""
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader
@@ -7,7 +8,8 @@ from markupsafe import Markup
 
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
-from groundup.reports.numbers import between, chance, percent, share, signed, words
+from groundup.reports.document import TaskPair
+from groundup.reports.numbers import between, percent, share, words
 from groundup.runs import evidence
 
 
@@ -22,8 +24,7 @@ def templates(*, still: bool) -> Environment:
         plain=evidence.plain,
         printable=printable,
         coded=_coded,
-        signed=signed,
-        chance=chance,
+        farthest=_farthest,
         words=words,
         part=_part,
         own=_own,
@@ -31,6 +32,11 @@ def templates(*, still: bool) -> Environment:
     )
     made.globals.update(between=between, version=__version__, still=still)
     return made
+
+
+def _farthest(pairs: Sequence[TaskPair]) -> list[TaskPair]:
+    """Return pairs of scores, those that are farthest apart first."""
+    return sorted(pairs, key=lambda pair: (-abs(pair.difference), pair.task))
 
 
 def _own(svg: str) -> Markup:
