@@ -77,12 +77,10 @@ def captures(grammar: Grammar, query: str, node: "Node") -> list[tuple[str, "Nod
 
 
 def text_of(node: "Node") -> str:
-    """Return the source of *node*."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
 def line_of(node: "Node") -> int:
-    """Return the line of *node*'s start, from 1."""
     return node.start_point[0] + 1
 
 

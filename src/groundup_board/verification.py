@@ -191,7 +191,6 @@ def claims_of(opened: Bundle, rules: BoardRules, settings: Settings) -> Claims:
 
 
 def gradable(lines: Mapping[AttemptKey, VerdictLine]) -> list[str]:
-    """Return the tasks with something that can be graded again."""
     return sorted({key.task for key, line in lines.items() if line.submission})
 
 

@@ -65,7 +65,6 @@ class GuestPod(HostPod):
 
     @override
     async def observer(self, spec: SandboxSpec) -> Sandbox:
-        """Return what only connects."""
         return _Observer(spec)
 
 

@@ -56,7 +56,6 @@ class Trial:
 
     @property
     def ended_at(self) -> datetime:
-        """When it ended."""
         return _moment(self.document.get("finished_at"))
 
     @property

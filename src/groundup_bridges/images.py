@@ -71,7 +71,6 @@ class LayerFiles:
         self._files[_plain(path)] = LayerFile(mode)
 
     def text(self, path: str, content: str, mode: int = 0o644) -> None:
-        """Add a file."""
         self._files[_plain(path)] = LayerFile(mode, content=content.encode())
 
     def link(self, path: str, target: str) -> None:
@@ -136,7 +135,6 @@ class ImageLayer(Record):
 
     @property
     def blob(self) -> str:
-        """Where it lies in a layout."""
         return _blob(self.digest)
 
 

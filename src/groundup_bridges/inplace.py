@@ -76,7 +76,6 @@ class InPlaceProvider(Closing):
         )
 
     def identity(self) -> Mapping[str, str]:
-        """Name it."""
         return {"sandbox": self.name}
 
     async def close(self) -> None:

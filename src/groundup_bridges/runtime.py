@@ -167,7 +167,6 @@ class HeldEpisode:
 
     @property
     def episode(self) -> DrivenEpisode:
-        """The open episode."""
         return self.opened.result()
 
     async def graded(self) -> Verdict:

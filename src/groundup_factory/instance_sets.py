@@ -205,7 +205,6 @@ class InstanceSets:
             raise
 
     def finished(self, one: SetEntry, folder: Path) -> None:
-        """Remove what was kept of an entry to go on with."""
         if one.standing != "failed":
             remove_tree(folder / MAKING / one.evidence)
 

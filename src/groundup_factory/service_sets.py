@@ -100,7 +100,6 @@ class ServiceSets:
         )
 
     def adopt(self, one: SetEntry, part: Path, folder: Path) -> None:
-        """Copy task and reference."""
         reference = part / REFERENCES / one.task
         _put(part / TASKS / one.task, reference, one.task, noted_refetch(reference), folder)
 

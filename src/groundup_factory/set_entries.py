@@ -245,7 +245,6 @@ class EntryWalk:
         self._log(f"step {step}")
 
     def say(self, line: str) -> None:
-        """Log a line, and tell it."""
         self._log(line)
         self._tell(self.wish.name, line)
 

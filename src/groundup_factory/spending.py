@@ -62,7 +62,6 @@ class ModelSpending(Record):
     usd: float | None
 
     def __str__(self) -> str:
-        """Say it in words."""
         money = "of no known price" if self.usd is None else f"${self.usd:.4f}"
         return f"{self.model}: {self.replies} replies, {self.tokens:,} tokens, {money}"
 
@@ -118,13 +117,11 @@ class SetSpending:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Record nothing more."""
         if self._journal is not None:
             self._journal.close()
 
     @asynccontextmanager
     async def opened(self, entry: str) -> AsyncIterator["_CountedModel"]:
-        """Yield the model for *entry*."""
         async with open_model(self._wanted.name, self._settings, ledger=self._ledger) as model:
             yield _CountedModel(model, entry, self)
 
@@ -166,7 +163,6 @@ class _Lost:
         """Do nothing: no progress is shown."""
 
     def lost(self, use: ModelUse) -> None:
-        """Keep it."""
         self.use = use
 
 
@@ -202,7 +198,6 @@ class _CountedModel:
         return await self._model.count_tokens(request)
 
     async def __aenter__(self) -> Self:
-        """Do nothing: it is open."""
         return self
 
     async def __aexit__(

@@ -165,7 +165,6 @@ class LineToDriver(MemorySink):
 
     @override
     def keep_agent_log(self, name: str, content: bytes) -> None:
-        """Leave it with the driver."""
         self._begun("log", name, content).result()
 
     def _begun(self, what: str, text: str, data: bytes) -> Any:

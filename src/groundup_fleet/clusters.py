@@ -214,7 +214,6 @@ class _Told(SchedulerPlugin):
         self._report(f"node {one.name} is there: process {one.pid} on {one.host}, {one.nthreads} slots")
 
     def remove_worker(self, scheduler: Any, worker: str, **more: Any) -> None:
-        """Say that a node is gone."""
         self._report(f"the node at {worker} left")
 
 

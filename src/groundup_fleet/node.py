@@ -191,7 +191,6 @@ class NodeTools:
         return self.run(work())
 
     def run(self, work: Coroutine[Any, Any, R]) -> "Future[R]":
-        """Begin *work* in the loop of this node."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def identity(self, sandbox: str) -> NodeIdentity:

@@ -164,7 +164,6 @@ class OtherNodes:
         self.arriving = 0
 
     def used(self, layer: Layer) -> None:
-        """Remember it."""
         self.layers[_key(layer.kind, layer.digest)] = layer
 
     async def fetch(self, kind: str, digest: str, room: Path) -> Built | None:

@@ -150,7 +150,6 @@ class _WithoutTypes(ElementTree.TreeBuilder):
     """Refuses a document type, and so entities."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        """Refuse it."""
         raise ValueError(f"declares the document type {name}")
 
 

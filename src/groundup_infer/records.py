@@ -115,5 +115,4 @@ class Inference(Record):
     cannot_know: tuple[str, ...] = Field(default=(), description="limits of this answer, one sentence each")
 
     def of_kind(self, *kinds: InferredKind) -> tuple[InferredDependency, ...]:
-        """Return the dependencies of these kinds."""
         return tuple(dependency for dependency in self.dependencies if dependency.kind in kinds)

@@ -69,7 +69,6 @@ class TestJob(Record):
 
     @property
     def title(self) -> str:
-        """How a line names it."""
         leg = ", ".join(f"{key}: {value}" for key, value in self.leg.items())
         return f"{self.workflow}: {self.name}" + (f" ({leg})" if leg else "")
 

@@ -72,7 +72,6 @@ class Images:
 
     @property
     def differ(self) -> bool:
-        """Whether each task has its own."""
         return _OF_TASK.search(self.pattern) is not None
 
     def checked(self) -> "Images":

@@ -53,7 +53,6 @@ class _HandingIn:
     phase = Phase.INTAKE
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
-        """Copy it into *destination*."""
         return await self.episode.hand_in(destination, self.ended, self.episode.spec.subject.agent)
 
 

@@ -65,7 +65,6 @@ class Workspace:
         copy_tree(self.path, destination)
 
     def begin_with(self, kept: Path) -> None:
-        """Make the workspace what was kept."""
         remove_tree(self.path)
         copy_tree(kept, self.path)
 

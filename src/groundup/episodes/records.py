@@ -48,7 +48,6 @@ class EpisodeSpec(Record):
 
     @property
     def digest(self) -> str:
-        """The digest of all of it."""
         return digest_of(self)
 
 
@@ -120,7 +119,6 @@ class MemorySink:
         self._record: Submission | None = None
 
     def made(self) -> Submission | None:
-        """Return what was handed in."""
         return self._record
 
     @contextmanager
@@ -135,7 +133,6 @@ class MemorySink:
             raise
 
     def write_record(self, submission: Submission) -> None:
-        """Remember it."""
         self._record = submission
 
     def round(self, number: int) -> Path:
@@ -151,11 +148,9 @@ class MemorySink:
 
     @contextmanager
     def trajectory(self) -> "Iterator[Trajectory]":
-        """Give the steps of this try."""
         yield _Steps(self.steps)
 
     def keep_agent_log(self, name: str, content: bytes) -> None:
-        """Remember it."""
         self.logs[name] = content
 
 

@@ -138,11 +138,9 @@ class Text:
         return self.text[start : self.line_end(offset) - len(stripped)]
 
     def location(self, span: Span) -> Location:
-        """Return *span* as a record."""
         return Location(line=self.line_of(span.start), start=span.start, end=span.end)
 
     def error(self, reason: str, offset: int | None = None) -> ManifestError:
-        """Return an error that names this file and the line of *offset*."""
         return ManifestError(self.path, reason, None if offset is None else self.line_of(offset))
 
 
@@ -160,5 +158,4 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def edited(source: Text, edits: Iterable[Edit]) -> bytes:
-    """Return the bytes of *source* with *edits* done."""
     return source.encode(apply(source.text, edits))

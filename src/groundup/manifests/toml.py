@@ -98,7 +98,6 @@ class Child:
 
     @property
     def span(self) -> Span:
-        """The first place."""
         places = [item.span for item in self.members]
         return min(places + [Span(item.header.start, item.content_end) for item in self.tables if item.header])
 

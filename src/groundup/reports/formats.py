@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def markdown(views: Iterable[View]) -> str:
-    """Return *views* as one Markdown text."""
     return "\n\n".join(map(_text, views)) + "\n"
 
 
@@ -128,7 +127,6 @@ class ShownReport(Report):
 
     @classmethod
     def of(cls, report: Report) -> Self:
-        """Return *report* as one that shows itself."""
         return cls.model_validate(dict(report))
 
     def views(self) -> Iterable[View]:
@@ -146,7 +144,6 @@ class ShownReport(Report):
         return [_attempt_row(run, attempt, further) for run in self.runs for attempt in run.attempts]
 
     def markdown(self) -> str:
-        """Return the tables as Markdown."""
         return markdown(self.views())
 
     def written(self, form: str) -> bytes:
@@ -176,7 +173,6 @@ class ShownReport(Report):
         return None
 
     def headlines(self) -> list[str]:
-        """Return a line with the score of each run."""
         scores = [(run, coverage(run) or f"{run.headline.name} {share(run.headline.score)}") for run in self.runs]
         return [f"{run.run_id}: {score}" for run, score in scores]
 

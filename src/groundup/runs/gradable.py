@@ -128,7 +128,6 @@ async def _answering(needs: Iterable[Needs], settings: Settings, *, ask_each: bo
 
 
 def host_of(repository: str) -> str:
-    """Return the host in `host/owner/name`."""
     return repository.partition("/")[0]
 
 

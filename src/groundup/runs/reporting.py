@@ -64,5 +64,4 @@ def suite_summaries(
 
 
 def write_report(folder: Path, settings: Settings) -> None:
-    """Write `report.json` into a run's folder."""
     RunFolder(folder).write_report(read_report([folder], settings).model_dump(mode="json"))

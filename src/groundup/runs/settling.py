@@ -35,7 +35,6 @@ class TakingIn:
     phase = Phase.INTAKE
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
-        """Write it into *destination*."""
         context = self.grading.context(scratch / "intake")
         return await self.source.take_in(self.grading.task, self.key, destination, context)
 

@@ -79,11 +79,9 @@ class ReferenceSource:
         self._which = which
 
     def attempts(self) -> int:
-        """Return 1."""
         return 1
 
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
-        """Return nothing."""
         return {}
 
     def holds(self, attempt: AttemptKey) -> bool:
@@ -115,11 +113,9 @@ class EarlierRunSource:
         self._lines = folder.records(files=False).lines
 
     def attempts(self) -> int:
-        """Return as many as the earlier run had."""
         return self._planned.attempts
 
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
-        """Return the digests of its submissions."""
         lines = {key: line for key, line in self._lines.items() if key in attempts}
         return {str(key): line.submission or line.outcome for key, line in lines.items()}
 
@@ -181,11 +177,9 @@ class GeneratedSource:
             )
 
     def attempts(self) -> int:
-        """Return 1."""
         return 1
 
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
-        """Return the digest of the agent with its settings."""
         agent = self.agent
         return {"agent": digest_of([agent.name, agent.version, agent.identity()])}
 

@@ -11,7 +11,6 @@ from groundup.registries.spelling import python_name
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of *text*."""
     return frozenset(text.split())
 
 

@@ -55,7 +55,6 @@ class RecordFault(Record):
 
     @property
     def place(self) -> str:
-        """File and line."""
         return self.file if self.line is None else f"{self.file}, line {self.line}"
 
     def __str__(self) -> str:

@@ -49,7 +49,6 @@ def is_made(path: Path) -> bool:
 
 
 def was_noted(path: Path, digest: str) -> bool:
-    """Whether *digest* was noted for *path*."""
     return digest in _noted(path)
 
 

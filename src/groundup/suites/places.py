@@ -40,7 +40,6 @@ class PublishedFile(Record):
 
     @property
     def name(self) -> str:
-        """The file's name."""
         return self.address.rpartition("/")[2]
 
 

@@ -93,12 +93,10 @@ class SetManifest(Record):
 
     @property
     def files(self) -> dict[str, str]:
-        """Every file and folder of the set with its digest."""
         return {place: digest for task in self.tasks for place, digest in task.files.items()} | self.shared
 
 
 def is_set(folder: Path) -> bool:
-    """Whether *folder* has a manifest."""
     return (folder / MANIFEST).is_file()
 
 

@@ -146,7 +146,6 @@ class Viewer:
         return HTMLResponse(text.encode(errors="replace"), status_code=status)
 
     def missing(self, what: str) -> Response:
-        """Return the page for what is not there."""
         return self._html("missing.html", 404, what=what)
 
     def _runs(self, request: Request) -> Response:
@@ -473,6 +472,5 @@ STATIC_NAMES: Mapping[str, str] = {"viewer.css": "text/css", "viewer.js": "text/
 
 
 def static_file(name: str) -> str:
-    """Return one of `STATIC_NAMES`."""
     content = (_STATIC / name).read_text(encoding="utf-8")
     return STYLE + content + evidence.highlight_styles() if name == "viewer.css" else content

@@ -153,7 +153,6 @@ class RunIndex:
         raise UsageError(f"no index can be made for {self.folder}")
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def refresh(self) -> None:
@@ -217,7 +216,6 @@ class RunIndex:
         return int(self._rows(query, (run, wanted, stage, stage))[0][0])
 
     def attempts(self, run: str, task: str) -> list[AttemptRow]:
-        """Return the attempts at one task, by number."""
         query = "SELECT row FROM attempts WHERE run = ? AND task = ? ORDER BY number"
         return [AttemptRow.model_validate_json(row) for (row,) in self._rows(query, (run, task))]
 

@@ -217,7 +217,6 @@ class Look(NamedTuple):
 
     @property
     def tests(self) -> tuple[Meaning, ...]:
-        """Return what runs tests."""
         return tuple(meaning for _, meaning in self.meanings if meaning.purpose is Purpose.TEST)
 
 
@@ -231,7 +230,6 @@ class JobReader:
         self._seen: dict[str, tuple[RepositoryTree, Meanings]] = {}
 
     def look(self, workflow: Workflow, job: Job, leg: Leg) -> Look:
-        """Return what *job* does in *leg*."""
         contexts = contexts_of(workflow, job, leg)
         return self._own(job, contexts) if job.reusable is None else self._called(workflow, job, contexts)
 
@@ -296,7 +294,6 @@ class JobReader:
         )
 
     def of_step(self, placed: PlacedStep, job: Job) -> tuple[Meaning, ...]:
-        """Return what one step does."""
         return tuple(self._of(placed, job))
 
     def _of(self, placed: PlacedStep, job: Job) -> Iterator[Meaning]:

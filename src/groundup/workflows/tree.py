@@ -83,7 +83,6 @@ class WithFile:
         self._data = data
 
     def paths(self) -> frozenset[str]:
-        """Return the relative paths of all files."""
         return self._tree.paths() | {self._path}
 
     def read(self, path: str) -> bytes | None:

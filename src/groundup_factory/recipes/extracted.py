@@ -233,7 +233,6 @@ class _Uses:
     """Local name -> module."""
 
     def add(self, module: str, name: str) -> None:
-        """Take *name* of *module*."""
         if f"{module}.{name}" not in self.modules:
             self.names.setdefault(module, set()).add(name)
 

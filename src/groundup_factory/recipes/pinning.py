@@ -45,7 +45,6 @@ class Specification(Record):
 
 
 def read_specification(text: str) -> Specification:
-    """Return what *text* asks for."""
     pins, wishes = _requirements(text)
     return Specification(python=_named_python(text), pins=pins, wishes=wishes, tree=frozenset(_tree(text)))
 

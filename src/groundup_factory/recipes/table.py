@@ -61,7 +61,6 @@ def seen(verdicts: Iterable[tuple[str, Verdict]]) -> dict[str, SeenResults]:
 
 
 def rows(recipes: Mapping[str, Recipe], runs: Mapping[str, SeenResults]) -> list[tuple[str, ...]]:
-    """Return a row for each recipe."""
     return [_row(recipe, runs.get(task, SeenResults())) for task, recipe in sorted(recipes.items())]
 
 
@@ -137,6 +136,5 @@ def standing(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision])
 
 
 def markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
     every = [columns, ["---"] * len(columns), *lines]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in every)

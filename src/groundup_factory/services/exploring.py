@@ -59,7 +59,6 @@ class ServiceAnswer(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """Whether it is a success."""
         return 200 <= self.status < 300
 
 
@@ -131,7 +130,6 @@ class _LoginWay(NamedTuple):
     account: Account | None = None
 
     def asking(self, call: ServiceCall) -> ServiceCall:
-        """Return *call* as it is asked by somebody."""
         return call.but(login=self.kind, account=self.account)
 
 

@@ -261,7 +261,6 @@ class Prover:
         return graded
 
     async def passed(self, tree: Path) -> frozenset[str]:
-        """Return the hidden tests that the service in *tree* passes."""
         return frozenset(one.id for one in (await self.grade(tree)).tests if one.outcome == "passed")
 
     async def stub(self, status: int) -> frozenset[str]:

@@ -95,16 +95,13 @@ class Recorded(Record):
 
     @property
     def test(self) -> str:
-        """The name of its test."""
         return f"test_{self.scenario.name}"
 
     def asks_for(self, concerned: Callable[[str, str], bool]) -> bool:
-        """Whether one of its calls has a method and path that are *concerned*."""
         return any(concerned(call.operation.method, call.operation.path) for call in self.scenario.calls)
 
     @property
     def statuses(self) -> tuple[int, ...]:
-        """Of its steps."""
         return tuple(answers[0].status for answers in self.answers)
 
 

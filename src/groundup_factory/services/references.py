@@ -138,7 +138,6 @@ async def running(
 
 
 def limits_of(python: str) -> Lifecycle:
-    """Return the limits of a service that *python* runs."""
     return lifecycle().but(python=python)
 
 

@@ -177,7 +177,6 @@ class Scenario(Record):
 
     @property
     def steps(self) -> tuple[ServiceRequest, ...]:
-        """Return its requests."""
         return tuple(step_of(call, self.draw) for call in self.calls)
 
 

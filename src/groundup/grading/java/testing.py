@@ -158,7 +158,6 @@ def packages_of(jars: tuple[Path, ...]) -> frozenset[str]:
 
 
 def java_runner_digest() -> str:
-    """Return the digest of the program that runs the tests."""
     return digest_bytes(source_of(JAVA_RUNNER))
 
 

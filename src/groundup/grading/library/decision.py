@@ -316,7 +316,6 @@ def passing_tests(decision: Decision) -> frozenset[NumberedTest]:
 
 
 def lost_tests(decision: Decision) -> frozenset[NumberedTest]:
-    """Return the expected tests that do not count."""
     lost = (test.id for test in decision.results if test.expected and test.outcome != "passed")
     return frozenset(map(NumberedTest.parse, lost))
 

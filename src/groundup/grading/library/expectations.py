@@ -58,7 +58,6 @@ class SourceText:
         return self._lines[number - 1]
 
     def start(self, node: ast.expr | ast.stmt) -> int:
-        """Return where *node* begins."""
         return self._lines[node.lineno - 1] + node.col_offset
 
     def stop(self, node: ast.expr | ast.stmt) -> int:

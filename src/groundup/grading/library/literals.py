@@ -87,7 +87,6 @@ def _distinct(parts: Sequence[ast.expr]) -> Iterator[ast.Constant]:
 
 
 def words_in(source: bytes) -> tuple[bytes, ...]:
-    """Return the words of a source, each once."""
     return tuple(sorted(set(_WORD.findall(source))))
 
 

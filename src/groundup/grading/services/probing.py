@@ -88,11 +88,9 @@ class Caller:
         self._timeout_s = timeout_s
 
     def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch of the service and those who ask it."""
         return self._sandbox.stopwatch()
 
     async def get(self, path: str, timeout_s: float | None = None) -> HttpReply | None:
-        """Ask by GET."""
         return await self.ask(HttpRequest(method="GET", path=path), timeout_s)
 
     async def is_open(self) -> bool:
@@ -215,7 +213,6 @@ class ProbedRoute(Record):
 
     @property
     def has_parameters(self) -> bool:
-        """Whether its path does."""
         return _PARAMETER.search(self.path) is not None
 
 

@@ -66,7 +66,6 @@ class TestRun(Record):
     log: bytes = b""
 
     def count(self, *outcomes: str) -> int:
-        """Return how many tests had one of *outcomes*."""
         return sum(result.outcome in outcomes for result in self.results.values())
 
     def skips(self) -> dict[str, int]:
@@ -300,5 +299,4 @@ def _command(
 
 
 def runner_digest() -> str:
-    """Return the digest of the program that runs the tests."""
     return digest_bytes(source_of("runner.py"))

@@ -33,7 +33,6 @@ class PackagesConfig(ManifestFormat):
         return name == "packages.config" or (name.startswith("packages.") and name.endswith(".config"))
 
     def home(self, dependency: Dependency) -> SectionKey:
-        """Return the key of the one list that there is."""
         return SectionKey(DependencyKind.RUNTIME)
 
     def scan(self, source: Text) -> Scan:
@@ -55,7 +54,6 @@ class Nuspec(ManifestFormat):
     language: Language = "csharp"
 
     def recognises(self, path: PurePosixPath) -> bool:
-        """Whether the name ends in .nuspec."""
         return path.suffix.lower() == ".nuspec"
 
     def scan(self, source: Text) -> Scan:

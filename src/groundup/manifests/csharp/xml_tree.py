@@ -60,7 +60,6 @@ class Element:
 
     @property
     def span(self) -> Span:
-        """The whole element."""
         return Span(self.start, self.end)
 
     def attribute(self, name: str) -> str | None:
@@ -305,11 +304,9 @@ class DeclaringComments(Section):
     entries: Sequence[ManifestEntry] = ()
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
-        """Return no edits: nothing is declared here."""
         return []
 
     def clearing(self) -> list[Edit]:
-        """Return the edits that remove the comments."""
         return deletions([_widened(self.source, span, Span(0, len(self.source.text))) for span in self.spans])
 
 

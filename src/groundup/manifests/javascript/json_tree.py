@@ -117,7 +117,6 @@ def parse(source: Text) -> JsonDocument:
 
 
 def quoted(text: str) -> str:
-    """Return *text* as a JSON string."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -258,7 +257,6 @@ class ShadowedSection(Section):
     entries: Sequence[ManifestEntry] = ()
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
-        """Return no edits: nothing is declared here."""
         return []
 
     def clearing(self) -> list[Edit]:

@@ -57,7 +57,6 @@ class Requirement508(Record):
 
 
 def details_of(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return *values* as the details of a record."""
     return tuple(sorted(values.items()))
 
 

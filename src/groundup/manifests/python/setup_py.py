@@ -100,7 +100,6 @@ class OpaqueSection(Section):
     literals: bool
 
     def rewriting(self, kept: Collection[int], added: Sequence[Dependency]) -> list[Edit]:
-        """Return the edits that leave *kept*, then *added*."""
         return []
 
     def clearing(self) -> list[Edit]:
@@ -260,7 +259,6 @@ class _Findings:
         self.note("cannot-say", f"{key.kind} dependencies are computed: {shown}", span, key)
 
     def note(self, topic: str, message: str, span: Span, key: SectionKey, target: str = "") -> None:
-        """Add a note."""
         values = {"topic": topic, "message": message, "line": self.source.line_of(span.start)}
         self.notes.append(Note.model_validate({**values, "kind": key.kind, "group": key.group, "target": target}))
 

@@ -199,7 +199,6 @@ class _UnusableError(ValueError):
 
 
 def _key_of(dependency: Dependency) -> str:
-    """Return the key that a dependency stands under."""
     return dependency.alias or dependency.name
 
 

@@ -190,7 +190,6 @@ def _object(line: bytes, place: str) -> dict[str, Any]:
 
 
 def as_lines(instances: Iterable[Instance]) -> bytes:
-    """Return instances as JSON lines."""
     return b"".join(instance.model_dump_json().encode() + b"\n" for instance in instances)
 
 
@@ -253,7 +252,6 @@ class InstanceSet(Record):
 
 
 def pulled_dataset(settings: Settings) -> "InstanceSet":
-    """Return the data that this machine has, which may be none."""
     folder = data_folder(NAME, settings)
     return InstanceSet() if folder is None else read_dataset(folder)
 

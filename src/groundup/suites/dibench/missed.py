@@ -241,6 +241,5 @@ async def text_score(problem: InstanceProblem, edited: Edited, names: Names | No
 
 
 def nothing_declared(problem: InstanceProblem) -> TextScore:
-    """Return the score of what could not be taken in."""
     found = answer(problem, None)[0]
     return TextScore(score_instance(found), None, compared(found))

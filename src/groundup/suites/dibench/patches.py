@@ -37,7 +37,6 @@ class Hunk:
     lines: tuple[tuple[Mark, bytes], ...]
 
     def side(self, *marks: Mark) -> list[bytes]:
-        """Return the lines with these marks."""
         return [text for mark, text in self.lines if mark in marks]
 
 

@@ -391,7 +391,6 @@ def package_name(dependency: Dependency) -> PackageName | None:
 
 
 def tally(checked: Iterable[Checked]) -> Counter[Existence]:
-    """Count outcomes."""
     return Counter(item.existence for item in checked)
 
 

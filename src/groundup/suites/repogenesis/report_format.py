@@ -173,7 +173,6 @@ def averages(results: Sequence[PublishedRepositoryResult]) -> Averages:
 def of_language(
     results: Sequence[PublishedRepositoryResult], language: Language
 ) -> list[PublishedRepositoryResult]:
-    """Return the results in one language."""
     return [one for one in results if one.lang == language]
 
 
@@ -235,12 +234,10 @@ class PublishedForm(ReportForm):
 
     @override
     def write(self, results: Results) -> OwnReport:
-        """Return *results* as the published harness reports them."""
         return write_report(results, self._problems)
 
     @override
     def read(self, document: bytes, name: str) -> Results | None:
-        """Return what a report of the published harness says."""
         return read_report(document, name)
 
 

@@ -69,7 +69,6 @@ class ServiceGrader(Grader):
 
     @override
     def check(self, task: Task) -> None:
-        """Ask for the hidden tests."""
         self._problem(task).hidden_tests()
 
     def _is_by_maven(self, task: Task) -> bool:

@@ -286,12 +286,10 @@ class RepoGenesis(Suite):
 
     @override
     def published_image(self, task: Task) -> str | None:
-        """Return the base image of the task's language."""
         return _BASE_IMAGES.get(self.problems[task.id].task.language)
 
     @override
     def graders(self) -> Mapping[str, Grader]:
-        """Return the graders."""
         return all_graders(self.problems, self._settings)
 
     @override
@@ -307,7 +305,6 @@ class RepoGenesis(Suite):
 
     @override
     def report_form(self) -> ReportForm:
-        """Return the form of the published harness."""
         return PublishedForm(self.problems)
 
     @override
