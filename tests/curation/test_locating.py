@@ -105,6 +105,22 @@ jobs:
     assert found.best.commands == ("pytest tests",)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "false", "${{ false }}", "${{ always() && false }}", "failure()", "github.ref == 'refs/heads/release'",
+        "vars.RUN_TESTS == 'true'",
+    ],
+)  # fmt: skip
+def test_a_job_whose_condition_does_not_hold_comes_last(condition: str) -> None:
+    """It never runs here, whatever it is called."""
+    jobs = f'test: {{runs-on: ubuntu-latest, if: "{condition}", steps: [{{run: pytest}}]}}'
+    other = "odd: {runs-on: [self-hosted], steps: [{run: pytest tests/integration}]}"
+    found = located(f"on: push\njobs: {{{jobs}, {other}}}\n")
+    assert found.best is not None
+    assert found.best.job == "odd"
+
+
 def test_jobs_that_are_started_by_hand_or_by_tags_come_last() -> None:
     """What runs for every change is preferred to what is scheduled or released."""
     files = {

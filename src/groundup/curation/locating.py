@@ -21,7 +21,7 @@ from groundup.models.opening import open_model
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
 from groundup.workflows.foretelling import with_known_values
-from groundup.workflows.jobs import JobReader, Look
+from groundup.workflows.jobs import JobReader, Look, contexts_of
 from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
 from groundup.workflows.runners import Meaning
 from groundup.workflows.tree import RepositoryTree, text_of
@@ -299,10 +299,16 @@ def _for_start(points: _Points, workflow: Workflow, job: Job) -> None:
         points.add(-1, f"started by {', '.join(sorted(events))}")
     else:
         points.add(-5, f"only started by {', '.join(sorted(events)) or 'no event'}")
-    if job.condition is not None and _seldom(job.condition):
+    if contexts_of(workflow, job, None).holds(job.condition) is False:
+        points.add(_NEVER, f"never, for here it does not hold that {str(job.condition).strip()[:80]}")
+    elif job.condition is not None and _seldom(job.condition):
         points.add(-3, f"only if {job.condition.strip()[:80]}")
     if job.needs:
         points.add(-0.3, f"after {', '.join(job.needs)}")
+
+
+_NEVER = -100.0
+"""Of a job whose condition does not hold: it stands behind all that run."""
 
 
 def _seldom(condition: str) -> bool:

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from groundup.workflows.shell import pieces, substituted
 
 _HARMLESS = re.compile(r"(?:true|:|echo|printf|exit 0)\b|:")
+_LOOKED_UP = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w./-]+)\s*\)")
+_DEFAULT = re.compile(r"\$\{\w+:?-([\w./-]+)\}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _KEYWORDS = frozenset({
     "if", "then", "else", "elif", "do", "while", "until", "!", "{", "(", "exec", "time", "sudo", "nohup",
-    "command", "env", "nice", "stdbuf", "&", "call", "@", "-", "try",
+    "command", "env", "&", "call", "@", "-", "try", "eval",
 })  # fmt: skip
 _UV_VALUES = frozenset(
     {
@@ -33,6 +35,7 @@ _UV_VALUES = frozenset(
         "--resolution",
     }
 )
+_CONDA_VALUES = frozenset({"-n", "--name", "-p", "--prefix", "--cwd"})
 _TAKES_VALUE: Mapping[str, frozenset[str]] = {
     "uv": _UV_VALUES,
     "uvx": _UV_VALUES,
@@ -42,6 +45,12 @@ _TAKES_VALUE: Mapping[str, frozenset[str]] = {
     "npx": frozenset({"-p", "--package"}),
     "poetry": frozenset({"-C", "--directory"}),
     "env": frozenset({"-u"}),
+    "nice": frozenset({"-n", "--adjustment"}),
+    "ionice": frozenset({"-c", "-n"}),
+    "xargs": frozenset({"-n", "-P", "-I", "-L", "-d", "-a", "-s"}),
+    "conda": _CONDA_VALUES,
+    "mamba": _CONDA_VALUES,
+    "micromamba": _CONDA_VALUES,
 }  # fmt: skip
 """Options of wrappers that are followed by a value of their own."""
 _WRAPPERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
@@ -62,6 +71,8 @@ _WRAPPERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "bundle": (("exec",),),
     "xvfb-run": ((),),
     "timeout": ((),),
+    **dict.fromkeys(("nice", "ionice", "stdbuf", "unbuffer", "setsid", "retry", "xargs"), ((),)),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), (("run",),)),
     "dbus-run-session": ((),),
     "catchsegv": ((),),
     "cross-env": ((),),
@@ -125,13 +136,16 @@ def _script_of(words: Sequence[str]) -> str | None:
     if program in ("bash", "sh"):
         at = next((at for at, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), None)
         return words[at + 1] if at is not None and at + 1 < len(words) else None
+    if program == "script":
+        return next(iter(options_of(words, "-c", "-ec", "-qec", "--command")), None)
     if program == "dotnet-coverage" and "collect" in words:
         return words[-1] if " " in words[-1] else None
     return None
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of one command, as a shell takes them apart."""
+    """Return the words of one command, as a shell takes them apart; `$(which x)` and `${X:-x}` are `x`."""
+    text = _LOOKED_UP.sub(r"\1", _DEFAULT.sub(r"\1", text))
     try:
         return shlex.split(text, comments=True)
     except ValueError:
@@ -175,7 +189,7 @@ def _inner(words: list[str]) -> list[str] | None:
         if list(verbs) != rest[: len(verbs)]:
             continue
         rest = _after_options(rest[len(verbs) :], _TAKES_VALUE.get(program, frozenset()))
-        if program == "timeout":
+        if program == "timeout" or (program == "retry" and rest[:1] and rest[0].isdigit()):
             rest = rest[1:]
         if program == "coverage":
             return ["python", *words[words.index("run") + 1 :]] if "-m" in words else ["python", *rest]
@@ -214,6 +228,8 @@ def program_of(word: str) -> str:
     name = re.sub(r"\.(exe|cmd|bat)$", "", name)
     if re.fullmatch(r"(python|pypy|py)\d*(\.\d+)?t?|\$\{?python\}?|\$\(python\)", name):
         return "python"
+    if name in ("$(make)", "${make}"):
+        return "make"
     return re.sub(r"^(pip|pytest|coverage)[\d.-]+$", r"\1", name)
 
 

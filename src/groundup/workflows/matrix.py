@@ -94,7 +94,7 @@ def _nested(values: Mapping[str, str]) -> Leg:
 def same(value: JsonValue, text: str) -> bool:
     """Whether a value is what *text* means, however either writes a number."""
     own = as_text(value) or ""
-    if own == text:
+    if own.strip() == text.strip():  # a command line ends without the line feed of a block of YAML
         return True
     try:
         return not isinstance(value, str) and float(own) == float(text)

@@ -137,6 +137,8 @@ class Meanings:
         rest = words[1:]
         if program_of(words[0]) == "yarn" and not rest:
             return []
+        if program_of(words[0]) == "nx" and (targets := options_of(words, "-t", "--target", "--targets")):
+            return _guess(words, targets[0])
         found = script_lines(self._tree, folder, rest)
         if found is None and "--if-present" in rest:
             return [Meaning(purpose=Purpose.NOTHING, command=" ".join(words)[:160])]

@@ -64,7 +64,7 @@ _PROGRAMS: Mapping[Purpose, frozenset[str]] = {
     Purpose.MEASURE: frozenset({"asv", "pyperf", "codspeed", "hyperfine", "bencher"}),
     Purpose.BUILD: frozenset({
         "rollup", "webpack", "vite", "esbuild", "unbuild", "tsup", "obuild", "cmake", "msbuild", "cibuildwheel",
-        "wasm-pack", "gulp", "babel", "pyproject-build",
+        "gulp", "babel", "pyproject-build",
     }),
     Purpose.PUBLISH: frozenset({"twine", "coveralls", "codecov", "gh", "semantic-release", "release-it"}),
 }  # fmt: skip
@@ -258,6 +258,10 @@ def _hatch(words: list[str]) -> Purpose | None:
     return Purpose.TEST if "test" in [word for word in words if not word.startswith("-")][:1] else Purpose.BUILD
 
 
+def _wasm_pack(words: list[str]) -> Purpose:
+    return Purpose.TEST if words[:1] == ["test"] else Purpose.BUILD
+
+
 _SPECIAL: Mapping[str, Callable[[list[str]], Purpose | None]] = {
     "cargo": _cargo,
     "cross": _cargo,
@@ -273,6 +277,7 @@ _SPECIAL: Mapping[str, Callable[[list[str]], Purpose | None]] = {
     "gradle": _java,
     "gradlew": _java,
     "bun": _bun,
+    "wasm-pack": _wasm_pack,
     "deno": _deno,
     "hatch": _hatch,
 }

@@ -111,6 +111,10 @@ def test_properties_come_from_above_and_from_each_other() -> None:
 def test_files_beside_a_project_say_who_installs_its_packages() -> None:
     """packages.config and paket.references are read by other programs, which jobs do not have."""
     plain = {**APP, TESTS: project(frameworks("net8.0"), TEST)}
+    assert not obstacles("dotnet test", {**plain, "test/App.Tests/packages.config": ""}), (
+        "NuGet reads no such file"
+    )
+    plain[TESTS] = plain[TESTS].replace(' Sdk="Microsoft.NET.Sdk"', "")
     for name, kind in (("packages.config", "packages.config"), ("paket.references", "paket")):
         assert [one.kind for one in obstacles("dotnet test", {**plain, f"test/App.Tests/{name}": ""})] == [kind]
         assert not obstacles("dotnet test", {**plain, f"samples/{name}": ""})

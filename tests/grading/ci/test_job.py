@@ -1,11 +1,21 @@
 """Jobs run for real: act in one sandbox, steps in another."""
 
 import pathlib
+import re
 
 import pytest
 
 from groundup.domain.errors import InfrastructureError, TaskError
-from groundup.grading.ci.records import FailureKind, JobOutcome, UnsupportedJobError, failure_of
+from groundup.grading.ci.job import run_job
+from groundup.grading.ci.records import (
+    JOB_LIMITS,
+    FailureKind,
+    JobOutcome,
+    JobRequest,
+    UnsupportedJobError,
+    failure_of,
+)
+from tests.grading.ci import bench
 from tests.grading.ci.bench import PYTHON, log_of, needs_sandbox, run, steps
 from tests.sandbox.fake import FakeProvider
 
@@ -395,3 +405,33 @@ async def test_a_repository_lies_where_the_job_checks_it_out(tmp_path: pathlib.P
     )
     result = await run(tmp_path, workflow, files)
     assert result.outcome is JobOutcome.PASSED, log_of(result)
+
+
+UNIT = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n"
+
+
+async def test_a_job_is_as_github_would_run_it(tmp_path: pathlib.Path) -> None:
+    """Its own repository's name and commit, nothing of act's; steps after the tests are left out, by name."""
+    workflow = steps(
+        CHECKOUT,
+        "{if: \"${{ !env.ACT && github.actor != 'nektos/act' }}\", run: touch seen}",
+        "{if: \"github.repository == 'acme/padkit' && github.repository_owner == 'acme'\", run: touch own}",
+        "{name: types, run: exit 3, continue-on-error: true}",
+        "{run: 'echo act=$ACT of=$GITHUB_REPOSITORY sha=$GITHUB_SHA head=$(git rev-parse HEAD) && ls'}",
+        "{name: unit tests, run: python3 -m unittest}",
+        "{name: publish, run: exit 1}",
+        "{uses: somebody/publishing@v1}",
+    )
+    tree = bench.repository(tmp_path / "repository", workflow, {"test_a.py": UNIT})
+    request = JobRequest(
+        tree=tree, repository="padkit", full_name="acme/padkit", workflow=bench.WORKFLOW, job="test",
+        limits=JOB_LIMITS.but(wall_clock_s=120.0),
+    )  # fmt: skip
+    async with bench.context(tmp_path) as tools:
+        result = await run_job(request, tools, ("python",))
+    assert result.outcome is JobOutcome.PASSED, (result.reason, log_of(result))
+    head = re.search(r"sha=(\w+) head=(\w+)", log_of(result))
+    assert head is not None
+    assert head[1] == head[2]
+    assert {"own", "seen"} <= set(log_of(result).split()), log_of(result)
+    assert "without the steps after the tests: publish, somebody/publishing@v1" in result.substitutes

@@ -140,10 +140,12 @@ def _as_yaml(document: Mapping[str, JsonValue]) -> bytes:
         pair = bytes.fromhex(match[1] + match[2])
         return f"\\U{ord(pair.decode('utf-16-be')):08x}"
 
-    text = json.dumps(document, ensure_ascii=True)
+    text = _OF_ACT.sub("env.GROUNDUP_UNSET", json.dumps(document, ensure_ascii=True))
     return re.sub(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", one, text).encode()
 
 
+_OF_ACT = re.compile(r"\benv\.ACT\b")
+"""A variable that GitHub has not, by which steps are left out under act."""
 _ACT = "/opt/act/act"
 _STUBS = "/opt/act/stubs"
 _REPOSITORY = f"{WORKSPACE}/repository"
@@ -223,12 +225,13 @@ class ActSandbox:
 
     def _arguments(self) -> list[str]:
         planned = self._planned
-        owner = f"groundup/{planned.request.repository}"
+        name = planned.request.full_name or f"groundup/{planned.request.repository}"
         arguments = [planned.workflow.event, "--json", "--workflows", _WORKFLOW, "--job", planned.job.id]
         arguments += ["--platform", f"{RUNNER}=-self-hosted", "--action-offline-mode", "--no-cache-server"]
         arguments += ["--container-daemon-socket", "-", "--action-cache-path", ACT_CACHE, "--pull=false"]
         arguments += ["--artifact-server-addr", "127.0.0.1", "--cache-server-addr", "127.0.0.1"]
-        arguments += ["--env", f"GITHUB_REPOSITORY={owner}", "--defaultbranch", "main"]
+        arguments += ["--env", f"GITHUB_REPOSITORY={name}", "--defaultbranch", "main"]
+        arguments += ["--actor", "somebody"]
         for action, folder in self._stubs.items():
             inside = f"{_STUBS}/{folder.relative_to(self._folder / 'stubs')}"
             arguments += ["--local-repository", f"{action}={inside}"]

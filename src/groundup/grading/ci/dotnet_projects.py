@@ -70,6 +70,8 @@ def dotnet_obstacles(steps: Iterable[PlacedStep], tree: RepositoryTree) -> Itera
     yield from _private_feeds(projects, list(built), tree)
 
 
+_SDK_STYLE = re.compile(r"<Project\b[^>]*\bSdk\s*=|<Sdk\b|<Import\b[^>]*\bSdk\s*=")
+"""Of such a project NuGet reads no packages.config."""
 _WHY = {
     "Windows Desktop": "it is built for Windows, of which there is nothing here",
     ".NET Framework": "its tests are for .NET Framework, and there is no Mono",
@@ -178,7 +180,7 @@ class _Projects:
     def troubles(self, project: str, build: _Build) -> Iterator[str]:
         """Yield what keeps *project* from being built, or tested, in *build*: keys of `_WHY`."""
         beside = {path.rpartition("/")[2].lower() for path in self._by_folder.get(posixpath.dirname(project), ())}
-        if "packages.config" in beside:
+        if "packages.config" in beside and not _SDK_STYLE.search(text_of(self._tree, project) or ""):
             yield "packages.config"
         if "paket.references" in beside:
             yield "paket"

@@ -279,6 +279,7 @@ async def versions_for(
     return await versions(planned.tools, planned.tree, context.builder)
 
 
+_SYSTEM = re.compile(r"\b(?:apt|apt-get|brew|dnf|yum|apk|pacman)\b[^\n]*\b(?:install|add|-S)\b")
 _SAID = re.compile(
     rb"^groundup: (.{1,80}): (no lock file is here|interpreters are those that are here|"
     + PASSED_OVER.encode()
@@ -318,6 +319,7 @@ def _result(
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
     spent = sum(command.duration_s for command in relay.commands)
+    later = f"without the steps after the tests: {', '.join(planned.later)}" if planned.later else ""
     without = (
         f"without the job {name}, which cannot be run here ({why})" for name, why in planned.left_out.items()
     )
@@ -330,6 +332,7 @@ def _result(
             dict.fromkeys(
                 (
                     *without,
+                    *([later] if later else ()),
                     *prepared.substitutes,
                     *prepared.changed,
                     *forward,
@@ -345,6 +348,7 @@ def _result(
         logs={"ci.jsonl": ended.stdout, "ci.txt": relay.log + ended.stderr},
         registry_troubles=troubles,
         hidden=prepared.hidden(),
+        installs_system_packages=any(_SYSTEM.search(step.run or "") for step in planned.job.steps),
         undated=any(prepared.undated()),
         peak_memory_mb=peak_memory_mb,
     )

@@ -280,6 +280,24 @@ def without_needs(workflow: Workflow, name: str, left_out: Collection[str]) -> W
     return workflow_of(workflow.document | {"jobs": jobs | {name: job | {"needs": kept}}}, workflow.path)
 
 
+def with_steps(workflow: Workflow, name: str, count: int) -> Workflow:
+    """Return *workflow* in which the job *name* has its first *count* steps only."""
+    jobs = workflow.document["jobs"]
+    job = jobs.get(name) if isinstance(jobs, dict) else None
+    steps = job.get("steps") if isinstance(job, dict) else None
+    if not isinstance(jobs, dict) or not isinstance(job, dict) or not isinstance(steps, list):
+        return workflow
+    changed: JsonValue = {name: job | {"steps": steps[:count]}}
+    assert isinstance(changed, dict)
+    return workflow_of(workflow.document | {"jobs": jobs | changed}, workflow.path)
+
+
+_NAMED = re.compile(r"\btests?\b", re.IGNORECASE)
+"""What a step that runs something says where it may test, though nothing shows how."""
+_SURE = 0.5
+"""From which certainty on a step is one with tests, so that what follows it may be left out."""
+
+
 class PlannedJob:
     """A job that can be run here: its leg, what it needs, and which of its steps run tests."""
 
@@ -303,6 +321,23 @@ class PlannedJob:
         self.workflow: Workflow = without_needs(whole, request.job, self.left_out)
         self.job: Job = self.workflow.job(request.job)
         self.leg: Leg = self._leg(tree)
+        reader = JobReader(tree)
+        meanings = reader.look(self.workflow, self.job, self.leg).meanings
+        steps = reader.test_steps(self.workflow, self.job, self.leg)
+        self.test_steps = steps_with_tests(steps, meanings, tree)
+        self.tests = self.test_steps.tests
+        testing = self.tests | self.test_steps.silent
+        named = (
+            step for step in self.job.steps if step.key in testing or (step.run and _NAMED.search(step.title))
+        )
+        last = max((step.index for step in named), default=None)
+        self.later: tuple[str, ...] = ()
+        """The titles of steps after those that test, which are left out: they report and publish."""
+        sure = any(meaning.purpose is Purpose.TEST and meaning.certainty >= _SURE for _, meaning in meanings)
+        if last is not None and sure:
+            self.later = tuple(step.title[:60] for step in self.job.steps[last + 1 :])
+            self.workflow = with_steps(self.workflow, request.job, last + 1)
+            self.job = self.workflow.job(request.job)
         self.place = checkout_folder(self.job)
         """The folder below the workspace where the job has the repository; "" for the workspace itself."""
         self.tree: RepositoryTree = InFolder(tree, self.place) if self.place else tree
@@ -310,15 +345,10 @@ class PlannedJob:
         self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, self.tree)
         if self.needs.obstacles:
             raise UnsupportedJobError(self.needs.obstacles)
-        reader = JobReader(tree)
-        meanings = reader.look(self.workflow, self.job, self.leg).meanings
         called = [meaning.command for _, meaning in meanings]
         self.tools = tools_of(self.needs.steps, languages, tree.paths(), called)
         for _ in asked_pythons(self.tools, self.tree):
             pass  # a version that no machine has is refused now, not when the job begins
-        steps = reader.test_steps(self.workflow, self.job, self.leg)
-        self.test_steps = steps_with_tests(steps, meanings, tree)
-        self.tests = self.test_steps.tests
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
 
     def hash_files(self, patterns: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.grading.ci.tallies import RunnerTally
 from groundup.sandbox.protocol import WORKSPACE
+from groundup.workflows.runners import meaning_of
 
 JOB_LIMITS = Limits(
     cpus=2.0, memory_mb=4096, processes=2048, disk_mb=8 * 1024, wall_clock_s=3600.0, command_s=3600.0,
@@ -44,6 +45,7 @@ class JobRequest(Record):
 
     tree: Path = Field(description="the repository as it is to be tested; it is copied, never changed")
     repository: str = Field(default="repository", description="its name, which its folder gets")
+    full_name: str | None = Field(default=None, description="`owner/name` on GitHub, where it is known")
     workflow: str = Field(description="path of the workflow file in the repository")
     job: str
     matrix: dict[str, str] = Field(
@@ -123,6 +125,9 @@ class JobResult(Record):
     registry_troubles: tuple[str, ...] = ()
     hidden: dict[str, str] = Field(
         default={}, description="packages with the day of the first release that the cut-off hides"
+    )
+    installs_system_packages: bool = Field(
+        default=False, description="whether a step asks for packages of the system, which nothing installs here"
     )
     undated: bool = Field(default=False, description="whether a registry could not say what there was then")
     peak_memory_mb: float | None = None
@@ -208,6 +213,7 @@ _SAYS_NOTHING = re.compile(
     r"|^query stack during panic:|^end of query stack|^#\d+ \["
     r"|RUST_BACKTRACE|stack backtrace:|^\d+:\s+(?:0x[0-9a-f]+\b|[\w<&{:]+.*::)|^at \S|^File \".*\", line \d+"
     r"|^For more information|^(?:= )?(?:help|note|hint):|^make(?:\[\d+\])?: (?:\*\*\*|Leaving|Entering)"
+    r"|^\d+ (?:Error|Warning)\(s\)$"
     r"|ELIFECYCLE|Process completed with exit code|error Command failed with exit code|^Caused by:$|^warning:"
     r"|^error: (?:test failed, to rerun|could not compile|aborting due to)|^> "
     r"|^[-=~^*_. |]+$|^Node\.js v\d|^Traceback \(most recent call last\)|^info (?:Visit|No lockfile)"
@@ -245,12 +251,20 @@ def failure_of(result: JobResult) -> JobFailure | None:
         return JobFailure(kind=FailureKind.LIMIT, evidence=result.reason[:_LONGEST])
     ended_well = result.reason.startswith(ENDED_WELL)
     in_tests = ended_well or any(step.tests and step.result == "failure" for step in result.steps)
-    return explained(result.failed_output, in_tests=in_tests) or JobFailure(
+    found = explained(result.failed_output, in_tests=in_tests)
+    if found is not None and found.kind in _MISSING_KINDS and result.installs_system_packages:
+        absent = _NOT_FOUND.search(found.evidence)
+        if absent is not None and meaning_of([absent[1]]) is None:
+            found = found.but(kind=FailureKind.PROGRAM)
+    return found or JobFailure(
         kind=FailureKind.TESTS if ended_well else FailureKind.OTHER,
         evidence=result.reason if ended_well else _telling_line(result.failed_output) or result.reason,
     )
 
 
+_MISSING_KINDS = frozenset({FailureKind.MISSING_IN_BUILD, FailureKind.MISSING_IN_TEST})
+_NOT_FOUND = re.compile(r"(?:^|[\s/:])([\w.+-]+): (?:command )?not found")
+"""A program; one that no language's packages bring is what the system's packages would have."""
 ENDED_WELL = "the job ended well, but "
 """Begins why a job shows nothing though all its steps succeeded."""
 

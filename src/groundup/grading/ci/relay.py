@@ -32,8 +32,8 @@ _MOST_FAILED = 64
 _AFTERWARDS_S = 10.0
 _LOG_BYTES = 64 * 1024 * 1024
 _COMMAND = re.compile(r"^\s*(?:::|##\[)", re.MULTILINE)
-_NOT_PASSED_ON = ("LD_LIBRARY_PATH", "PWD", "OLDPWD", "SHLVL", "_", "HOME", "USER")
-"""Variables of act's own sandbox, or such as every sandbox has."""
+_NOT_PASSED_ON = ("LD_LIBRARY_PATH", "PWD", "OLDPWD", "SHLVL", "_", "HOME", "USER", "ACT")
+"""Variables of act's own, of its sandbox, or such as every sandbox has."""
 _LOADER = re.compile(r"LD_\w+")
 _BLOCK = re.compile(r"([A-Za-z_][\w-]*)<<(.+)")
 
@@ -183,6 +183,7 @@ class Relay:
         path = dict.fromkeys((*known, *place.path, "/usr/bin", "/bin"))
         # What the workflow sets counts more than what it would find on a runner.
         environment = {**own[0], **given, **own[1], **self._kept_back.get(job, {}), "PATH": ":".join(path)}
+        environment |= {name: own[0][name] for name in ("GITHUB_SHA",) if name in own[0]}  # act has another
         environment |= {"RUNNER_TEMP": TEMPORARY, "RUNNER_TOOL_CACHE": TOOLS}
         return Command(
             argv=tuple(self._translated(argument) for argument in asked.argv),

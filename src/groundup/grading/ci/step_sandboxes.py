@@ -195,6 +195,9 @@ class StepSandboxes:
         where = str(PurePosixPath(checkout(self._request.repository), self._place))
         if not (folder / "workspace" / self._request.repository / self._place / ".git").exists():
             await sandbox.run(Command(argv=("bash", "-c", _GIT), cwd=where, timeout_s=300.0))
+        head = await sandbox.run(Command(argv=("git", "rev-parse", "HEAD"), cwd=where, timeout_s=60.0))
+        if head.ok:
+            variables["GITHUB_SHA"] = head.stdout.decode().strip()
         return StepPlace(
             sandbox=sandbox,
             environment=self._variables() | variables,

@@ -188,6 +188,7 @@ class ExecutionGrader(Grader):
         return JobRequest(
             tree=tree,
             repository=(instance.metadata.full_name or problem.id).rpartition("/")[2],
+            full_name=instance.metadata.full_name,
             workflow=command.workflow,
             job=command.job,
             matrix=command.matrix,

@@ -43,6 +43,8 @@ _LACKS = frozenset({FailureKind.PROGRAM, FailureKind.SYSTEM_PACKAGE, FailureKind
 """Failures of an original for want of something that this machine has not."""
 _NOT_HERE = re.compile(r"cannot be run here \((?:[^()]*; )?(?:toolchain|sandbox): ")
 """A job that this machine has no toolchain or sandbox for; another one may have, or this one later."""
+_CODED = re.compile(r"\berror (?:NU|MSB|CS|NETSDK)\d+")
+"""An error that no time mends, whatever its kind."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[\d.]+")
 """Addresses and durations, which differ from try to try."""
 Reference = Callable[[Task, str, Path, GradingContext], Awaitable[None]]
@@ -294,7 +296,7 @@ def _is_doubtful(last: TryRecord) -> bool:
     timed_out = last.failure == FailureKind.TIMEOUT
     if last.cut_short or timed_out:
         return last.cut_short or last.starved >= _BUSY
-    if last.subject != "oracle" or last.failure not in OF_TIME:
+    if last.subject != "oracle" or last.failure not in OF_TIME or _CODED.search(last.reason):
         return False
     return last.starved >= (_BUSY if _mentions_time(last) else _HEAVY)
 
