@@ -38,7 +38,7 @@ PLACES = {
     "groundup.suites.base": {"open_suite": "reading the suite"},
     "groundup.environments.local": {"LocalBuilder.python": "layers", "LocalBuilder.source": "layers"},
     "groundup.environments.python_builder": {"PythonBuilder.python": "layers", "layer_key": "layers"},
-    "groundup.grading.library.false_forms": {"suite_of_layer": "decision: the hidden tests' text"},
+    "groundup_integrity.false_forms": {"suite_of_layer": "decision: the hidden tests' text"},
     "groundup.runs.settling": {"TakingIn.make": "taking in"},
     "groundup.trees.digest": {"tree_digest": "taking in"},
     "groundup.grading.library.staging": {"stage": "composition"},
@@ -57,8 +57,8 @@ PLACES = {
     },
     "groundup.grading.library.report": {"parse_report": "reading what tests did"},
     "groundup.grading.library.decision": {"decide": "decision"},
-    "groundup.grading.library.check": {"Check.integrity": "decision"},
-    "groundup.suites.nl2repobench.freshening": {
+    "groundup_integrity.check": {"Check.integrity": "decision"},
+    "groundup_integrity.freshening": {
         "with_fresh_inputs": "decision",
         "FreshInputs.changed": "decision",
     },

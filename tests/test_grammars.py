@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from groundup import grammars
-from groundup.grading.library.literals import other_literal
 from groundup.grammars import python_tree, python_value
+from groundup_integrity.literals import other_literal
 
 SOURCE = inspect.getsource(argparse)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from groundup.domain.errors import UsageError
+
 
 class ExtensionPackage(NamedTuple):
     """One import package beside groundup."""
@@ -98,6 +100,13 @@ EXTENSIONS = (
         groups={},
         offers={"audit": "auditing", "curate_set": "api"},
     ),
+    ExtensionPackage(
+        "groundup_integrity",
+        "checking whether results are to be believed",
+        commands={"recipe freshen": "cli:freshen"},
+        groups={},
+        adds=("checker", "fresh maker"),
+    ),
 )
 """Every extension package."""
 
@@ -120,6 +129,13 @@ def table_of(kind: str) -> str:
 def offering(name: str) -> ExtensionPackage | None:
     """Return the package whose function *name* groundup's Python API offers, too."""
     return next((one for one in EXTENSIONS if name in one.offers), None)
+
+
+def require(name: str, what: str) -> None:
+    """Raise `UsageError` where *what* needs the package *name*, which is absent."""
+    package = next(one for one in EXTENSIONS if one.name == name)
+    if not package.present():
+        raise UsageError(package.missing(what))
 
 
 def owner_of(words: str) -> ExtensionPackage | None:

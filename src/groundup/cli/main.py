@@ -60,7 +60,6 @@ COMMANDS = {
     "import": "run:import_run",
     "warm": "data:warm",
     "recipe fingerprint": "recipe_files:fingerprint",
-    "recipe freshen": "recipe_files:freshen",
     "curate locate": "curate:locate",
     "curate instance": "curate:instance",
     "curate validate": "curate:validate",

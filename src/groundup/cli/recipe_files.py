@@ -1,4 +1,4 @@
-"""`groundup recipe fingerprint|freshen`: files that lie beside a recipe, made from its original."""
+"""`groundup recipe fingerprint`, and what commands share that write files beside recipes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from groundup.suites.nl2repobench.recipe import Recipe
 
 EXAMPLES: dict[str, Examples] = {
-    "recipe freshen": (
-        ("Other inputs for the tests, on this machine alone", "groundup recipe freshen jsonlines sqlparse"),
-        ("The same that somebody else made", "groundup recipe freshen jsonlines --seed 7 -o fresh"),
-    ),
     "recipe fingerprint": (
         ("Fingerprints of two recipes", "groundup recipe fingerprint six tenacity -o fingerprints"),
     ),
@@ -39,40 +35,6 @@ def fingerprint(
     return 0
 
 
-def freshen(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
-    seed: Annotated[str | None, typer.Option(help="Of what is drawn (default: a secret one).")] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The folder for the files (default: where strict grading looks)."),
-    ] = None,
-) -> int:
-    """Give hidden tests fresh inputs, with the values that the original returns for them.
-
-    Strict grading then says how many tests a submission passes with inputs that the public suite does not have.
-    Those made here come before those that groundup brings.
-    """
-    import asyncio
-    import secrets
-
-    from groundup.cli.console import say
-    from groundup.domain.errors import GroundupError
-    from groundup.settings import load
-
-    settings = load()
-    folder = output or settings.cache_dir / "fresh"
-    failed = 0
-    for name in recipes:
-        try:
-            asyncio.run(_write_fresh(named_recipe(name), folder, settings, seed or secrets.token_hex(8)))
-        except GroundupError as error:
-            if len(recipes) == 1:
-                raise
-            say(f"groundup: {name}: {error}")
-            failed = 2
-    return failed
-
-
 async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
     """Write by which copies of *recipe*'s original are recognised, and say so."""
     from groundup.cli.console import say
@@ -84,19 +46,6 @@ async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings"
         made = await made_fingerprint(recipe, context)
     written(target, fingerprint_text(made))
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
-
-
-async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
-    from groundup.cli.console import say
-    from groundup.episodes.backends import opened_context
-    from groundup.suites.nl2repobench.freshening import SUFFIX, fresh_text, made_fresh
-
-    target = free_for_us(folder / f"{recipe.task}{SUFFIX}")
-    async with opened_context(settings) as context:
-        made = await made_fresh(recipe, context, seed)
-    written(target, fresh_text(made))
-    functions, tests = len(made.functions()), len(made.tests)
-    say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
 
 
 def free_for_us(target: Path) -> Path:

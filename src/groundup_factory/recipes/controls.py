@@ -4,17 +4,15 @@ Stubs have every name of the original and no behaviour, so what they pass is the
 for no more than that something exists or fails. The cheats stand on a stub, and may not win one test more.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
-from groundup.grading.library.check import Check
+from groundup.grading.library.belief import CheckedRun, integrity_of
 from groundup.grading.library.decision import decide, passing_tests
 from groundup.grading.library.execution import run_to_the_end
-from groundup.grading.library.false_forms import suite_of
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.suites.nl2repobench.absence import LeakedFile, find_answers
 from groundup.suites.nl2repobench.published import original_tree
@@ -130,9 +128,8 @@ async def _passed(
     decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
     if not decision.passed:
         return frozenset()
-    suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
-    check = Check(library, context, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
-    integrity = await check.integrity(deep=True)
+    run = CheckedRun(library, rounds, recipe.expected, recipe.twin or FalseRecord())
+    integrity = await integrity_of(run, context, deep=True)
     return frozenset() if integrity.answer == "tampered" else passing_tests(decision)
 
 

@@ -3,7 +3,6 @@
 What a person decides (source, interpreter, wishes, layout) is in the draft; what can be measured is filled in.
 """
 
-import asyncio
 import fnmatch
 import math
 from collections.abc import Iterable, Sequence
@@ -11,13 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
 from groundup.environments.locking import lock_requirements
+from groundup.extensions import require
 from groundup.grading.context import GradingContext, processors
-from groundup.grading.library.check import false_overlay, with_true_names
 from groundup.grading.library.decision import decide
-from groundup.grading.library.execution import Execution, Overlay, run_hidden_tests, run_to_the_end
-from groundup.grading.library.false_forms import FalseForms, function_of, suite_of
-from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import Draw, contradiction
+from groundup.grading.library.execution import Execution, run_hidden_tests
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.sandbox.protocol import CommandResult
 from groundup.suites.nl2repobench.published import original_tree
@@ -41,6 +38,9 @@ async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, re
     Raises `TaskError` when the oracle does not work, when a test fails for no reason that the draft gives, or when
     an empty submission passes anything.
     """
+    require("groundup_integrity", "making a recipe")
+    from groundup_integrity.false_records import false_record
+
     recipe = draft if draft.environment.lock and not relock else await locked(draft)
     environment = await context.builder.python(recipe.environment.request())
     original = await original_tree(recipe, context)
@@ -206,47 +206,3 @@ def _lines(file: Path) -> int:
 
 def _is_protected(path: Path, tests: HiddenTests) -> bool:
     return any(path.is_relative_to(protected) for protected in tests.protected)
-
-
-SEEDS = 3
-"""Of the false forms that the original is tried with."""
-
-
-async def false_record(
-    whole: LibraryUnderTest, expected: frozenset[NumberedTest], context: GradingContext
-) -> FalseRecord:
-    """Return what the original *whole* does with false expectations, over several seeds, and in reverse order.
-
-    A test that passes has an expectation that is not always reached; it is made to fail at its end. What still
-    does not fail then is free: it shows nothing. What fails in reverse order leans on another test.
-    """
-    suite = await asyncio.to_thread(suite_of, whole.original, whole.hidden.protected, expected)
-
-    async def passing(tailed: frozenset[str], number: int) -> frozenset[NumberedTest]:
-        forms = FalseForms(suite, f"oracle {number}", tailed)
-        false = frozenset(key for key in expected if forms.can_be_false(key))
-        overlay = await asyncio.to_thread(false_overlay, forms, Draw(false=false), sorted(false))
-        async with context.slots.taken():
-            rounds = with_true_names(await run_to_the_end(whole, context, overlay), overlay)
-        return contradiction(Draw(false=false), rounds, "").passed_false
-
-    async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
-        return frozenset.union(*await asyncio.gather(*(passing(tailed, number) for number in range(SEEDS))))
-
-    free = await over_seeds(frozenset())
-    tailed = frozenset(map(function_of, free))
-    free = await over_seeds(tailed) if tailed else free
-    return FalseRecord(
-        runs=SEEDS, tailed=tuple(sorted(tailed)), free=free, leaning=await leaning_tests(whole, expected, context)
-    )
-
-
-async def leaning_tests(
-    whole: LibraryUnderTest, expected: frozenset[NumberedTest], context: GradingContext
-) -> frozenset[NumberedTest]:
-    """Return the tests that the original *whole* passes in the suite's order and not in the reverse one."""
-    async with context.slots.taken():
-        ordered = (await run_to_the_end(whole, context)).last.report.results
-        order = tuple(key for key in reversed(ordered) if key in expected)
-        rounds = await run_to_the_end(whole, context, Overlay(chosen=order))
-    return contradiction(Draw(true=frozenset(order)), rounds, "").failed_true

@@ -17,7 +17,7 @@ _TRIES = 2
 
 async def refuse_unsound(recipe: Recipe, original: Path, context: GradingContext) -> None:
     """Grade the *original* of *recipe*, and nothing, as a run would. Raises `TaskError` for a surprise."""
-    grader = NL2RepoStrictGrader({recipe.task: recipe}, lambda _: None)
+    grader = NL2RepoStrictGrader({recipe.task: recipe})
     task = Task(id=recipe.task, suite=NAME, instruction=None, data_version="being made")
     for number in range(_TRIES):
         whole = await grader.grade(task, original, context)

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from groundup.domain.verdicts import Stage, Status
+from groundup.grading.library.belief import Integrity
 from groundup.grading.library.decision import MAX_REASONS, Decision, reason
 from groundup.grading.library.execution import Execution, Rounds
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.integrity import Integrity
 from groundup.grading.library.report import RunnerReport
 from groundup.grading.library.staging import Staged
 from groundup.sandbox.protocol import CommandResult, Ending

@@ -7,6 +7,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, SandboxError, TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.extensions import ExtensionPackage
 from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
@@ -27,6 +28,20 @@ async def test_the_oracle_passes_everything(trial: Trial) -> None:
     assert graded.verdict.reasons == ()
     assert graded.verdict.scores["of_declared"].value == pytest.approx(8 / 9)
     assert len(graded.verdict.model_dump_json()) < 2048
+
+
+@pytest.mark.parametrize("files", [ORIGINAL, {"calc/__init__.py": BROKEN}], ids=["original", "broken"])
+async def test_without_what_checks_it_counts_the_same_and_is_unchecked(
+    trial: Trial, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No point depends on the package that checks a count; the verdict says that nobody looked."""
+    whole = await trial.grade(files)
+    monkeypatch.setattr(ExtensionPackage, "present", lambda self: False)
+    alone = await trial.grade(files)
+
+    assert (alone.verdict.status, alone.verdict.score) == (Status.GRADED, whole.verdict.score)
+    assert [(one.id, one.outcome) for one in alone.tests] == [(one.id, one.outcome) for one in whole.tests]
+    assert (alone.verdict.facts["integrity"], alone.verdict.facts["checked"]) == ("unchecked", 0)
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,9 @@ class OwnLibraries(suite.Nl2RepoBench):
         """Return the strict graders."""
         from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 
-        strict = NL2RepoStrictGrader(self._recipes, _no_fresh_inputs)
-        return {grader.name: grader for grader in (strict, NL2RepoFullGrader(self._recipes, _no_fresh_inputs))}
+        # Fresh inputs that ship are of published tasks, which may have the same names.
+        strict, full = NL2RepoStrictGrader(self._recipes), NL2RepoFullGrader(self._recipes)
+        return {grader.name: grader for grader in (strict, full)}
 
     @override
     def fingerprint(self, task: Task) -> "Fingerprint | None":
@@ -135,7 +136,3 @@ class OwnLibraries(suite.Nl2RepoBench):
     @override
     def _declared(self, name: str) -> int | None:
         return None
-
-
-def _no_fresh_inputs(task: str) -> None:
-    """Know no fresh inputs: those that ship are of published tasks, which may have the same names."""

@@ -18,7 +18,7 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
-from groundup.grading.library.check import Check
+from groundup.grading.library.belief import CheckedRun, Integrity, integrity_of
 from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.decision import (
     FACT,
@@ -38,21 +38,12 @@ from groundup.grading.library.execution import (
     sandbox_to_look_around,
     with_extensions,
 )
-from groundup.grading.library.false_forms import HiddenSuite, suite_of_layer
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import Integrity
 from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
-from groundup.suites.nl2repobench.freshening import (
-    FreshInputs,
-    FreshLookup,
-    FreshOutcome,
-    beside,
-    shipped_fresh,
-    with_fresh_inputs,
-)
+from groundup.suites.nl2repobench.fresh import FreshRuns, SeenFreshly
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 
 
@@ -62,7 +53,7 @@ class Judged(NamedTuple):
     rounds: Rounds
     decision: Decision
     integrity: Integrity
-    fresh: FreshOutcome | None = None
+    fresh: SeenFreshly | None = None
     """What it does with fresh inputs, where there are some."""
 
     @property
@@ -94,9 +85,8 @@ async def judge(
     recipe: Recipe,
     context: GradingContext,
     *,
-    suite: HiddenSuite,
     deep: bool,
-    fresh: FreshInputs | None,
+    fresh: FreshRuns | None,
 ) -> Judged:
     """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`.
 
@@ -108,20 +98,30 @@ async def judge(
         rounds = await run_to_the_end(library, context)
     last = rounds.last
     decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended, last.staged.kept)
-    freshly = asyncio.create_task(with_fresh_inputs(fresh, decision, library, suite, context))
+    freshly = asyncio.create_task(_with_fresh_inputs(fresh, decision, library, recipe, context))
     try:
         integrity = Integrity()
         if decision.passed:
-            check = Check(library, context, suite, recipe.twin or FalseRecord(), rounds, recipe.expected)
+            run = CheckedRun(library, rounds, recipe.expected, recipe.twin or FalseRecord())
             async with context.slots.taken():
                 at_step("checking whether to believe them")
-                integrity = await check.integrity(deep=deep)
+                integrity = await integrity_of(run, context, deep=deep)
         # What is tampered with already needs no further sign.
         seen = None if integrity.answer == "tampered" else await freshly
     finally:
         freshly.cancel()
         await asyncio.gather(freshly, return_exceptions=True)
     return Judged(rounds, decision, integrity, seen)
+
+
+async def _with_fresh_inputs(
+    fresh: FreshRuns | None,
+    decision: Decision,
+    library: LibraryUnderTest,
+    recipe: Recipe,
+    context: GradingContext,
+) -> SeenFreshly | None:
+    return None if fresh is None else await fresh.seen(recipe.task, decision, library, recipe.expected, context)
 
 
 def facts_of(
@@ -193,8 +193,8 @@ class NL2RepoStrictGrader(Grader):
     deep = False
     """Whether all tests that pass are checked, and not a sample."""
 
-    def __init__(self, recipes: Mapping[str, Recipe], fresh: FreshLookup = shipped_fresh) -> None:
-        """Make the grader; *fresh* returns a task's fresh inputs, where there are some."""
+    def __init__(self, recipes: Mapping[str, Recipe], fresh: FreshRuns | None = None) -> None:
+        """Make the grader; *fresh* runs the tests of some tasks with other inputs, too."""
         self._recipes = recipes
         self._fresh = fresh
 
@@ -207,7 +207,7 @@ class NL2RepoStrictGrader(Grader):
         if recipe.frozen is None or recipe.frozen.peak_memory_mb is None:
             return recipe.tests.memory_mb
         peak = int(recipe.frozen.peak_memory_mb * 1.5) + _SUPERVISION_MB
-        at_once = 1 if self._fresh(task.id) is None else 2
+        at_once = 1 if self._fresh_digest(task) is None else 2
         return at_once * min(recipe.tests.memory_mb, max(_LEAST_RESERVATION_MB, peak))
 
     @override
@@ -218,13 +218,13 @@ class NL2RepoStrictGrader(Grader):
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
         """Return what decides a verdict besides the submission."""
-        recipe, fresh = self._recipes.get(task.id), self._fresh(task.id)
+        recipe, fresh = self._recipes.get(task.id), self._fresh_digest(task)
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "layouts": 1,
             "runner": digest_bytes(source_of("runner.py") + source_of("failing.py")),
             "data_version": task.data_version,
-            **({} if fresh is None else {"fresh": digest_of(fresh)}),
+            **({} if fresh is None else {"fresh": fresh}),
         }
 
     @override
@@ -241,14 +241,11 @@ class NL2RepoStrictGrader(Grader):
         environment = await context.builder.python(recipe.environment.request())
         original = await context.builder.source(recipe.source_request())
         prepared = time.monotonic()
-        kept = original.path, recipe.tests.protected, recipe.expected
-        suite = await asyncio.to_thread(suite_of_layer, *kept)
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-        fresh = self._fresh(task.id)
-        judged = await judge(library, recipe, context, suite=suite, deep=self.deep, fresh=fresh)
+        judged = await judge(library, recipe, context, deep=self.deep, fresh=self._fresh)
         verdict = self._verdict(task, recipe, judged, environment.python_version)
         if judged.fresh is not None:
-            verdict = beside(verdict, judged.fresh)
+            verdict = judged.fresh.beside(verdict)
         timings = {
             "environment": round(prepared - began, 3),
             "tests": round(judged.execution.result.duration_s, 3),
@@ -312,6 +309,9 @@ class NL2RepoStrictGrader(Grader):
     @override
     def check(self, task: Task) -> None:
         self._recipe(task)
+
+    def _fresh_digest(self, task: Task) -> str | None:
+        return None if self._fresh is None else self._fresh.digest(task.id)
 
     def _identity(self, task: Task) -> GraderIdentity:
         stands_in = self._recipe(task).environment.has_stand_in

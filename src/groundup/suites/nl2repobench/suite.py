@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -182,11 +182,11 @@ class Nl2RepoBench(Suite):
     @override
     def graders(self) -> Mapping[str, Grader]:
         """Return the graders, imported here: who asks for the tasks alone waits for none."""
-        from groundup.suites.nl2repobench.freshening import own_fresh
+        from groundup.suites.nl2repobench.fresh import fresh_runs
         from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
         from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 
-        fresh = partial(own_fresh, self._fresh_folder)
+        fresh = fresh_runs(self._fresh_folder)
         strict, full = NL2RepoStrictGrader(self._recipes, fresh), NL2RepoFullGrader(self._recipes, fresh)
         official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
         return {grader.name: grader for grader in (strict, full, official)}

@@ -12,12 +12,10 @@ from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
-from groundup.grading.library.check import Check
+from groundup.grading.library.belief import CheckedRun, Integrity, integrity_of
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import logs_of, run_to_the_end
-from groundup.grading.library.false_forms import function_of, suite_of
-from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import Integrity
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
@@ -74,10 +72,7 @@ async def run_in_process(
     decision = decide(expected, hidden, execution.report, execution.result, rounds.ended)
     integrity = Integrity()
     if decision.passed:
-        suite = await asyncio.to_thread(suite_of, folder.parent, hidden.protected, expected)
-        # There is no original that could show which false forms fail, so each fails at its end, too.
-        record = FalseRecord(tailed=tuple(sorted(set(map(function_of, expected)))))
-        integrity = await Check(library, context, suite, record, rounds, expected).integrity(deep=False)
+        integrity = await integrity_of(CheckedRun(library, rounds, expected, record=None), context)
     is_tampered = integrity.answer == "tampered"
     return TestRun(
         results=_results(decision, counts=not is_tampered),

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import SandboxError
-from groundup.grading.library.check import with_true_names
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.execution import Execution, Overlay, Rounds
 from groundup.grading.library.hidden import FalseRecord, NumberedTest
-from groundup.grading.library.integrity import LEAST_SAMPLE, SAMPLE
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.grading.library.staging import Staged
-from tests.grading.library.scripted import Asked, ScriptedLibrary, named
+from groundup_integrity.check import with_true_names
+from groundup_integrity.integrity import LEAST_SAMPLE, SAMPLE
+from tests.groundup_integrity.scripted import Asked, ScriptedLibrary, named
 from tests.sandbox.fake import answer
 
 

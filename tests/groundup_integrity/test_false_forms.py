@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.false_forms import (
+from groundup.grading.library.hidden import NumberedTest
+from groundup_integrity.false_forms import (
     FalseForms,
     HiddenSuite,
     function_of,
@@ -16,7 +17,6 @@ from groundup.grading.library.false_forms import (
     python_sources,
     suite_of_layer,
 )
-from groundup.grading.library.hidden import NumberedTest
 
 MANY_SEEDS = [f"seed {number}" for number in range(150)]
 SEEDS = [f"seed {number}" for number in range(12)]

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.execution import Execution, Rounds
-from groundup.grading.library.false_forms import FalseForms, HiddenSuite
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.integrity import (
+from groundup.grading.library.report import Result, RunnerReport
+from groundup.grading.library.staging import Staged
+from groundup.sandbox.protocol import CommandResult, Ending
+from groundup_integrity.false_forms import FalseForms, HiddenSuite
+from groundup_integrity.integrity import (
     LEAST_SAMPLE,
     SAMPLE,
     Draw,
@@ -22,9 +25,6 @@ from groundup.grading.library.integrity import (
     is_forged,
     sample,
 )
-from groundup.grading.library.report import Result, RunnerReport
-from groundup.grading.library.staging import Staged
-from groundup.sandbox.protocol import CommandResult, Ending
 
 A, B, C, D = (NumberedTest(f"t.py::test_{name}") for name in "abcd")
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from groundup.grading.library.false_forms import FalseForms, HiddenSuite
 from groundup.grading.library.hidden import NumberedTest
+from groundup_integrity.false_forms import FalseForms, HiddenSuite
 
 HEAD = "import pytest\n\n"
 TABLE = HEAD + '@pytest.mark.parametrize("number, letters", [(1, "one"), (2, "two"), (3, [4])])\n'

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeGuard
 
-from groundup.grading.library.literals import leaves
+from groundup_integrity.literals import leaves
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -14,8 +14,8 @@ from functools import cached_property, partial
 from random import Random
 from typing import NamedTuple
 
-from groundup.grading.library.exceptions import Errors
-from groundup.grading.library.literals import (
+from groundup_integrity.exceptions import Errors
+from groundup_integrity.literals import (
     Vocabulary,
     is_least,
     leaves,
@@ -24,7 +24,7 @@ from groundup.grading.library.literals import (
     other_sought,
     words_in,
 )
-from groundup.grading.library.variables import (
+from groundup_integrity.variables import (
     EQUALITIES,
     Function,
     fixed_from_the_start,

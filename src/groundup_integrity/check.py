@@ -12,16 +12,17 @@ from random import Random
 
 from groundup.domain.errors import SandboxError
 from groundup.grading.context import GradingContext
+from groundup.grading.library.belief import Answer, CheckedRun, Integrity
 from groundup.grading.library.decision import why_unfinished
 from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
-from groundup.grading.library.false_forms import FalseForms, HiddenSuite, function_of
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import (
+from groundup.grading.library.report import Result
+from groundup.sandbox.protocol import Ending
+from groundup_integrity.false_forms import FalseForms, HiddenSuite, function_of, suite_of, suite_of_layer
+from groundup_integrity.integrity import (
     FEW_FUNCTIONS,
-    Answer,
     Contradiction,
     Draw,
-    Integrity,
     contradiction,
     drawn,
     is_claimed,
@@ -30,8 +31,6 @@ from groundup.grading.library.integrity import (
     lost_again,
     sample,
 )
-from groundup.grading.library.report import Result
-from groundup.sandbox.protocol import Ending
 
 FORGED = "tests pass although they are made to fail: results are being forged"
 MEDDLED = "tests pass with false expectations, too"
@@ -40,6 +39,19 @@ CLAIMED = "tests passed in the run that counts and fail when they run again: res
 _LEAST_TEST_S = 10.0
 _SLOWER = 10
 """A test with a false expectation may wait for ever; it has so many times what it took, and at least that long."""
+
+
+async def checked(run: CheckedRun, context: GradingContext, deep: bool) -> Integrity:
+    """Return whether to believe *run*. Raises `SandboxError`."""
+    original, protected = run.library.original, run.library.hidden.protected
+    if run.record is None:
+        suite = await asyncio.to_thread(suite_of, original, protected, run.expected)
+        # There is no original that could show which false forms fail, so each fails at its end, too.
+        record = FalseRecord(tailed=tuple(sorted(set(map(function_of, run.expected)))))
+    else:
+        suite = await asyncio.to_thread(suite_of_layer, original, protected, run.expected)
+        record = run.record
+    return await Check(run.library, context, suite, record, run.rounds, run.expected).integrity(deep=deep)
 
 
 @dataclass

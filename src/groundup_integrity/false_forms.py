@@ -20,12 +20,12 @@ from random import Random
 from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.exceptions import Errors, ancestors_in, unused_warnings
-from groundup.grading.library.expectations import Expectation, SourceEdit, SourceText, expectations
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.literals import Vocabulary, leaves, other_literal
-from groundup.grading.library.variables import Function
 from groundup.grammars import python_tree, python_value
+from groundup_integrity.exceptions import Errors, ancestors_in, unused_warnings
+from groundup_integrity.expectations import Expectation, SourceEdit, SourceText, expectations
+from groundup_integrity.literals import Vocabulary, leaves, other_literal
+from groundup_integrity.variables import Function
 
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
 _TRIES = 10

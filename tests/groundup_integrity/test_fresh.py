@@ -1,4 +1,4 @@
-"""Tests of groundup.suites.nl2repobench.freshening: other inputs for tests, and what they say of a submission."""
+"""Tests of groundup_integrity.freshening: other inputs for tests, and what they say of a submission."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.false_forms import HiddenSuite, applied
 from groundup.grading.library.hidden import NumberedTest
-from groundup.suites.nl2repobench.freshening import FreshInputs, digest, is_telling, judged, value_in, variants
+from groundup_integrity.false_forms import HiddenSuite, applied
+from groundup_integrity.freshening import FreshInputs, digest, is_telling, judged, value_in, variants
 
 SUITE = b'''
 import pytest

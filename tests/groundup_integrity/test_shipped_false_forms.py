@@ -6,9 +6,9 @@ import pytest
 
 from groundup.environments.layers import layer_store
 from groundup.environments.sources import present_source
-from groundup.grading.library.false_forms import FalseForms, suite_of
 from groundup.settings import load
 from groundup.suites.nl2repobench.recipe import shipped_recipes
+from groundup_integrity.false_forms import FalseForms, suite_of
 from tests.needs import lack
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from groundup.domain.limits import Repeats
 from groundup.episodes.backends import Backends
-from groundup.suites.nl2repobench.freshening import FreshInputs
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
+from groundup_integrity.freshening import FreshInputs, FreshLookups
 from tests.episodes.theatre import Theatre, an_episode
 from tests.grading.library.laboratory import HostBuilder
-from tests.grading.library.scripted import HIDDEN, Asked, ScriptedLibrary, Story
+from tests.groundup_integrity.scripted import HIDDEN, Asked, ScriptedLibrary, Story
 from tests.suites.nl2repobench.trials import RECIPE, TASK
 
 POLICY = Repeats()
@@ -52,7 +52,7 @@ async def _processes(story: Story, folder: Path, *, timed: bool = False) -> tupl
     grading = replace(
         theatre.grading(an_episode()),
         task=TASK,
-        grader=NL2RepoStrictGrader({"calc": recipe}, lambda task: fresh),
+        grader=NL2RepoStrictGrader({"calc": recipe}, FreshLookups(lambda task: fresh)),
         backends=Backends(library.provider, HostBuilder(library.folder)),
     )
     graded = await grading.grade(library.submission, theatre.scratch)

@@ -10,7 +10,7 @@ import ast
 import asyncio
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from random import Random
@@ -18,21 +18,22 @@ from typing import NamedTuple
 
 from pydantic import Field, ValidationError
 
+from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score, Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import FACT, NONE, Decision, as_fact, passing_tests
 from groundup.grading.library.execution import Overlay, run_to_the_end
-from groundup.grading.library.expectations import SourceEdit, SourceText
-from groundup.grading.library.false_forms import HiddenSuite, Unit, applied, suite_of
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
-from groundup.grading.library.literals import leaves, other_literal
 from groundup.grading.library.report import Result
-from groundup.grading.library.variables import Function
 from groundup.grammars import python_value
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
+from groundup_integrity.expectations import SourceEdit, SourceText
+from groundup_integrity.false_forms import HiddenSuite, Unit, applied, suite_of, suite_of_layer
+from groundup_integrity.literals import leaves, other_literal
+from groundup_integrity.variables import Function
 
 MARK = "groundup-value:"
 """Stands before the value in the message of a test that asks for it."""
@@ -103,6 +104,13 @@ class FreshOutcome(Record):
         is_gross = self.known >= LEAST_KNOWN and self.kept < share * self.known
         told = f"memorised: of {self.known} test functions that it passes, {self.kept} pass with other inputs"
         return (told,) if is_gross else ()
+
+    def beside(self, verdict: Verdict) -> Verdict:
+        """Return *verdict* with the score on fresh inputs beside its own, which it does not change."""
+        told = verdict.facts.get(FACT)
+        signs = [*(() if told in (None, NONE) else (str(told),)), *self.signs]
+        facts = {**verdict.facts, "fresh_known": self.known, "fresh_kept": self.kept, FACT: as_fact(signs)}
+        return verdict.but(facts=facts, scores={**verdict.scores, "on_fresh_inputs": self.score})
 
 
 def judged(fresh: FreshInputs, known: Collection[NumberedTest], passed: Collection[NumberedTest]) -> FreshOutcome:
@@ -479,18 +487,16 @@ def _key(variant: Variant) -> Place:
 
 
 async def with_fresh_inputs(
-    fresh: FreshInputs | None,
+    fresh: FreshInputs,
     decision: Decision,
     library: LibraryUnderTest,
     suite: HiddenSuite,
     context: GradingContext,
-) -> FreshOutcome | None:
-    """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the tests as published.
+) -> FreshOutcome:
+    """Run *library* with fresh inputs in a slot of the machine. *decision*: on the tests as published.
 
     Nothing is run where none of them has a variant.
     """
-    if fresh is None:
-        return None
     known = passing_tests(decision)
     concerned = frozenset(map(NumberedTest.parse, fresh.tests))
     if not concerned & known:
@@ -501,15 +507,6 @@ async def with_fresh_inputs(
         rounds = await run_to_the_end(library, context, overlay)
     passed = {key for key, said in rounds.last.report.results.items() if said.outcome == "passed"}
     return judged(fresh, known, passed)
-
-
-def beside(verdict: Verdict, seen: FreshOutcome) -> Verdict:
-    """Return *verdict* with the score on fresh inputs beside its own, which it does not change."""
-    told = verdict.facts.get(FACT)
-    signs = [*(() if told in (None, NONE) else (str(told),)), *seen.signs]
-    facts = {**verdict.facts, "fresh_known": seen.known, "fresh_kept": seen.kept, FACT: as_fact(signs)}
-    scores = {**verdict.scores, "on_fresh_inputs": seen.score}
-    return verdict.but(facts=facts, scores=scores)
 
 
 def fresh_text(fresh: FreshInputs) -> str:
@@ -536,3 +533,34 @@ def own_fresh(folder: Path | None, task: str) -> FreshInputs | None:
     if place is not None and place.is_file():
         return read_fresh(place.read_text(encoding="utf-8"), str(place))
     return shipped_fresh(task)
+
+
+class FreshLookups(NamedTuple):
+    """Runs submissions with the fresh inputs that *lookup* returns."""
+
+    lookup: FreshLookup
+
+    def digest(self, task: str) -> str | None:
+        """Return the digest of a task's fresh inputs; None: there are none."""
+        fresh = self.lookup(task)
+        return None if fresh is None else digest_of(fresh)
+
+    async def seen(
+        self,
+        task: str,
+        decision: Decision,
+        library: LibraryUnderTest,
+        expected: frozenset[NumberedTest],
+        context: GradingContext,
+    ) -> FreshOutcome | None:
+        """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the public tests."""
+        fresh = self.lookup(task)
+        if fresh is None:
+            return None
+        suite = await asyncio.to_thread(suite_of_layer, library.original, library.hidden.protected, expected)
+        return await with_fresh_inputs(fresh, decision, library, suite, context)
+
+
+def fresh_of_recipes(folder: Path | None) -> FreshLookups:
+    """Return what runs submissions with fresh inputs: this machine's own in *folder*, and those beside recipes."""
+    return FreshLookups(partial(own_fresh, folder))

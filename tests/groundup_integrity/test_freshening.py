@@ -12,9 +12,9 @@ from groundup.grading.context import Slots
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sandbox.bubblewrap import BubblewrapProvider
 from groundup.sandbox.protocol import Sandbox, SandboxSpec
-from groundup.suites.nl2repobench.freshening import fresh_text, made_fresh, own_fresh, read_fresh
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.trees.walking import remove_tree
+from groundup_integrity.freshening import FreshLookups, fresh_text, made_fresh, own_fresh, read_fresh
 from tests.suites.nl2repobench.images import Laboratory, Published
 
 INPUTS = [(number, number + 3) for number in range(2, 12)]
@@ -44,7 +44,7 @@ async def test_one_who_knows_the_suite_by_heart_is_noted(laboratory: Laboratory,
 
     (tmp_path / "calc.fresh.json").write_text(fresh_text(made))
     assert own_fresh(tmp_path, "calc") == made == read_fresh(fresh_text(made), "it")
-    grader = NL2RepoStrictGrader({"calc": PUBLISHED.recipe}, lambda _: made)
+    grader = NL2RepoStrictGrader({"calc": PUBLISHED.recipe}, FreshLookups(lambda _: made))
     found = {}
     for name, text in (("honest", HONEST), ("wrong", WRONG), ("by heart", BY_HEART)):
         submission = laboratory.submission({"calc/__init__.py": text})
@@ -78,7 +78,7 @@ class InPairs(BubblewrapProvider):
 async def test_checks_and_fresh_inputs_share_the_processors(laboratory: Laboratory) -> None:
     """With two slots the check and the fresh inputs run at once; what they say is what they say one by one."""
     made = await made_fresh(PUBLISHED.recipe, laboratory.context(PUBLISHED), "7")
-    grader = NL2RepoStrictGrader({"calc": PUBLISHED.recipe}, lambda _: made)
+    grader = NL2RepoStrictGrader({"calc": PUBLISHED.recipe}, FreshLookups(lambda _: made))
     submission = laboratory.submission({"calc/__init__.py": WRONG})
     one = replace(laboratory.context(PUBLISHED), slots=Slots(1))
     alone = (await grader.grade(PUBLISHED.task, submission, one)).verdict

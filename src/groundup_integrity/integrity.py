@@ -8,13 +8,11 @@ false half; who notices the check and turns honest is caught by the true half. N
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from random import Random
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from groundup.grading.library.execution import Rounds
-from groundup.grading.library.false_forms import FalseForms, function_of
 from groundup.grading.library.hidden import NumberedTest
-
-Answer = Literal["clean", "suspect", "tampered"]
+from groundup_integrity.false_forms import FalseForms, function_of
 
 SAMPLE = 32
 """Tests in a spot check. Of who forges a fifth of the points, 16 false forms miss 3 in 100 (0.8 to the 16th)."""
@@ -63,23 +61,6 @@ class Contradiction(NamedTuple):
     def __bool__(self) -> bool:
         """Whether there is any."""
         return bool(self.passed_false or self.failed_true or self.unfinished)
-
-
-class Integrity(NamedTuple):
-    """Whether the count is to be believed."""
-
-    answer: Answer = "clean"
-    why: str = ""
-    depth: Literal["none", "spot", "full"] = "none"
-    checked: int = 0
-    """Tests that ran in the last check."""
-    flaky: frozenset[NumberedTest] = frozenset()
-    """Lost tests that pass when run again."""
-    open: bool = False
-    """Whether a lost test did not run again, or did something else."""
-    unsteady: bool = False
-    """Whether a test that counts failed when it ran again."""
-    log: str = ""
 
 
 def sample(durations_s: Mapping[NumberedTest, float], random: Random) -> frozenset[NumberedTest]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from groundup.grading.context import GradingContext
-from groundup.grading.library.check import Check
+from groundup.grading.library.belief import Integrity
 from groundup.grading.library.execution import run_to_the_end
-from groundup.grading.library.false_forms import suite_of
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.integrity import Integrity
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
+from groundup_integrity.check import Check
+from groundup_integrity.false_forms import suite_of
 from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
 from tests.sandbox.fake import FakeProvider, answer
 

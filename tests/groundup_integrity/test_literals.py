@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.grading.library.literals import has_unknown_escape, other_literal
+from groundup_integrity.literals import has_unknown_escape, other_literal
 
 _PIECES = st.lists(st.sampled_from(["\\" + one for one in "abfnrtvxNuU0123456789'\"\\qsd.{"] + list("abcx 019{}")))
 _PREFIXES = st.sampled_from(["", "b", "r", "rb", "u", "B"])

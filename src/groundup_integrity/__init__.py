@@ -1,0 +1,1 @@
+"""Whether a count of passed tests is to be believed: false forms of tests, and tests with fresh inputs."""
