@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.environments.interpreters import present_interpreter
+from groundup.extensions import owner_of
 from groundup.registries.cache import FetchCache
 from groundup.registries.nuget.client import NuGetClient, nuget_settings
 from groundup.registries.pypi.client import index_trouble
@@ -67,6 +68,13 @@ def need(tool: str) -> None:
     why = trouble(tool)
     if why:
         lack(tool, why)
+
+
+def need_command(words: Sequence[str]) -> None:
+    """Go on where the package with the command that *words* begin with is in this checkout."""
+    owner = owner_of(" ".join(words[:2])) or owner_of(" ".join(words[:1]))
+    if owner is not None:
+        need(owner.name)
 
 
 @cache

@@ -14,7 +14,6 @@ import pytest
 
 from groundup import grammars
 from groundup.grammars import python_tree, python_value
-from groundup_integrity.literals import other_literal
 
 SOURCE = inspect.getsource(argparse)
 
@@ -101,8 +100,11 @@ def test_other_readers_of_python_spoil_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
+@pytest.mark.needs("groundup_integrity")
 def test_drawing_another_literal_warns_nobody_else() -> None:
     """Filters of warnings hold for all threads: where one makes errors of them, others cannot read sources."""
+    from groundup_integrity.literals import other_literal
+
     before, over, failures = list(warnings.filters), threading.Event(), list[SyntaxError]()
 
     def draw(seed: int) -> None:

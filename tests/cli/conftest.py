@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from groundup.cli.main import main
+from tests.needs import need_command
 from tests.runs.toy import BEHAVIOUR
 
 TWENTY = "tests.runs.toy:create"
@@ -43,7 +44,9 @@ def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))  # nothing, which pytest's own is not
 
     def call(*arguments: str | Path) -> Ended:
-        code = main([str(argument) for argument in arguments])
+        words = [str(argument) for argument in arguments]
+        need_command(words)
+        code = main(words)
         ended = capsys.readouterr()
         return Ended(code, ended.out, ended.err)
 

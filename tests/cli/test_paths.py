@@ -49,6 +49,7 @@ def test_a_pipe_is_refused(groundup: Groundup, pipe: Path, command: tuple[str, .
     assert "Errno" not in ended.err
 
 
+@pytest.mark.needs("groundup_infer")
 def test_a_device_without_end_is_refused(tmp_path: Path) -> None:
     """`groundup infer /dev/zero` ends with a sentence, in little memory."""
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)); "

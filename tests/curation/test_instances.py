@@ -234,8 +234,11 @@ RUST_FILES = {
 }
 
 
+@pytest.mark.needs("groundup_infer")
 async def test_both_graders_count_the_same_dependencies_of_a_crate(tmp_path: Path) -> None:
     """Optional dependencies are masked: `strict` and `official` have one denominator, and nop has 0."""
+    from groundup_infer.written import INFERRED_KINDS, write_inferred
+
     root = _committed(tmp_path / "somebody-x", RUST_FILES)
     folder = tmp_path / "set"
     await add_instance(InstanceRequest(repository=str(root), language="rust"), folder, _settings(tmp_path))
@@ -243,9 +246,8 @@ async def test_both_graders_count_the_same_dependencies_of_a_crate(tmp_path: Pat
     (tmp_path / "nop").mkdir()
     (tmp_path / "oracle").mkdir()
     (tmp_path / "oracle/patch.diff").write_text(problem.instance.patch)
-    inference = pytest.importorskip("groundup_infer.written")
-    (inferred,) = inference.write_inferred(
-        problem.folder(), "rust", problem.instance.build_files, problem.read, inference.INFERRED_KINDS["rust"]
+    (inferred,) = write_inferred(
+        problem.folder(), "rust", problem.instance.build_files, problem.read, INFERRED_KINDS["rust"]
     )
     (tmp_path / "static").mkdir()
     (tmp_path / "static/Cargo.toml").write_bytes(inferred.content)

@@ -1,9 +1,13 @@
 """Tests of groundup_factory.recipes.differences."""
 
+import pytest
+
 from groundup.grading.library.hidden import NumberedTest
-from groundup.suites.nl2repobench.recipe import Difference, Excluded, Recipe, Why
+from groundup.suites.nl2repobench.recipe import Difference, Excluded, Recipe, Why, shipped_recipes
 from groundup_factory.recipes.differences import explained, unexplained
 from tests.suites.nl2repobench.trials import RECIPE
+
+RECIPES = shipped_recipes()
 
 
 def recipe(declared: dict[str, int], excluded: dict[str, Why], given: tuple[Difference, ...] = ()) -> Recipe:
@@ -72,3 +76,10 @@ def test_what_nothing_accounts_for_is_left_open() -> None:
     assert explained(settled) == (given,)
     assert unexplained(settled) == {}
     assert explained(recipe({"a": 8}, {}, (given,))) == ()
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_what_is_expected_and_declared_differ_for_a_reason(recipe: Recipe) -> None:
+    """Where our denominator is not a published one, each missing or additional test has a reason with a proof."""
+    assert unexplained(recipe) == {}
+    assert all(difference.note for difference in recipe.differences)

@@ -65,9 +65,9 @@ def test_an_untouched_repository_has_nothing(groundup: Groundup, grader: str) ->
     assert len(scores(ended.document)) == 4
 
 
+@pytest.mark.needs("groundup_infer")
 def test_the_static_subject_needs_no_model(groundup: Groundup) -> None:
     """Inference from the masked repository finds what is imported, and the repository's own crates by path."""
-    pytest.importorskip("groundup_infer")
     ended = groundup("run", "dibench", "-a", "static", "--json")
     expected = {"one_alpha": (4, 4), "two_beta": (4, 4), "three_gamma": (2, 2)}
     assert expected.items() <= scores(ended.document).items()

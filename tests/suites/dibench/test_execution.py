@@ -199,9 +199,9 @@ def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path)
     assert "; 2 of 2 names missing, too many or elsewhere\n" in shown
 
 
+@pytest.mark.needs("groundup_infer")
 def test_ablations_and_inference_are_executed_alike(executing: Groundup, tmp_path: Path) -> None:
     """The static subject is graded by the same job, and so are its submissions without wrong versions."""
-    pytest.importorskip("groundup_infer")
     ended = executing(
         "run", "dibench", "-a", "static", "--grader", "execution", "--tasks", "tiny-python", "--json"
     )
