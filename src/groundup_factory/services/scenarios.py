@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 from pydantic import JsonValue
 
 from groundup.domain.records import Record
+from groundup.grading.services.samples import drawn_form
 from groundup.trees.walking import read_regular
 from groundup_factory.services.operations import Kind, Operation, Parameter
 from groundup_factory.services.starting import python_files
@@ -24,20 +25,6 @@ from groundup_factory.services.starting import python_files
 _WORDS = (
     *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "juniper", "kestrel"),
     *("lagoon", "meadow", "nectar", "opal", "prairie", "quartz", "raven", "saffron", "tundra", "umber", "violet"),
-)
-_NAMED: tuple[tuple[str, str], ...] = (
-    ("email", "{word}.{number}@example.com"),
-    ("mail", "{word}.{number}@example.com"),
-    ("password", "{Word}-Pass-{number}"),
-    ("phone", "138{number:08d}"),
-    ("url", "http://localhost/{word}/{number}"),
-    ("uri", "http://localhost/{word}/{number}"),
-    ("date", "2024-01-{day:02d}"),
-    ("time", "2024-01-{day:02d}T03:04:05"),
-    ("user", "{word}{number}"),
-    ("name", "{word} {number}"),
-    ("title", "{Word} {number}"),
-    ("slug", "{word}-{number}"),
 )
 _FORMATS = {
     "email": "{word}.{number}@example.com",
@@ -88,8 +75,7 @@ def sample(parameter: Parameter, draw: str) -> JsonValue:
 
 def _text(parameter: Parameter, dice: random.Random) -> JsonValue:
     word, number = dice.choice(_WORDS), dice.randrange(100, 1000)
-    name = parameter.name.lower()
-    form = _FORMATS.get(parameter.format) or next((form for key, form in _NAMED if key in name), "{word} {number}")
+    form = _FORMATS.get(parameter.format) or drawn_form(parameter.name)
     text = form.format(word=word, Word=word.capitalize(), number=number, day=number % 27 + 1)
     if parameter.shortest is not None:
         text = text.ljust(parameter.shortest, "x")

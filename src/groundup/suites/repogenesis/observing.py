@@ -30,6 +30,7 @@ from groundup.grading.services.install import (
 )
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
+from groundup.grading.services.samples import fixed_text
 from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, ServiceProblem, test_environment
@@ -49,18 +50,6 @@ _TEXT = re.compile(r"\b(?:string|str|text|uuid|email|date|datetime|timestamp|req
 _CHOICES = re.compile(r"(?:^|[:(,]\s*)([\w-]+)(?:\s*\|\s*[\w-]+)+")
 _SHOWN = re.compile(r"(?:\be\.g\.|\benum\b|\bone of\b|\bvalues?\b|\bsuch as\b)[^'\"]{0,20}['\"]([^'\"]+)['\"]")
 _MOMENT = re.compile(r"\bISO\b|\bdate-?time\b", re.IGNORECASE)
-_BY_NAME = (
-    ("uuid", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"),
-    ("email", "sample.person@example.com"),
-    ("password", "Sample-Passw0rd"),
-    ("date", "2024-01-02"),
-    ("time", "2024-01-02T03:04:05Z"),
-    ("url", "http://localhost/sample"),
-    ("uri", "http://localhost/sample"),
-    ("phone", "13800000000"),
-)
-_ELSE = "sample"
-
 Body = Mapping[str, JsonValue]
 
 
@@ -148,7 +137,7 @@ def _worded(name: str, described: str) -> JsonValue:
         return described
     if _MOMENT.search(described):
         return "2024-01-02T03:04:05Z"
-    return next((value for word, value in _BY_NAME if word in f"{name} {described}".lower()), _ELSE)
+    return fixed_text(f"{name} {described}")
 
 
 NOT_READY = Readiness(answered_s=None, in_time=False)
