@@ -4,7 +4,6 @@ Reads project files for names, layout and entry points only; declarations of dep
 """
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, READ, SourceFiles, as_utf8
 from groundup.sources.names import normalised, words
+from groundup.sources.project_files import table_at, toml_of
 
 
 class SourcePlace(StrEnum):
@@ -127,7 +127,7 @@ class _Found:
 def read_project(tree: SourceFiles) -> PythonProject:
     """Read names, layout and entry points from the project files at the top."""
     found = _Found()
-    _add_pyproject(found, _toml(tree.manifests.get("pyproject.toml", b"")))
+    _add_pyproject(found, toml_of(as_utf8(tree.manifests.get("pyproject.toml", b""))))
     _add_setup_cfg(found, _config(tree.manifests.get("setup.cfg", b"")))
     _add_setup_py(found, as_utf8(tree.manifests.get("setup.py", b"")).decode("utf-8", "replace"))
     clean = [folder.strip("./") for folder in found.folders]
@@ -146,34 +146,34 @@ def _top_pattern(package: str) -> str:
 
 def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
     for table in (
-        _table(document, "project"),
-        _table(document, "tool", "poetry"),
-        _table(document, "tool", "flit", "metadata"),
+        table_at(document, "project"),
+        table_at(document, "tool", "poetry"),
+        table_at(document, "tool", "flit", "metadata"),
     ):
         found.name = found.name or str(table.get("name", "") or table.get("module", ""))
         for key in ("scripts", "gui-scripts"):
-            found.scripts += _targets(_table(table, key).values())
+            found.scripts += _targets(table_at(table, key).values())
         for key in ("entry-points", "plugins"):
-            for group, points in _table(table, key).items():
+            for group, points in table_at(table, key).items():
                 found.add_entry_points(group, points.values() if isinstance(points, dict) else ())
     found.folders += _declared_folders(document)
-    setuptools = _table(document, "tool", "setuptools")
+    setuptools = table_at(document, "tool", "setuptools")
     found.packages += _texts(setuptools.get("packages")) + _texts(setuptools.get("py-modules"))
-    found.packages += _texts(_table(setuptools, "packages", "find").get("include"))
-    compiled = _table(document, "tool", "setuptools").get("ext-modules")
+    found.packages += _texts(table_at(setuptools, "packages", "find").get("include"))
+    compiled = table_at(document, "tool", "setuptools").get("ext-modules")
     found.extensions += (
         [str(one.get("name")) for one in compiled if isinstance(one, dict)] if isinstance(compiled, list) else []
     )
-    found.extensions += _texts([_table(document, "tool", "maturin").get("module-name")])
-    flit = _table(document, "tool", "flit", "module").get("name")
+    found.extensions += _texts([table_at(document, "tool", "maturin").get("module-name")])
+    flit = table_at(document, "tool", "flit", "module").get("name")
     found.packages += [flit] if isinstance(flit, str) else []
-    poetry = _table(document, "tool", "poetry").get("packages")
+    poetry = table_at(document, "tool", "poetry").get("packages")
     found.packages += (
         [str(one.get("include", "")) for one in poetry if isinstance(one, dict)]
         if isinstance(poetry, list)
         else []
     )
-    wheel = _table(document, "tool", "hatch", "build", "targets", "wheel")
+    wheel = table_at(document, "tool", "hatch", "build", "targets", "wheel")
     found.packages += [PurePosixPath(one).name for one in _texts(wheel.get("packages"))]
 
 
@@ -204,19 +204,6 @@ def _add_setup_py(found: _Found, text: str) -> None:
         found.packages += re.findall(r"[\"']([\w.*-]+)[\"']", "".join(names))
 
 
-def _toml(data: bytes) -> dict[str, object]:
-    try:
-        return tomllib.loads(as_utf8(data).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
-
-
-def _table(value: object, *keys: str) -> dict[str, object]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
 def _config(data: bytes) -> ConfigParser | None:
     # Entry points are `name = module:function` and versions hold `%`: neither may be taken for syntax.
     parser = ConfigParser(interpolation=None, strict=False, delimiters=("=",))
@@ -236,23 +223,24 @@ def _targets(values: Iterable[object]) -> list[str]:
 
 
 def _declared_folders(document: dict[str, object]) -> list[str]:
-    tool = _table(document, "tool")
-    setuptools, hatch, pdm = _table(tool, "setuptools"), _table(tool, "hatch", "build"), _table(tool, "pdm")
-    folders = _texts(_table(setuptools, "packages", "find").get("where"))
-    for package, folder in _table(setuptools, "package-dir").items():
+    tool = table_at(document, "tool")
+    setuptools, hatch, pdm = table_at(tool, "setuptools"), table_at(tool, "hatch", "build"), table_at(tool, "pdm")
+    folders = _texts(table_at(setuptools, "packages", "find").get("where"))
+    for package, folder in table_at(setuptools, "package-dir").items():
         place = PurePosixPath(str(folder))
         folders += [str(place.parent if package else place)] if package in ("", place.name) else []
-    poetry = _table(tool, "poetry").get("packages")
+    poetry = table_at(tool, "poetry").get("packages")
     folders += (
         [str(one.get("from", "")) for one in poetry if isinstance(one, dict)] if isinstance(poetry, list) else []
     )
-    for table in (hatch, _table(hatch, "targets", "wheel")):
+    for table in (hatch, table_at(hatch, "targets", "wheel")):
         sources = table.get("sources")
         folders += _above(table.get("packages")) + (_above([*sources]) if isinstance(sources, dict) else [])
         folders += _texts(sources)
-    folders += _above(_table(tool, "scikit-build", "wheel").get("packages"))
-    named = [pdm.get("package-dir"), _table(pdm, "build").get("package-dir")]
-    named += [_table(tool, "uv", "build-backend").get("module-root"), _table(tool, "maturin").get("python-source")]
+    folders += _above(table_at(tool, "scikit-build", "wheel").get("packages"))
+    named = [pdm.get("package-dir"), table_at(pdm, "build").get("package-dir")]
+    uv, maturin = table_at(tool, "uv", "build-backend"), table_at(tool, "maturin")
+    named += [uv.get("module-root"), maturin.get("python-source")]
     return [folder for folder in folders + _texts(named) if folder]
 
 

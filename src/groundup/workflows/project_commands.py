@@ -4,10 +4,10 @@ import fnmatch
 import itertools
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from groundup.sources.project_files import table_at, toml_of
 from groundup.workflows.tree import RepositoryTree, text_of
 
 _RULE = re.compile(r"^([^\s:#=][^:#=]*?)\s*::?(?![=])\s*([^=#;]*)(?:;(.*))?(?:#.*)?$")
@@ -140,7 +140,7 @@ _MOST = 200
 
 def task_lines(tree: RepositoryTree, folder: str, name: str) -> list[str] | None:
     """Return what a task of poe, pdm, pixi or taskipy called *name* runs; None when there is none."""
-    tool = _table(_document(tree, folder, "pyproject.toml"), "tool")
+    tool = table_at(_document(tree, folder, "pyproject.toml"), "tool")
     for keys in (
         ("poe", "tasks"),
         ("pdm", "scripts"),
@@ -148,7 +148,7 @@ def task_lines(tree: RepositoryTree, folder: str, name: str) -> list[str] | None
         ("taskipy", "tasks"),
         ("rye", "scripts"),
     ):
-        tasks = _table(tool, *keys)
+        tasks = table_at(tool, *keys)
         if name in tasks:
             return _some(_task_lines(tasks, name, set()))
     return None
@@ -161,12 +161,12 @@ def hatch_lines(tree: RepositoryTree, folder: str, called: str, chosen: Sequence
     counts beside what the environment says itself.
     """
     environment, _, script = called.rpartition(":")
-    environments = _table(_document(tree, folder, "hatch.toml"), "envs")
+    environments = table_at(_document(tree, folder, "hatch.toml"), "envs")
     if not environments:
-        environments = _table(_document(tree, folder, "pyproject.toml"), "tool", "hatch", "envs")
+        environments = table_at(_document(tree, folder, "pyproject.toml"), "tool", "hatch", "envs")
     environment = environment.lstrip("+-").split(".")[0] or "default"
-    scripts = {**_table(environments, "default", "scripts"), **_table(environments, environment, "scripts")}
-    for override in _hatch_overrides(_table(environments, environment, "overrides"), chosen):
+    scripts = {**table_at(environments, "default", "scripts"), **table_at(environments, environment, "scripts")}
+    for override in _hatch_overrides(table_at(environments, environment, "overrides"), chosen):
         for name, line in override.items():
             scripts[name] = [*_of(scripts.get(name)), line]
     return _some(_task_lines(scripts, script, set())) if script in scripts else None
@@ -226,17 +226,7 @@ def _of(task: object) -> Sequence[str]:
 
 
 def _document(tree: RepositoryTree, folder: str, name: str) -> Mapping[str, object]:
-    text = text_of(tree, str(PurePosixPath(folder, name)))
-    try:
-        return tomllib.loads(text or "")
-    except ValueError:
-        return {}
-
-
-def _table(document: object, *keys: str) -> Mapping[str, object]:
-    for key in keys:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document if isinstance(document, Mapping) else {}
+    return toml_of(text_of(tree, str(PurePosixPath(folder, name))))
 
 
 _VERBS = frozenset({"run", "run-script", "rum", "urn"})

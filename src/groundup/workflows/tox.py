@@ -3,11 +3,11 @@
 import ast
 import itertools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.grammars import python_tree
+from groundup.sources.project_files import toml_of
 from groundup.workflows.commands import options_of
 from groundup.workflows.tree import RepositoryTree, text_of
 
@@ -159,8 +159,8 @@ def _tox_configuration(tree: RepositoryTree, folder: str) -> _Configuration:
         return _from_ini(ini)
     toml = text_of(tree, str(PurePosixPath(folder, "tox.toml")))
     if toml is not None:
-        return _from_toml(_toml(toml))
-    project = _toml(text_of(tree, str(PurePosixPath(folder, "pyproject.toml"))) or "")
+        return _from_toml(toml_of(toml))
+    project = toml_of(text_of(tree, str(PurePosixPath(folder, "pyproject.toml"))) or "")
     tool = project.get("tool")
     table = tool.get("tox") if isinstance(tool, dict) else None
     if isinstance(table, dict):
@@ -191,13 +191,6 @@ def _sections_of(text: str) -> dict[str, dict[str, str]]:
             key = entry[1]
             section[key] = entry[2]
     return sections
-
-
-def _toml(text: str) -> dict[str, object]:
-    try:
-        return dict(tomllib.loads(text))
-    except ValueError:
-        return {}
 
 
 def _from_toml(table: Mapping[str, object]) -> _Configuration:

@@ -9,7 +9,6 @@ what has to be protected: documents, examples, configuration.
 import configparser
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +19,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sources.names import words
+from groundup.sources.project_files import table_at, toml_of
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
@@ -98,12 +98,8 @@ def read_config(root: Path) -> Config:
         found = _section(root / name, section)
         if found is not None:
             return Config(found)
-    try:
-        document = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-        options = document.get("tool", {}).get("pytest", {}).get("ini_options")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        options = None
-    if isinstance(options, dict):
+    pytest = table_at(toml_of(text_at(root / "pyproject.toml")), "tool", "pytest")
+    if isinstance(options := pytest.get("ini_options"), dict):
         return Config(options)
     for name, section in (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
         found = _section(root / name, section)

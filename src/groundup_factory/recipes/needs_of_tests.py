@@ -10,7 +10,6 @@ import configparser
 import contextlib
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from groundup.manifests.formats import FORMATS, find_manifests
 from groundup.manifests.python.requirement import group_kind
 from groundup.manifests.records import DependencyKind, DependencySource, ManifestError
 from groundup.sources.names import is_standard, python_provider
+from groundup.sources.project_files import table_at, toml_of
 from groundup.trees.walking import read_regular
 from groundup_factory.recipes.project import requirement_line, text_at, without_extra
 
@@ -46,10 +46,7 @@ def requires_python(root: Path) -> SpecifierSet:
 
 
 def _declared_pythons(root: Path) -> Iterator[str]:
-    try:
-        found = tomllib.loads(_text(root / "pyproject.toml")).get("project", {}).get("requires-python")
-    except tomllib.TOMLDecodeError:
-        found = None
+    found = table_at(toml_of(_text(root / "pyproject.toml")), "project").get("requires-python")
     if isinstance(found, str):
         yield found
     parser = configparser.RawConfigParser()
@@ -78,11 +75,8 @@ def _configured(root: Path) -> list[str]:
             continue
         if parser.has_option(section, "testpaths"):
             return _inside(parser.get(section, "testpaths").split())
-    try:
-        options = tomllib.loads(_text(root / "pyproject.toml")).get("tool", {}).get("pytest", {})
-    except tomllib.TOMLDecodeError:
-        return []
-    paths = options.get("ini_options", {}).get("testpaths", [])
+    options = table_at(toml_of(_text(root / "pyproject.toml")), "tool", "pytest", "ini_options")
+    paths = options.get("testpaths", [])
     return _inside(paths.split() if isinstance(paths, str) else map(str, paths))
 
 

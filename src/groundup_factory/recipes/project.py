@@ -4,7 +4,6 @@ import ast
 import configparser
 import contextlib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from groundup.manifests.python.poetry import specifier
 from groundup.manifests.python.requirement import render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.registries.pypi.pages import spelled_version
+from groundup.sources.project_files import table_at, toml_of
 
 _VERSION = re.compile(r"""^__version__\s*(?::[^=]+)?=\s*(?:\w+\s*=\s*)?["']([^"']+)["']""", re.MULTILINE)
 _SOURCE_FOLDER = re.compile(
@@ -126,19 +126,15 @@ def _of_test_extra(line: str) -> bool:
 
 
 def _pyproject(root: Path) -> Mapping[str, Any]:
-    text = text_at(root / "pyproject.toml")
-    try:
-        document = tomllib.loads(text or "")
-    except tomllib.TOMLDecodeError:
-        return {}
-    project, poetry = document.get("project", {}), document.get("tool", {}).get("poetry", {})
+    document = toml_of(text_at(root / "pyproject.toml"))
+    project, poetry = table_at(document, "project"), table_at(document, "tool", "poetry")
     licence = project.get("license", poetry.get("license"))
-    points = {str(group): _strings(table) for group, table in project.get("entry-points", {}).items()}
+    points = {str(group): _strings(table) for group, table in table_at(project, "entry-points").items()}
     for name, group in (("scripts", "console_scripts"), ("gui-scripts", "gui_scripts")):
         points |= {group: _strings(project[name])} if project.get(name) else {}
     if poetry.get("scripts"):
         points["console_scripts"] = _strings(poetry["scripts"])
-    extras = {**project.get("optional-dependencies", {}), **document.get("dependency-groups", {})}
+    extras = {**table_at(project, "optional-dependencies"), **table_at(document, "dependency-groups")}
     return {
         "name": project.get("name", poetry.get("name")),
         "version": project.get("version", poetry.get("version")),
@@ -282,20 +278,12 @@ def _as_pip(part: str) -> str:
 
 def source_folders(root: Path) -> tuple[str, ...]:
     """Return the folders below *root* from which the project's build takes its packages, by what declares them."""
-    document: dict[str, Any] = {}
-    with contextlib.suppress(tomllib.TOMLDecodeError):
-        document = tomllib.loads(text_at(root / "pyproject.toml") or "").get("tool", {})
-    setuptools, wheel = document.get("setuptools", {}), document
-    for key in ("hatch", "build", "targets", "wheel"):
-        wheel = wheel.get(key, {}) if isinstance(wheel, dict) else {}
-    packages = setuptools.get("packages", {})
-    found: list[Any] = [setuptools.get("package-dir", {}).get("")]
-    found += packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
-    found += [
-        document.get("maturin", {}).get("python-source"),
-        document.get("pdm", {}).get("build", {}).get("package-dir"),
-    ]
-    found += [one.get("from") for one in document.get("poetry", {}).get("packages", []) if isinstance(one, dict)]
+    tool = table_at(toml_of(text_at(root / "pyproject.toml")), "tool")
+    wheel = table_at(tool, "hatch", "build", "targets", "wheel")
+    found: list[Any] = [table_at(tool, "setuptools", "package-dir").get("")]
+    found += table_at(tool, "setuptools", "packages", "find").get("where", [])
+    found += [table_at(tool, "maturin").get("python-source"), table_at(tool, "pdm", "build").get("package-dir")]
+    found += [one.get("from") for one in table_at(tool, "poetry").get("packages", []) if isinstance(one, dict)]
     found += [str(Path(str(one)).parent) for one in wheel.get("packages", [])]
     for name in ("setup.cfg", "setup.py"):
         found += ["".join(groups) for groups in _SOURCE_FOLDER.findall(text_at(root / name) or "")]

@@ -13,7 +13,6 @@ import ast
 import contextlib
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -22,6 +21,7 @@ from groundup.domain.records import Record
 from groundup.grading.services.install import project_requirements, read_declared, start_script
 from groundup.sources.files import SKIPPED_FOLDERS
 from groundup.sources.names import is_standard, python_provider
+from groundup.sources.project_files import table_at, toml_of
 from groundup.trees.walking import read_regular
 
 _EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist", "example.env", "env.example", ".env")
@@ -451,10 +451,7 @@ def requirements_of(root: Path) -> tuple[str, ...] | None:
 
 
 def _of_pipfile(root: Path) -> tuple[str, ...]:
-    try:
-        packages = tomllib.loads(_text(root / "Pipfile")).get("packages", {})
-    except tomllib.TOMLDecodeError:
-        return ()
+    packages = table_at(toml_of(_text(root / "Pipfile")), "packages")
     versions = {name: one.get("version", "*") if isinstance(one, dict) else one for name, one in packages.items()}
     return tuple(
         f"{name}{'' if said == '*' else said}" for name, said in versions.items() if isinstance(said, str)

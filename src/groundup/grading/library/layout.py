@@ -5,12 +5,12 @@ declare; what is found becomes one more import root, with the rules of all other
 build backend would write is written, too.
 """
 
-import tomllib
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sources.files import SourceFiles, as_utf8
+from groundup.sources.project_files import table_at, toml_of
 from groundup.trees.walking import read_regular
 
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -38,12 +38,9 @@ def with_own_roots(submission: Path, hidden: HiddenTests) -> HiddenTests:
 
 def with_version_file(submission: Path, hidden: HiddenTests) -> HiddenTests:
     """Return *hidden* with the module that building writes, where *submission* declares one in its package."""
-    document = as_utf8(_project_files(submission).get("pyproject.toml", b"")).decode("utf-8", "replace")
-    try:
-        tool = tomllib.loads(document).get("tool", {})
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return hidden
-    scm, vcs = _table(tool, "setuptools_scm"), _table(tool, "hatch", "build", "hooks", "vcs")
+    document = toml_of(as_utf8(_project_files(submission).get("pyproject.toml", b"")))
+    scm = table_at(document, "tool", "setuptools_scm")
+    vcs = table_at(document, "tool", "hatch", "build", "hooks", "vcs")
     declared = scm.get("version_file") or scm.get("write_to") or vcs.get("version-file")
     names = {name.partition(".")[0] for name in hidden.packages}
     roots = map(PurePosixPath, hidden.import_roots)
@@ -58,12 +55,6 @@ def with_version_file(submission: Path, hidden: HiddenTests) -> HiddenTests:
     numbers = tuple(int(part) if part.isdecimal() else part for part in version.split("."))
     text = f"__version__ = version = {version!r}\n__version_tuple__ = version_tuple = {numbers!r}\n"
     return hidden.but(generated={str(path): text, **hidden.generated})
-
-
-def _table(value: object, *keys: str) -> dict[str, object]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def _holds(folder: Path, name: str) -> bool:

@@ -18,7 +18,6 @@ import asyncio
 import json
 import posixpath
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -34,6 +33,7 @@ from groundup.manifests.python.poetry import specifier
 from groundup.manifests.records import Dependency, DependencySource, Language, ManifestError
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
 from groundup.registries.spelling import canonical_name
+from groundup.sources.project_files import table_at, toml_of
 from groundup.suites.base import PackageName
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import InstanceProblem, Read
@@ -105,30 +105,20 @@ def offered_names(path: str, data: bytes) -> Iterator[str]:
         elif name == "package.json":
             yield from _text(json.loads(text), "name")
         elif name in ("Cargo.toml", "pyproject.toml"):
-            yield from _of_toml(tomllib.loads(text))
+            yield from _of_toml(toml_of(text))
     except (ValueError, RecursionError, ManifestError):
         return
 
 
 def crate_name(data: bytes) -> str | None:
     """Return the name of a Cargo.toml's own package; None where it has none or cannot be read."""
-    try:
-        document = tomllib.loads(data.decode("utf-8-sig"))
-    except ValueError:
-        return None
-    return next(_text(_table(document, "package"), "name"), None)
+    return next(_text(table_at(toml_of(data), "package"), "name"), None)
 
 
 def _of_toml(document: Mapping[str, object]) -> Iterator[str]:
     for keys in (("package",), ("project",), ("tool", "poetry")):
-        yield from _text(_table(document, *keys), "name")
-    yield from _table(document, "workspace", "dependencies")
-
-
-def _table(document: object, *keys: str) -> Mapping[str, object]:
-    for key in keys:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document if isinstance(document, Mapping) else {}
+        yield from _text(table_at(document, *keys), "name")
+    yield from table_at(document, "workspace", "dependencies")
 
 
 def _text(table: object, key: str) -> Iterator[str]:
