@@ -7,7 +7,7 @@ from tests.cheats.libraries import LIBRARIES
 from tests.cheats.trials import LibraryTrial
 from tests.cheats.wares import BASE, IDS
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("groundup_integrity")]
 
 HONEST = 13
 """What the half-broken library passes without a trick."""

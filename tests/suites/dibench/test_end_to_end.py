@@ -84,6 +84,7 @@ def test_without_inference_its_subject_says_what_it_needs(
     assert "inference of dependencies without a model needs the package groundup_infer" in ended.err
 
 
+@pytest.mark.needs("groundup_infer")
 def test_an_unknown_subject_is_named(groundup: Groundup) -> None:
     """The error lists what the suite offers."""
     ended = groundup("run", "dibench", "-a", "statik")

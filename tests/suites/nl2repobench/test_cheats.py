@@ -147,6 +147,7 @@ async def test_a_tests_folder_that_is_a_link_gains_nothing(trial: Trial) -> None
     assert passed(graded) == BROKEN_PASSES
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_making_everything_pass_is_found_out(trial: Trial) -> None:
     """A submission that patches pytest in its process passes false tests, too: tampered, without a score."""
     patch = """

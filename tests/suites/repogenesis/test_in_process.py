@@ -91,6 +91,7 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
 
 
 @pytest.mark.end_to_end
+@pytest.mark.needs("groundup_integrity")
 async def test_a_submission_that_makes_all_tests_pass_gets_nothing(trial: Trial) -> None:
     """Results forged inside the process pass with false expectations, too, and none counts."""
     forger = (
@@ -120,6 +121,7 @@ def forger(*forged: str) -> dict[str, str]:
 
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("forged", [(), NAMES[3:4], NAMES[3:], NAMES])
+@pytest.mark.needs("groundup_integrity")
 async def test_forging_known_names_is_found_out(trial: Trial, forged: tuple[str, ...]) -> None:
     """One forged test is never enough to accuse; of three or more the check sees two nearly each time."""
     files = {
