@@ -4,6 +4,7 @@ Runs predictions that take long, one after the other; resumes when the folder ex
 """
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from groundup.domain.errors import UsageError
@@ -34,10 +35,11 @@ def main(folder: Path, provider: str) -> int:
 
 
 def tell(event: Event) -> None:
-    """Print warnings and the names of other events."""
+    """Print warnings and the names of other events, as long as there is somebody to read them."""
     if isinstance(event, RunEnded):
         assert event.standing.running == 0
-    print(event.message if isinstance(event, Warned) else type(event).__name__, flush=True)
+    with suppress(OSError):
+        print(event.message if isinstance(event, Warned) else type(event).__name__, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """^C ends a run cleanly and in time, and two processes never work on one run."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,10 +24,12 @@ Predict = Callable[[Mapping[str, str]], Predictions]
 
 
 @contextmanager
-def started(folder: Path, provider: str = PROVIDER) -> Iterator["subprocess.Popen[str]"]:
+def started(
+    folder: Path, provider: str = PROVIDER, before: Sequence[str] = ()
+) -> Iterator["subprocess.Popen[str]"]:
     """Run or resume in a program of its own, which is gone afterwards."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.runs.started", str(folder), provider],
+        [*before, sys.executable, "-m", "tests.runs.started", str(folder), provider],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -54,7 +57,7 @@ def slow(tmp_path: Path, predict: Predict) -> Path:
     return tmp_path / "one"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_stops_cleanly_and_the_run_can_go_on(slow: Path, number: signal.Signals) -> None:
     """Exit code 130, every finished verdict is there, nothing unfinished is, no scratch folder is left."""
     with started(slow) as process:
@@ -94,6 +97,36 @@ def test_a_termination_is_sent_once(slow: Path) -> None:
         process.communicate(timeout=patient(60))
         assert process.returncode == 130
     assert len(RunFolder(slow).latest()) == 3
+
+
+def test_a_closed_terminal_ends_a_run_cleanly(slow: Path) -> None:
+    """A dropped connection takes the terminal away: nothing can be said, and everything is put in order."""
+    control, terminal = os.openpty()
+    command = [sys.executable, "-m", "tests.runs.started", str(slow), PROVIDER]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    ) as process:
+        os.close(terminal)
+        with open(control, "rb", closefd=False) as said:
+            seen = b""
+            while seen.count(b"AttemptBegan") < 7:
+                seen += said.read1(4096)
+        os.close(control)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=patient(60)) == 130
+    assert len(RunFolder(slow).latest()) == 3
+    assert not (slow / "scratch").exists()
+
+
+def test_a_run_that_shall_outlive_its_terminal_does(slow: Path) -> None:
+    """`nohup groundup run ...` goes on after SIGHUP, as its user asked."""
+    with started(slow, before=["nohup"]) as process:
+        read_until(process, "AttemptBegan", 7)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=patient(60))
+        assert process.returncode == 130
+    assert output.count("stopping cleanly") == 1
 
 
 def test_two_processes_do_not_share_a_run(slow: Path) -> None:

@@ -1,5 +1,6 @@
 """A run's events for people: a live line on a terminal, plain lines elsewhere, and a log file."""
 
+import errno
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,7 @@ from groundup.domain.names import printable
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Reason, Status
+from groundup.runs.interrupts import leave_lost_terminal
 from groundup.runs.progress import (
     AttemptAt,
     AttemptBegan,
@@ -56,9 +58,19 @@ def shown_progress(talk: Talk) -> Iterator[Progress]:
                 return
             for sink in sinks:
                 if sink is live or not isinstance(event, AttemptSays):
-                    sink(event)
+                    _say_to(sink, event)
 
         yield tell
+
+
+def _say_to(sink: Progress, event: Event) -> None:
+    """Call *sink*: what a closed terminal cannot show any more must not become a fault of the attempt."""
+    try:
+        sink(event)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        leave_lost_terminal()
 
 
 def words(event: Event) -> str:

@@ -1,6 +1,6 @@
 """^C: the first cancels and lets everything close, the second cancels the closing, the third ends the process.
 
-SIGTERM goes through all three by itself, for nobody sends it again.
+SIGTERM, and SIGHUP of a terminal that was closed, go through all three by themselves, for nobody sends them again.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ class StopSignal:
                 self._interrupt = None
 
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EXIT_CODE = 130
 _PRESSED_AGAIN_S = (3.0, 4.5)
-"""Seconds after SIGTERM at which it counts as sent again: its sender uses SIGKILL next, often after 10 s."""
+"""Seconds after SIGTERM or SIGHUP at which it counts as sent again: SIGKILL comes next, often after 10 s."""
 
 
 def interruptible(
@@ -62,6 +62,17 @@ def interruptible(
     then ends without a result.
     """
     return asyncio.run(_watched(work, stopping, stop or StopSignal()))
+
+
+def leave_lost_terminal() -> None:
+    """Write nowhere from now on what would go to a terminal that was closed: each write to it fails."""
+    for descriptor in (1, 2):
+        try:
+            os.write(descriptor, b"")
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
 
 
 async def _watched(
@@ -86,15 +97,18 @@ async def _watched(
     task = asyncio.create_task(work(lambda: count > 0))
     loop = asyncio.get_running_loop()
     # Only the main thread gets signals; elsewhere the caller has a `StopSignal`.
-    watched = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+    is_main = threading.current_thread() is threading.main_thread()
+    # `nohup` lets a program ignore SIGHUP, and so it stays.
+    watched = [one for one in SIGNALS if is_main and signal.getsignal(one) != signal.SIG_IGN]
 
     def terminate() -> None:
+        leave_lost_terminal()
         interrupt()
         for seconds in _PRESSED_AGAIN_S:
             loop.call_later(seconds, interrupt)
 
     for number in watched:
-        loop.add_signal_handler(number, terminate if number == signal.SIGTERM else interrupt)
+        loop.add_signal_handler(number, interrupt if number == signal.SIGINT else terminate)
     try:
         with stop.heard_by(lambda: loop.call_soon_threadsafe(interrupt)):
             return await task

@@ -150,7 +150,7 @@ async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[ServedT
     def stop() -> None:
         (hurry if stopping.is_set() else stopping).set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop)
     async with service(job) as opened, application(opened, job.tokens) as answering:
         server = _Uvicorn(configured(answering))
