@@ -211,7 +211,7 @@ def _without_places(run: RunFolder, room: Path) -> dict[str, Path]:
 
 
 def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguration) -> ConfigFile:
-    digest = ConfigFile.digest_for(configuration, config.planned, config.pinned)
+    digest = ConfigFile.digest_for(configuration, config.planned, config.pinned, config.left_out)
     made = config.but(configuration=configuration, digest=digest)
     write_atomically(path, made.model_dump_json(indent=1).encode() + b"\n")
     return made

@@ -63,12 +63,13 @@ def audit(  # noqa: PLR0913 - all but the suite by name
     found = settings or load()
     opened = open_suite(suite, found)
     chosen = _chosen(opened, names(tasks, "--tasks"))
-    folder = Path(output) if output else found.output / f"audit-{opened.name}"
+    named = f"{opened.name}{''.join(suite.partition('@')[1:])}"
+    folder = Path(output) if output else found.output / f"audit-{named.replace('@', '-')}"
     if not folder.is_dir():
         refuse_full(folder)
     for name in (JSON, PAGE):
         refuse_others(folder / name)
-    work = _Work(opened, chosen, grader, folder, found, progress, say)
+    work = _Work(opened, named, chosen, grader, folder, found, progress, say)
     brought = _brought(submissions)
     running = partial(requests.running, suite, grader=grader)
     work.run(ORACLE, partial(running, ORACLE, attempts=runs, no_cache=True))
@@ -112,6 +113,8 @@ class _Work:
     """One audit while it is worked on."""
 
     suite: Suite
+    named: str
+    """The suite with the name of its data set."""
     tasks: Sequence[Task]
     grader: str | None
     folder: Path
@@ -182,7 +185,7 @@ class _Work:
         for task in self.tasks:
             mine = {name: graded[task.id][0] for name, graded in parts.items() if graded.get(task.id)}
             audited.append(judged(facts[task.id], oracle.get(task.id, []), mine, worthless=(NOP,)))
-        return Audit(suite=self.suite.name, grader=grader, groundup=__version__, tasks=tuple(audited))
+        return Audit(suite=self.named, grader=grader, groundup=__version__, tasks=tuple(audited))
 
     def _graded(self, name: str) -> dict[str, list[GradedAttempt]]:
         run = RunFolder(self.folder / name)

@@ -237,6 +237,9 @@ class ProvenanceFlags(TypedDict, total=False):
     ]
     model_name: Annotated[str | None, FlagHelp("Model that made the predictions.", "Options")]
     agent_name: Annotated[str | None, FlagHelp("Agent that made the predictions.", "Options")]
+    strict_names: Annotated[
+        bool, FlagHelp("Refuse a folder without a task's name, which is otherwise named and left alone.", WHICH)
+    ]
 
 
 class ImportFlags(RegradeFlags, total=False):

@@ -137,7 +137,7 @@ def runs_below(folders: Sequence[AnyPath]) -> list[Path]:
 def _below(folder: Path) -> Iterator[Path]:
     """Yield runs, also those that cannot be read any more, and report files that lie beside runs."""
     for root, folders, files in os.walk(folder):
-        if RunFolder(Path(root)).is_run() or "verdicts.jsonl" in files:
+        if _was_run(Path(root)):
             folders.clear()
             yield Path(root)
         else:
@@ -244,7 +244,7 @@ def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | N
 
 def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:
     path = Path(name)
-    if path.name == "report.json" and (path.parent / "verdicts.jsonl").exists():
+    if path.name == "report.json" and _was_run(path.parent):
         path = path.parent  # the report of a run is made from what the run holds
     if path.is_file():
         return _from_file(path, settings)
@@ -267,6 +267,11 @@ def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
             return (_reported(suite, results),)
         tried.append(form.name)
     raise UsageError(f"{path} is no report that can be read: neither groundup's own JSON nor {' or '.join(tried)}")
+
+
+def _was_run(folder: Path) -> bool:
+    """Whether *folder* is a run's, be it one that cannot be read any more."""
+    return RunFolder(folder).is_run() or (folder / "verdicts.jsonl").exists()
 
 
 def _unchecked(run: RunReport) -> RunReport:

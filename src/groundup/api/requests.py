@@ -147,7 +147,11 @@ def evaluation(
         task = chosen if len(chosen) == 1 and is_one_submission(path) else ()
     agent, model = given.get("agent_name"), given.get("model_name") or model_named_in(path)
     submissions: Ablated | Predictions = Predictions(
-        path=str(path.absolute()), task=next(iter(task), None), agent_name=agent, model_name=model
+        path=str(path.absolute()),
+        task=next(iter(task), None),
+        agent_name=agent,
+        model_name=model,
+        strict_names=given.get("strict_names") or False,
     )
     if (ablated := ablated_as(path)) is not None:
         submissions = Ablated(

@@ -341,7 +341,10 @@ def _list_runs(output: AnyPath | None, *, json: bool) -> int:
     folder = load({"output": output}).output
     found = list_runs(output=folder)
     if json:
-        documents = [{**row, "pending": _pending(one)} for row, one in zip(found.rows(), found, strict=True)]
+        documents = [
+            {**row, "pending": _pending(one), "unfit": one.unfit}
+            for row, one in zip(found.rows(), found, strict=True)
+        ]
         print_document({"folder": str(folder), "runs": documents})
         return 0
     if not found:

@@ -318,7 +318,7 @@ def print_plan(plan: "RunPlan", wanted: Format, options: "RunOptions | None" = N
     """Say what a run would do."""
     from groundup.cli.console import print_document, print_table, say
     from groundup.runs.generation import estimate_of
-    from groundup.runs.plan import left_out_notice
+    from groundup.runs.plan import notices
 
     estimate = estimate_of(plan, options)
     missing = [str(key) for key in plan.missing]
@@ -341,8 +341,8 @@ def print_plan(plan: "RunPlan", wanted: Format, options: "RunOptions | None" = N
     rows = [(name, "nothing handed in" if name in absent else "to be graded") for name in attempts]
     rows.sort(key=lambda row: row[1], reverse=True)
     more = [(f"... and {len(rows) - _SHOWN} more", "")] if len(rows) > _SHOWN else []
-    if plan.left_out:
-        say(f"groundup: {left_out_notice(plan)}")
+    for notice in notices(plan):
+        say(f"groundup: {notice}")
     print_table(f"{plan.suite.name}, grader {plan.grader.name}", ("attempt", "would be"), rows[:_SHOWN] + more)
     if estimate is not None:
         say(f"groundup: {estimate}")

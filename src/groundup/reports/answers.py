@@ -40,6 +40,8 @@ def _score(run: RunReport) -> str:
         return f"no score yet: none of {count(tasks, 'task')} has a verdict"
     known = round(figure.score.denominator)
     over = count(tasks, "task") if known == tasks else f"{known} of {count(tasks, 'task')}"
+    if run.left_out:
+        over = f"{known} of the suite's {tasks + len(run.left_out)} tasks"
     stand = Counter(standing_words(row) for row in run.attempts)
     unit = f"of {len(run.attempts)} attempts " if run.several else ""
     parts = ", ".join(f"{number} {word}" for word, number in stand.items())

@@ -162,6 +162,9 @@ class RunReport(Record):
     warnings: tuple[str, ...] = ()
     faults: int = Field(default=0, description="what in the run's folder does not fit; the first is a warning")
     attempts: tuple[AttemptRow, ...]
+    left_out: tuple[str, ...] = Field(
+        default=(), description="tasks of the suite that the run could not grade, and that nobody left out by name"
+    )
     choice: Choice | None = Field(default=None, description="which attempts the headline is of; None: all")
     summaries: tuple[Summary, ...] = Field(default=(), description="what the suite itself makes of the run")
 

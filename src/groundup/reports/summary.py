@@ -30,6 +30,7 @@ from groundup.reports.document import (
     RunReport,
 )
 from groundup.reports.intervals import mean_interval
+from groundup.reports.numbers import share
 from groundup.reports.repetition import noise_of
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
@@ -170,7 +171,8 @@ def report_run(
         effort=_effort(rows),
         spread=spread(counted.values()),
         noise=noise_of(counted, _by_task((row.task, row.solved) for row in rows)),
-        warnings=(*_choice_given_up(subject), *_warnings(rows, graders)),
+        warnings=(*_choice_given_up(subject), *_warnings(rows, graders), *_left_out(config.left_out, counted)),
+        left_out=config.left_out,
         attempts=rows,
         summaries=tuple(summaries),
     )
@@ -179,6 +181,19 @@ def report_run(
 def _choice_given_up(subject: Subject) -> Iterator[str]:
     if subject.settings.get(SELECT) in (Selection.JUDGES, Selection.VOTES):
         yield "an earlier version let models choose one attempt of each task; here all attempts count"
+
+
+def _left_out(names: Sequence[str], counted: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Say which tasks of the suite a run left out, and what its mean would be if they counted 0."""
+    if not names:
+        return
+    score = math.fsum(math.fsum(group) / len(group) for group in counted.values())
+    over_all = Score(numerator=score, denominator=len(counted) + len(names))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    yield (
+        f"left out, because they could not be graded here: {', '.join(names[:_NAMED])}{more}; if they counted 0, "
+        f"the mean would be {share(over_all)}"
+    )
 
 
 def report_results(

@@ -25,8 +25,9 @@ from groundup.runs.plan import (
     RunPlan,
     TaskChoice,
     changed_fields,
-    left_out_notice,
     make_plan,
+    notices,
+    refuse_repeated_gradings,
 )
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.submissions import GeneratedSource
@@ -57,7 +58,9 @@ class RunResult(Record):
 
 def plan(configuration: RunConfiguration, settings: Settings, choice: TaskChoice = ALL_TASKS) -> RunPlan:
     """Decide what a run would do, without doing it. Raises `UsageError`, naming the nearest task."""
-    return make_plan(configuration, settings, choice)
+    made = make_plan(configuration, settings, choice)
+    refuse_repeated_gradings(made)
+    return made
 
 
 def run(
@@ -72,8 +75,9 @@ def run(
 ) -> RunResult:
     """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
     made = make_plan(configuration, settings, choice)
-    if made.left_out:
-        progress(Warned(message=left_out_notice(made)))
+    refuse_repeated_gradings(made)
+    for notice in notices(made):
+        progress(Warned(message=notice))
     name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
     return _work(RunJob(made, settings.output / name, options, settings, progress, resumed=False, stop=stop))
 
@@ -174,8 +178,9 @@ def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None)
 def _named_after(made: RunPlan) -> str:
     subject = made.configuration.subject
     agent = made.source.agent.name if isinstance(made.source, GeneratedSource) else subject.agent
-    parts = [made.suite.name, agent, *([subject.model_name] if subject.model_name else [])]
-    name = re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts)).strip("-.")[:80]
+    data_set = made.configuration.suite.partition("@")[2]
+    parts = (made.suite.name, data_set, agent, subject.model_name)
+    name = re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(filter(None, parts))).strip("-.")[:80]
     return f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 

@@ -176,7 +176,8 @@ def open_writer(plan: RunPlan, path: Path, tools: Backends, *, resumed: bool) ->
         configuration=plan.configuration,
         planned=plan.planned,
         pinned=pinned,
-        digest=ConfigFile.digest_for(plan.configuration, plan.planned, pinned),
+        left_out=plan.left_out,
+        digest=ConfigFile.digest_for(plan.configuration, plan.planned, pinned, plan.left_out),
     )
     return _keeping_images(RunWriter.create(path, config), tools)
 

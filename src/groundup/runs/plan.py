@@ -1,6 +1,6 @@
 """From a configuration to a run's attempts, and how it is worked on. Reads a run folder only to grade it again."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
-from groundup.domain.names import shuffled, unknown
+from groundup.domain.names import printable, shuffled, unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
@@ -193,6 +193,27 @@ def _predicted(tasks: Mapping[str, Task], source: SubmissionOrigin, attempts: in
     if not found:
         raise UsageError("none of the chosen tasks has a prediction; leave --only-predicted out or name others")
     return {name: task for name, task in tasks.items() if name in found}
+
+
+def refuse_repeated_gradings(plan: RunPlan) -> None:
+    """Raise `UsageError` for attempts that nobody made of any task: they would count 0."""
+    asked, held = plan.planned.attempts, plan.source.attempts()
+    if isinstance(plan.configuration.submissions, GivenSubmissions | EarlierRun) and asked > held:
+        there = "1 attempt" if held == 1 else f"{held} attempts"
+        raise UsageError(
+            f"-k {asked}: there is {there} of each task at most, and grading one again makes no other; "
+            "leave -k out"
+        )
+
+
+def notices(plan: RunPlan) -> Iterator[str]:
+    """Yield what a user should know of a plan: tasks that are left out, and folders that are no task's."""
+    if plan.left_out:
+        yield left_out_notice(plan)
+    strays = getattr(plan.source, "strays", ())
+    if strays:
+        named = ", ".join(map(printable, strays[:3])) + (f" and {len(strays) - 3} more" if strays[3:] else "")
+        yield f"no task is called {named}: left alone; --strict-names refuses such folders"
 
 
 def left_out_notice(plan: RunPlan) -> str:

@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from groundup.store.records import GivenSubmissions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import DamagedArchiveError, extract_archive, refuse_damaged
 from groundup.trees.digest import tree_digest, untrusted_digest
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import open_regular, read_regular
 from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, copy_tree, in_thread, named_dropped
 
@@ -47,6 +49,10 @@ PROJECT_FILES = (
 )
 """A folder that holds one of these is a repository rather than a folder of repositories."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
+_ATTEMPT = re.compile(r"(?:run|attempt|try|trial|rep|repeat|sample|seed|k)[-_ ]?\d+", re.IGNORECASE)
+_UNREAD = re.compile(r".*\.(?:rar|7z|zipx|ace|arj|cab|lz|lzma|lz4|gz|bz2|xz|zst|iso|dmg|tar\.\w+)", re.IGNORECASE)
+"""Archives of kinds that are not read, and those that are, under another name than `submission`."""
+_POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1024
 _LINE_BYTES = 16 * 1024 * 1024
 _PATCHES = (".diff", ".patch")
 
@@ -81,8 +87,14 @@ class PredictionSource:
     """Implements `SubmissionSource` for what `open_predictions` found."""
 
     def __init__(
-        self, spec: GivenSubmissions, found: Mapping[AttemptKey, FoundPrediction], limits: TreeLimits
+        self,
+        spec: GivenSubmissions,
+        found: Mapping[AttemptKey, FoundPrediction],
+        limits: TreeLimits,
+        strays: Sequence[str] = (),
     ) -> None:
+        self.strays = tuple(strays)
+        """Folders beside the predictions that have no task's name."""
         self._spec = spec
         self._found = found
         self._limits = limits
@@ -133,10 +145,11 @@ class PredictionSource:
     def _digest(self, found: FoundPrediction) -> str:
         if found.patch is not None:
             return digest_bytes(found.patch)
-        if found.place is None:
+        if found.place is None or found.refusal:
             raise UsageError(found.refusal or "it cannot be used")
         try:
             if found.place.is_dir():
+                _refuse_pointers(found.place)
                 return untrusted_digest(found.place, self._limits)
             if not _is_patch(found):
                 refuse_damaged(found.place, self._limits)
@@ -159,28 +172,38 @@ def open_predictions(
 
     Raises `UsageError` when the whole cannot be read, names no task, or names an unknown one.
     """
-    path = Path(spec.path)
+    path, strays = Path(spec.path), list[str]()
     layout = layout or PredictionLayout()
     if spec.task is not None and spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))
     try:
         if spec.task is not None:
             _refuse_other_predictions(path, spec.task, tasks)
-            found = dict(_of_one_task(path, spec.task, layout))
+            found = dict(_of_one_task(path, spec.task, tasks, layout))
         elif path.is_dir():
             _refuse_one_repository(path, tasks, layout)
-            found = dict(_of_folder(path, tasks, layout))
+            found = dict(_of_folder(path, tasks, layout, strays))
+            if strays and (spec.strict_names or not found):
+                raise UsageError(_no_task(path, strays[0], tasks))
         elif path.is_file():
-            found = dict(_of_lines(path, tasks, spec.model_name, layout))
+            if spec.model_name is None:
+                model_named_in(path)  # refuses several
+            found = dict(_of_lines(path, tasks, layout))
         else:
             raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p")
     except OSError as error:
         raise UsageError(f"{error.filename or path} cannot be read: {error.strerror or error}") from error
     if not found:
         raise UsageError(f"{path} holds no predictions; expected {path}/<task>/ with a repository in it")
+    if len(found) > 1 and all(_is_empty(one) for one in found.values()):
+        raise UsageError(f"all {len(found)} folders of {path} are empty: nothing was handed in")
     if all(key.index > 0 for key in found):
         raise UsageError(f"{path}: attempts count from 0, and no task has an attempt 0; rename the folders")
-    return PredictionSource(spec, found, limits or TreeLimits())
+    return PredictionSource(spec, found, limits or TreeLimits(), strays)
+
+
+def _is_empty(found: FoundPrediction) -> bool:
+    return found.place is not None and found.place.is_dir() and not any(found.place.iterdir())
 
 
 ABLATION_FILE = "ablation.json"
@@ -208,10 +231,20 @@ def ablated_as(path: Path) -> AblationRecord | None:
 
 
 def model_named_in(path: Path) -> str | None:
-    """Return the `model_name_or_path` of a JSONL file's first line that has one; None for anything else."""
+    """Return the `model_name_or_path` of a JSONL file's lines; None for anything else.
+
+    Raises `UsageError` for several: attempts of two models are no attempts of one.
+    """
     if not path.is_file() or path.name.endswith(ARCHIVES):
         return None
-    return next((line.model_name_or_path for _, line in _lines(path) if line.model_name_or_path), None)
+    found: str | None = None
+    for number, line in _lines(path):
+        if line.model_name_or_path and line.model_name_or_path != (found := found or line.model_name_or_path):
+            raise UsageError(
+                f"{path}, line {number}: a second model ({found}, {line.model_name_or_path}); make one file and "
+                "one run for each, or name one for all with --model-name"
+            )
+    return found
 
 
 def is_one_submission(path: Path) -> bool:
@@ -248,7 +281,26 @@ def _refuse_other_predictions(path: Path, task: str, tasks: Sequence[str]) -> No
         )
 
 
-def _of_one_task(path: Path, task: str, layout: PredictionLayout) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
+def _refuse_packed_predictions(path: Path, tasks: Sequence[str]) -> None:
+    """Raise `UsageError` for an archive of predictions for several tasks; one that is damaged is told of later."""
+    if not path.name.endswith(ARCHIVES):
+        return
+    with scratch_folder("archive") as place, suppress(SubmissionError):
+        extract_archive(path, place / "tree")
+        entries = list((place / "tree").iterdir())
+        if len(entries) == 1 and entries[0].is_dir() and entries[0].name not in tasks:
+            entries = list(entries[0].iterdir())
+        named = sorted(entry.name for entry in entries if entry.name in tasks and entry.is_dir())
+        if len(named) > 1:
+            raise UsageError(
+                f"{path} holds predictions for {len(named)} tasks, such as {named[0]}; unpack it, and give the "
+                "folder with -p"
+            )
+
+
+def _of_one_task(
+    path: Path, task: str, tasks: Sequence[str], layout: PredictionLayout
+) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     """Treat *path* as `<predictions>/<task>`, which may be an archive or a link, or take that folder out of it."""
     if not path.exists():
         raise UsageError(f"{path}: no such folder or archive; give one with -p")
@@ -258,6 +310,7 @@ def _of_one_task(path: Path, task: str, layout: PredictionLayout) -> Iterator[tu
     elif place.is_dir():
         yield from _attempts(place, task, place, path.name, layout)
     elif path.name.endswith(layout.packed) and place.is_file():
+        _refuse_packed_predictions(path, tasks)
         yield AttemptKey(task=task), FoundPrediction(path.name, place)
     else:
         raise UsageError(f"{path} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
@@ -274,8 +327,9 @@ def _holds_predictions(folder: Path, task: str) -> bool:
 
 
 def _of_folder(
-    path: Path, tasks: Sequence[str], layout: PredictionLayout
+    path: Path, tasks: Sequence[str], layout: PredictionLayout, strays: list[str]
 ) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
+    """Yield what lies there, and add to *strays* the folders that have no task's name, nor one that is near."""
     root = path.resolve()
     for entry in sorted(root.iterdir()):
         name = entry.name
@@ -284,7 +338,7 @@ def _of_folder(
         elif name.startswith("."):
             continue
         elif name in layout.groups and entry.is_dir():
-            yield from _of_folder(entry, tasks, PredictionLayout(patches=layout.patches))
+            yield from _of_folder(entry, tasks, PredictionLayout(patches=layout.patches), strays)
         elif name.endswith(ARCHIVES):
             task = without_ending(name)
             hint = task if task in tasks else "<task>"
@@ -292,11 +346,18 @@ def _of_folder(
             raise UsageError(f"{printable(name)} in {path}: put it at {hint}/submission{ending}")
         elif entry.is_dir() or entry.is_symlink():
             inner = next((task for task in tasks if entry.is_dir() and (entry / task).is_dir()), None)
-            deeper = f"; if {printable(name)}/{inner} is one, give -p {path / name}" if inner else ""
-            raise UsageError(
-                f"{path}: {unknown('task', printable(name), tasks)} "
-                f"(if the folder is itself one repository, name its task with --task{deeper})"
-            )
+            is_near = difflib.get_close_matches(name.casefold(), [task.casefold() for task in tasks], 1, 0.75)
+            if inner or is_near or project_file(entry):
+                raise UsageError(_no_task(path, name, tasks, inner))
+            strays.append(name)
+
+
+def _no_task(path: Path, name: str, tasks: Sequence[str], inner: str | None = None) -> str:
+    deeper = f"; if {printable(name)}/{inner} is one, give -p {path / name}" if inner else ""
+    return (
+        f"{path}: {unknown('task', printable(name), tasks)} "
+        f"(if the folder is itself one repository, name its task with --task{deeper})"
+    )
 
 
 def _of_task_entry(
@@ -322,7 +383,13 @@ def _attempts(
 ) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     """Yield `<index>/` folders when there is nothing else, otherwise the folder itself."""
     entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
-    if entries and all(_INDEX.fullmatch(entry.name) and not _is_plain_file(entry) for entry in entries):
+    if entries and all(_ATTEMPT.fullmatch(entry.name) and entry.is_dir() for entry in entries):
+        refusal = (
+            f"{name} holds {', '.join(entry.name for entry in entries[:3])}, which look like attempts; call them "
+            "0, 1, 2 and so on, or move the repository up"
+        )
+        yield AttemptKey(task=task), FoundPrediction(name, refusal=refusal)
+    elif entries and all(_INDEX.fullmatch(entry.name) and not _is_plain_file(entry) for entry in entries):
         for entry in entries:
             inner = f"{name}/{entry.name}"
             found = _resolved(root, entry, inner)
@@ -349,7 +416,37 @@ def _packed_or_tree(root: Path, folder: Path, name: str, layout: PredictionLayou
         inner = f"{name}/{visible[0].name}"
         refusal = f"{name} holds only the folder {inner}, which has the {telling}; move what is in it up to {name}"
         return FoundPrediction(name, refusal=refusal)
-    return FoundPrediction(name, folder)
+    return FoundPrediction(name, folder, refusal=_why_none(folder, visible, name, layout))
+
+
+def _why_none(folder: Path, visible: Sequence[Path], name: str, layout: PredictionLayout) -> str | None:
+    """Say why what lies in *folder* can be nobody's submission; None: it can be, be it empty."""
+    if not visible:
+        hidden = sorted(entry.name for entry in folder.iterdir())
+        if not hidden:
+            return None
+        return f"{name} holds only {', '.join(hidden[:3])}; check the repository out again, or empty the folder"
+    if len(visible) == 1 and _is_plain_file(visible[0]):
+        file = visible[0].name
+        if file.endswith(layout.packed):
+            ending = file[len(without_ending(file)) :]
+            return f"{name} holds only {file}; call it submission{ending}, or unpack it there"
+        if _UNREAD.fullmatch(file):
+            return f"{name} holds only {file}, an archive that is not read here; unpack it there"
+    return None
+
+
+def _refuse_pointers(folder: Path) -> None:
+    """Raise `UsageError` where most files are pointers, which Git LFS leaves for what it did not fetch."""
+    pointers = files = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        for path in (Path(root, one) for one in names if not one.startswith(".")):
+            if _is_plain_file(path):
+                files += 1
+                pointers += path.lstat().st_size < _POINTER_BYTES and read_regular(path).startswith(_POINTER)
+    if pointers and 2 * pointers >= files:
+        raise UsageError(f"{pointers} of its {files} files are pointers of Git LFS; run `git lfs pull` there")
 
 
 def _resolved(root: Path, path: Path, name: str) -> FoundPrediction:
@@ -389,23 +486,17 @@ class _Line(BaseModel):
 
 
 def _of_lines(
-    path: Path, tasks: Sequence[str], model_name: str | None, layout: PredictionLayout
+    path: Path, tasks: Sequence[str], layout: PredictionLayout
 ) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     if path.name.endswith(ARCHIVES):
+        _refuse_packed_predictions(path, tasks)
         raise UsageError(f"{path} is one archive; name its task with --task")
     root = path.resolve().parent
     seen: dict[str, int] = {}
-    models: set[str] = set()
     for number, line in _lines(path):
         place = f"{path}, line {number}"
         if line.instance_id not in tasks:
             raise UsageError(f"{place}: {unknown('task', printable(line.instance_id), tasks)}")
-        models.update([line.model_name_or_path] if line.model_name_or_path else [])
-        if len(models) > 1 and model_name is None:
-            raise UsageError(
-                f"{place}: a second model ({', '.join(sorted(models))}); make one file and one run for each, or "
-                "name one for all with --model-name"
-            )
         if line.model_patch and not line.path and not layout.patches:
             raise UsageError(f"{place}: this suite takes whole repositories, not a model_patch; give a path")
         index = seen[line.instance_id] = seen.get(line.instance_id, -1) + 1

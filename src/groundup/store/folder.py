@@ -117,7 +117,7 @@ class RunFolder:
         found = self._read(self.config_file, ConfigFile)
         if found is None:
             raise UsageError(f"{self.path} is not a run folder: it has no config.json")
-        expected = ConfigFile.digest_for(found.configuration, found.planned, found.pinned)
+        expected = ConfigFile.digest_for(found.configuration, found.planned, found.pinned, found.left_out)
         if found.digest != expected:
             raise UsageError(
                 f"{self.config_file} was changed after the run began (its digest differs); restore it"

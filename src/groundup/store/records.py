@@ -1,7 +1,7 @@
 """The records that lie in a run folder. Owns their shape; what they mean is decided elsewhere."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -40,6 +40,9 @@ class GivenSubmissions(Record):
     agent_name: str | None = None
     model_name: str | None = None
     source: Literal["predictions", "import"] = "predictions"
+    strict_names: Annotated[bool, LATER] = Field(
+        default=False, description="whether a folder without a task's name is refused"
+    )
 
 
 class Predictions(GivenSubmissions):
@@ -221,12 +224,17 @@ class ConfigFile(Record):
         description="what the results depend on besides: versions of suite and sandbox, digests of tasks, "
         "graders and predictions; a resume that finds one of them changed is refused"
     )
-    digest: str = Field(description="of configuration, planned and pinned")
+    left_out: tuple[str, ...] = Field(
+        default=(), description="tasks of the suite that were not named and could not be graded when it began"
+    )
+    digest: str = Field(description="of configuration, planned, pinned, and of what is left out if anything is")
 
     @staticmethod
-    def digest_for(configuration: RunConfiguration, planned: Planned, pinned: dict[str, str]) -> str:
+    def digest_for(
+        configuration: RunConfiguration, planned: Planned, pinned: dict[str, str], left_out: Sequence[str] = ()
+    ) -> str:
         """Return the digest that a `ConfigFile` of these carries."""
-        return digest_of([configuration, planned, pinned])
+        return digest_of([configuration, planned, pinned, *([list(left_out)] if left_out else [])])
 
 
 class Start(Record):

@@ -10,6 +10,7 @@ import bz2
 import io
 import lzma
 import os
+import re
 import stat
 import struct
 import sys
@@ -199,17 +200,23 @@ def extract_archive(
 
 
 def refuse_damaged(path: Path, limits: TreeLimits) -> None:
-    """Raise `DamagedArchiveError` for an unreadable archive: it is unpacked once and thrown away.
+    """Raise `DamagedArchiveError` for an archive that is unreadable, or of which nothing can be taken.
 
-    One that can be read, and would be refused for what is in it, passes. Raises `InfrastructureError`, too.
+    It is unpacked once and thrown away. One that would be refused for what is in it passes. Raises
+    `InfrastructureError`, too.
     """
     with scratch_folder("archive") as place:
         try:
-            extract_archive(path, place / "tree", limits)
+            taken = extract_archive(path, place / "tree", limits)
         except DamagedArchiveError:
             raise
         except SubmissionError:
             return
+        if not taken.files and taken.dropped:
+            raise DamagedArchiveError(
+                f"nothing in it can be taken ({taken.dropped[0]}); pack it again from inside the folder, so that "
+                "names in it are relative"
+            )
 
 
 def _extract_tar(archive: IO[bytes], writer: TreeWriter, strip: int, room: Path) -> None:
@@ -293,13 +300,18 @@ def _extract_zip(archive: IO[bytes], writer: TreeWriter, strip: int) -> None:
             _take_zip_member(zipped, member, writer, strip)
 
 
+_WINDOWS = (0, 10, 11)
+"""What a zip says of the system that made it: FAT, NTFS, VFAT. Some programs there write names as Windows does."""
+
+
 def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: TreeWriter, strip: int) -> None:
-    parts = _inner_parts(_zip_name(member), writer, strip)
+    name = _zip_name(member)
+    parts = _inner_parts(name, writer, strip)
     if parts is None:
         return
     writer.admit(parts)
     mode = member.external_attr >> 16
-    if member.is_dir():
+    if name.endswith("/"):
         writer.folder(parts)
         return
     if member.flag_bits & 1:
@@ -318,9 +330,9 @@ def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: T
 
 def _zip_name(member: zipfile.ZipInfo) -> str:
     """Return the name as the bytes that were packed: without the flag for UTF-8 their encoding is unknown."""
-    if member.flag_bits & 0x800:
-        return member.orig_filename
-    return os.fsdecode(member.orig_filename.encode("cp437"))
+    is_utf8 = member.flag_bits & 0x800
+    name = member.orig_filename if is_utf8 else os.fsdecode(member.orig_filename.encode("cp437"))
+    return name.replace("\\", "/") if member.create_system in _WINDOWS and "/" not in name else name
 
 
 def refuse_huge_directory(archive: IO[bytes], size: int) -> None:
@@ -345,9 +357,12 @@ def _inner_parts(name: str, writer: TreeWriter, strip: int) -> Parts | None:
     return parts[strip:] or None
 
 
+_DRIVE = re.compile(r"[A-Za-z]:[/\\]")
+
+
 def _safe_parts(name: str) -> Parts | None:
     """Return a member's name as path components; None for an absolute one, `..`, or what no disk can hold."""
-    if name.startswith("/") or "\0" in name:
+    if name.startswith("/") or "\0" in name or _DRIVE.match(name):
         return None
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if ".." in parts:
