@@ -96,11 +96,16 @@ def build(
         if not isinstance(one, _Admitted):
             refused[path.name] = one
             continue
-        same = [other.name for other, known in admitted.items() if one.is_run_of(known)]
-        if same:
-            refused[path.name] = (f"it is the same run as {same[0]}",)
-        else:
-            admitted[path] = one
+        admitted[path] = one
+    for path, one in list(admitted.items()):
+        if other := next((other.name for other, known in admitted.items() if one.contradicts(known)), None):
+            refused[path.name] = (f"{other} is the same run with other verdicts: one of the two is false",)
+    admitted = {path: one for path, one in admitted.items() if path.name not in refused}
+    for path, one in list(admitted.items()):
+        same = next(other for other, known in admitted.items() if one.is_run_of(known))
+        if same != path:
+            refused[path.name] = (f"it is the same run as {same.name}",)
+            del admitted[path]
     entries = {path: one.entry.but(same_as=_same_as(one, admitted.values())) for path, one in admitted.items()}
     built = BuiltBoard(runs=tuple(entry.run.run_id for entry in entries.values()), refused=refused)
     if not entries:  # a page that is there stays
@@ -125,6 +130,10 @@ class _Admitted:
     """Digest of what they say."""
     submissions: frozenset[tuple[str, str]]
     """Task and digest of each that holds a file."""
+
+    def contradicts(self, other: "_Admitted") -> bool:
+        """Whether both are said to be one run and say different things of it."""
+        return self.created_at == other.created_at and self.verdicts != other.verdicts
 
     def is_run_of(self, other: "_Admitted") -> bool:
         """Whether *other* is the same run, whatever it is called."""

@@ -418,3 +418,31 @@ def test_a_cost_is_what_a_run_claims(groundup: Groundup, bundle: Path, tmp_path:
     assert groundup("leaderboard", "verify", bundle, "--suite", TWO, "--record", tmp_path / "verified").code == 0
     assert groundup("leaderboard", "build", bundle.parent, *_site(tmp_path)).code == 0
     assert "<td>$0.50 claimed</td>" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_two_bundles_of_one_run_that_differ_are_both_left_out(
+    groundup: Groundup, bundle: Path, tmp_path: Path
+) -> None:
+    """One of them is false, and nothing on the page may depend on which name comes first."""
+    lied = forged(bundle, verdicts=first_task(score=points(2, 2)))
+    lied = lied.rename(bundle.with_name("a-lie.tar.gz"))
+    seeds = (str(seed) for seed in range(20))
+    drawn = (
+        groundup(
+            "leaderboard", "verify", lied, "--suite", TWO, "--sample", "1", "--seed", seed, *_record(tmp_path)
+        )
+        for seed in seeds
+    )
+    assert any(ended.code == 0 for ended in drawn)
+    assert groundup("leaderboard", "verify", bundle, "--suite", TWO, *_record(tmp_path)).code == 0
+    ended = groundup("leaderboard", "build", bundle.parent, *_site(tmp_path))
+    assert ended.code == 4
+    said = " ".join(ended.err.split())
+    assert (
+        "left out mine.tar.gz: a-lie.tar.gz is the same run with other verdicts: one of the two is false" in said
+    )
+    assert "left out a-lie.tar.gz: mine.tar.gz is the same run with other verdicts" in said
+
+
+def _record(tmp_path: Path) -> tuple[str | Path, ...]:
+    return "--record", tmp_path / "verified"
