@@ -77,6 +77,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.structure --write
+	$(BIN)/python -m benchmarks.features --write
 
 # How much of the packages that start nothing their own tests reach, by branches; less than in pyproject.toml fails.
 COVERED := domain groundup_infer manifests reports store trees workflows

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from groundup.suites.nl2repobench.decisions import decisions
 from groundup.suites.nl2repobench.recipe import shipped_recipes
-from groundup_factory.recipes.table import COLUMNS, not_whole, rows
 
 DATA = Path(__file__).parents[1] / "docs" / "data"
 
 
 def of_recipes() -> dict[str, str]:
-    """Return the files that follow from the recipes, by name."""
+    """Return the files that follow from the recipes, by name; groundup_factory makes them."""
+    from groundup_factory.recipes.table import COLUMNS, not_whole, rows
+
     recipes = shipped_recipes()
     lacking = [("task", "why it is not whole"), *not_whole(recipes, decisions())]
     return {

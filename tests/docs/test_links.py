@@ -42,6 +42,7 @@ def test_every_data_file_is_shown_by_a_page() -> None:
     assert {path.resolve() for path in DATA.iterdir()} <= linked
 
 
+@pytest.mark.needs("groundup_factory")
 def test_the_tables_of_recipes_are_those_of_the_recipes() -> None:
     """`python -m benchmarks.tables` would write what is there."""
     for name, text in of_recipes().items():

@@ -13,13 +13,9 @@ from groundup.api.runs import run
 from groundup.domain.errors import UsageError
 from groundup.settings import load
 from groundup.suites.sets import checked_set
-from groundup_factory.sets import SetRequest, make_set
-from groundup_factory.spending import SetModel
-from groundup_factory.yields import evidence_of
 from groundup_fleet.clusters import read_address
 from groundup_fleet.driver import DaskFleet, connected
 from groundup_fleet.sets import make_set_on
-from tests.groundup_factory.test_instance_sets import REPOSITORIES, committed
 from tests.groundup_fleet.fleets import fleet_of, worker_here
 from tests.groundup_fleet.works import begun_twice, failing
 from tests.needs import real_sandboxes
@@ -50,9 +46,13 @@ def test_work_of_a_killed_node_is_done_by_another_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.needs("git")
+@pytest.mark.needs("git", "groundup_factory")
 def test_nodes_make_the_set_that_one_machine_makes(tmp_path: Path) -> None:
     """Tasks, sentences and evidence are the same; what is settled is not made again."""
+    from groundup_factory.sets import SetRequest, make_set
+    from groundup_factory.yields import evidence_of
+    from tests.groundup_factory.test_instance_sets import REPOSITORIES, committed
+
     probed = load()
 
     async def probe() -> None:
@@ -86,8 +86,12 @@ def test_nodes_make_the_set_that_one_machine_makes(tmp_path: Path) -> None:
     assert checked_set(tmp_path / "here", "dibench").tasks[0].files == task.files
 
 
+@pytest.mark.needs("groundup_factory")
 async def test_a_model_is_not_asked_from_nodes(tmp_path: Path) -> None:
     """Its key and its budget are this machine's."""
+    from groundup_factory.sets import SetRequest
+    from groundup_factory.spending import SetModel
+
     wanted = SetRequest(["inflection"], tmp_path / "set", model=SetModel("scripted/x.json"))
     with pytest.raises(UsageError, match="asked from one machine"):
         await make_set_on("tcp://127.0.0.1:1", wanted, load(), lambda *_: None)

@@ -1,0 +1,135 @@
+"""Removes packages beside groundup, and wings inside it, from a copy of the sources, and checks what is left.
+
+What is left imports; help works and answers a removed command with its sentence; ruff and import-linter pass; mypy
+passes on the sources, and pytest collects the other tests; the quick start works where a package index is.
+
+.ci/without-wing                   each package alone, all of them at once, and each wing
+.ci/without-wing groundup_fleet    these packages or wings, each alone; `all`: all packages at once
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundup.extensions import EXTENSIONS
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src"
+WINGS = {
+    "viewer": ("src/groundup/viewer", "src/groundup/api/viewing.py"),
+    "judging": ("src/groundup/judging", "src/groundup/api/judging.py"),
+}
+"""Parts of groundup itself that can be removed, each with its door."""
+BESIDE = {"groundup_bridges": ("src/groundup_verifiers",)}
+"""What goes with a package: the name that verifiers knows."""
+COPIED = (
+    *("src", "tests", "docs", "benchmarks", "examples"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "mkdocs.yml", "mkdocs_hooks.py"),
+)
+ONLY_COPY = f"import sys\nsys.path[:] = [one for one in sys.path if one != {str(SOURCES)!r}]\n"
+"""An editable install puts the checkout on the path; then what was removed would be found there."""
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+failed = 0
+for package in sys.argv[1:]:
+    places = importlib.import_module(package).__path__
+    for module in pkgutil.walk_packages(places, package + ".", lambda name: None):
+        if ".oracles" in module.name or module.name.endswith("__main__"):
+            continue
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:  # an extra that is not installed is no fault of what was removed
+            if (error.name or "").startswith("groundup"):
+                failed += 1
+                print(f"{module.name}: {error}")
+sys.exit(failed > 0)
+"""
+
+
+class Remainder:
+    """A copy of the sources without some of them."""
+
+    def __init__(self, folder: Path, removed: Sequence[str]) -> None:
+        self.folder = folder
+        self.packages = [one for one in EXTENSIONS if one.name in removed]
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder / name, symlinks=True)
+            else:
+                shutil.copy2(ROOT / name, folder / name)
+        for name in removed:
+            for place in WINGS.get(name, (f"src/{name}", f"tests/{name}", *BESIDE.get(name, ()))):
+                _remove(folder / place)
+        (folder / "site").mkdir()
+        (folder / "site" / "sitecustomize.py").write_text(ONLY_COPY)
+        project = folder / "pyproject.toml"
+        names = "|".join(removed)
+        project.write_text(re.sub(rf'^    "(src/)?({names})",\n', "", project.read_text(), flags=re.MULTILINE))
+        self.names = [path.parent.name for path in sorted((folder / "src").glob("*/__init__.py"))]
+
+    def run(self, *program: str, expected: int = 0) -> str:
+        """Run Python in the copy and return what it prints. Raises `SystemExit` where its exit code is another."""
+        paths = os.pathsep.join(str(self.folder / name) for name in ("site", "src", "."))
+        done = subprocess.run(
+            [sys.executable, *program],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": paths},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode != expected:
+            raise SystemExit(f"{' '.join(program[:4])} ended with {done.returncode}:\n{done.stdout[-6000:]}")
+        return done.stdout
+
+    def check(self) -> None:
+        """Check all that the module promises. Raises `SystemExit`."""
+        self.run("-c", IMPORT_ALL, *self.names)
+        for arguments in (["--help"], ["help", "all"]):
+            if "evaluate" not in self.run("-m", "groundup", *arguments):
+                raise SystemExit(f"groundup {' '.join(arguments)} does not list evaluate")
+        for package in self.packages:
+            for command in package.commands:
+                said = self.run("-m", "groundup", *command.split(), "--json", expected=2)
+                if f"needs the package {package.name}" not in said:
+                    raise SystemExit(f"groundup {command} does not name its package: {said}")
+        if self.packages:
+            self.run("-m", "ruff", "check", "--no-cache", "src", "tests")
+            self.run("-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache")
+            self.run("-m", "mypy", "src", "--cache-dir", str(ROOT / ".mypy_cache"))
+            self.run("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests")
+        if not os.environ.get("PIP_NO_INDEX"):
+            self.run("-m", "groundup", "demo")
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink()
+
+
+def main(names: Sequence[str]) -> int:
+    """Check without each of *names*, by default without everything that can be removed."""
+    packages = [one.name for one in EXTENSIONS if one.present()]
+    known = [*packages, "all", *WINGS]
+    for name in names:
+        if name not in known:
+            print(f"nothing that can be removed is called {name}; choose from {', '.join(known)}")
+            return 2
+    for name in names or known:
+        with tempfile.TemporaryDirectory() as folder:
+            Remainder(Path(folder), packages if name == "all" else [name]).check()
+        demo = "" if os.environ.get("PIP_NO_INDEX") else ", and the demo works"
+        print(f"without {name}: the rest imports, help and checks pass{demo}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

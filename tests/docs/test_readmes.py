@@ -1,0 +1,26 @@
+"""Each folder at the top of groundup has a README that lists what lies in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "src" / "groundup"
+FOLDERS = sorted(path for path in ROOT.iterdir() if (path / "__init__.py").is_file())
+
+
+def holds_files(folder: Path) -> bool:
+    """Return whether a folder holds more than what Python compiled."""
+    return any(path.is_file() and path.suffix != ".pyc" for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda one: one.name)
+def test_a_readme_lists_every_module_and_folder(folder: Path) -> None:
+    """A stranger finds a file by its purpose: three to eight lines name each one, and nothing that is gone."""
+    lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
+    assert 3 <= len(lines) <= 8
+    named = re.findall(r"`([a-z0-9_]+/?)`", "\n".join(lines[1:]))
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
+    assert {*named} == modules | {
+        f"{path.name}/" for path in folder.iterdir() if path.is_dir() and holds_files(path)
+    }
