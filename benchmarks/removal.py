@@ -19,7 +19,6 @@ from pathlib import Path
 from groundup.extensions import EXTENSIONS
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ROOT / "src"
 WINGS = {
     "viewer": ("src/groundup/viewer", "src/groundup/api/viewing.py"),
     "judging": ("src/groundup/judging", "src/groundup/api/judging.py"),
@@ -31,7 +30,11 @@ COPIED = (
     *("src", "tests", "docs", "benchmarks", "examples"),
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "mkdocs.yml", "mkdocs_hooks.py"),
 )
-ONLY_COPY = f"import sys\nsys.path[:] = [one for one in sys.path if one != {str(SOURCES)!r}]\n"
+ONLY_COPY = """
+import os, sys
+copy = os.path.join(os.getcwd(), "src")
+sys.path[:] = [one for one in sys.path if one == copy or not os.path.isfile(f"{one}/groundup/cli/main.py")]
+"""
 """An editable install puts the checkout on the path; then what was removed would be found there."""
 IMPORT_ALL = """
 import importlib, pkgutil, sys
