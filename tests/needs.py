@@ -36,8 +36,10 @@ from groundup.settings import Settings, environment
 EXPECTED = "EXPECTED_TOOLS"
 VERSION = {"cargo": ("cargo", "rustc")}
 """Tools of which more than one program must start."""
+_OLDEST = {"cargo": (1, 70), "npm": (10,)}
+"""Cargo asks sparse indexes by default from 1.70 on; npm 9 trips over two dependencies in folders ("Tracker")."""
 _BRINGS = {
-    "cargo": "apt-get install cargo",
+    "cargo": "apt-get install cargo (1.70 or later)",
     "cc": "apt-get install gcc python3-dev",
     "chromium": "apt-get install chromium",
     "data of NL2RepoBench": "groundup data pull nl2repobench",
@@ -46,7 +48,7 @@ _BRINGS = {
     "javac": "apt-get install default-jdk-headless",
     "JDK 17 and Maven": "apt-get install openjdk-17-jdk-headless maven",
     "node": "apt-get install nodejs",
-    "npm": "apt-get install npm",
+    "npm": "apt-get install npm (10 or later)",
     "originals": "groundup warm nl2repobench",
     "pdflatex": "apt-get install texlive-latex-recommended",
     "Slurm and dask-jobqueue": "apt-get install slurm-wlm munge",
@@ -88,15 +90,24 @@ def trouble(tool: str) -> str:
         return "" if find_spec(tool) else "it was removed from this checkout"
     if tool.startswith("Python "):
         return asyncio.run(_python_trouble(tool.removeprefix("Python ")))
-    for program in VERSION.get(tool, (tool,)):
-        if shutil.which(program) is None:
-            return f"{program} is not on PATH"
-        try:
-            done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=120)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{program} is on PATH and does not start: {error}"
-        if done.returncode:
-            return f"{program} is on PATH and does not start: {done.stderr.decode(errors='replace').strip()}"
+    troubles = (_program_trouble(program) for program in VERSION.get(tool, (tool,)))
+    return next((found for found in troubles if found), "")
+
+
+def _program_trouble(program: str) -> str:
+    """Return why a program does not start, or is too old."""
+    if shutil.which(program) is None:
+        return f"{program} is not on PATH"
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{program} is on PATH and does not start: {error}"
+    if done.returncode:
+        return f"{program} is on PATH and does not start: {done.stderr.decode(errors='replace').strip()}"
+    version = re.search(rb"\d+(\.\d+)+", done.stdout)
+    oldest = _OLDEST.get(program, ())
+    if version and tuple(map(int, version[0].split(b"."))) < oldest:
+        return f"{program} {version[0].decode()} is older than {'.'.join(map(str, oldest))}"
     return ""
 
 

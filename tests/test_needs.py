@@ -40,6 +40,15 @@ def test_a_shim_with_nothing_behind_it_skips_too(tool: Path) -> None:
         need("some-tool")
 
 
+def test_a_program_that_is_too_old_skips_with_both_versions(tool: Path) -> None:
+    """Debian 12's Cargo knows no sparse index."""
+    for program in ("cargo", "rustc"):
+        _write(tool.parent / program, 0)
+    (tool.parent / "cargo").write_text("#!/bin/sh\necho cargo 1.65.0\n")
+    with pytest.raises(pytest.skip.Exception, match=r"needs cargo: cargo 1\.65\.0 is older than 1\.70"):
+        need("cargo")
+
+
 def test_a_tool_that_is_expected_fails(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CI never hides behind a skip what it is there to run."""
     monkeypatch.setenv(EXPECTED, f"git,{tool.name}")
@@ -54,7 +63,7 @@ def test_what_was_skipped_is_counted_with_what_brings_it() -> None:
     reasons = ["Skipped: needs npm: x", "Skipped: needs git: y", "Skipped: needs git: z", "Skipped: as root"]
     assert skipped_by_reason(reasons) == [
         "    2 need git: apt-get install git",
-        "    1 need npm: apt-get install npm",
+        "    1 need npm: apt-get install npm (10 or later)",
         "    1 as root",
     ]
     assert skipped_by_reason([]) == []
