@@ -188,7 +188,7 @@ def test_a_damaged_run_folder(groundup: Groundup, tmp_path: Path) -> None:
     ended = groundup("report", "r", "--json")
     assert ended.code == 4
     assert "verdicts.jsonl, line 1: it is damaged" in ended.out
-    assert "`groundup runs check r` lists all" in " ".join(ended.err.split())
+    assert f"`groundup runs check {verdicts.parent}` lists all" in " ".join(ended.err.split())
     (tmp_path / "runs" / "r" / "config.json").write_text("{")
     assert "config.json cannot be read" in sentence(groundup("report", "r"))
 

@@ -30,11 +30,11 @@ def test_two_runs_are_compared_task_by_task(groundup: Groundup) -> None:
 
 @pytest.mark.usefixtures("two_runs")
 def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) -> None:
-    """What `--json` printed can be compared without the run's folder; equal names are distinguished."""
+    """What `--json` printed can be compared without the folder, and its name says that nothing checked it."""
     file = tmp_path / "kept.json"
     file.write_text(groundup("report", "a", "--json").out)
     found = json.loads(groundup("compare", file, "a", "--json").out)
-    assert [run["run_id"] for run in found["runs"]] == ["a", "a (2)"]
+    assert [run["run_id"] for run in found["runs"]] == ["a (not checked)", "a"]
     assert found["comparisons"][0]["difference"] == 0
 
 

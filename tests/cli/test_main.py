@@ -75,7 +75,7 @@ from groundup.api import reports, requests
 reported = set(sys.modules)
 from groundup.environments import local
 from groundup.sandbox import bubblewrap
-from groundup.suites.nl2repobench import graders
+from groundup.suites.nl2repobench import suite
 print(len(reported), len(sys.modules), *sys.modules)
 """
 REPORTING, GRADING = 415, 485

@@ -1,6 +1,5 @@
 """What the newest oracle runs say of each task."""
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -9,10 +8,12 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Status
 from groundup.runs import api
 from groundup.runs.oracles import newest_oracles
 from groundup.runs.plan import RunOptions
 from groundup.settings import Settings
+from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.oracles import oracle_runs
 from groundup.store.records import References, RunConfiguration
 from groundup.suites.base import Suite
@@ -105,19 +106,20 @@ class _Changed(ToySuite):
 def test_a_failure_of_the_machine_hides_no_earlier_verdict(tmp_path: Path) -> None:
     """It says nothing of the task; where there is no verdict at all it is shown."""
     settings = _settings(tmp_path)
-    for run_id in ("good", "failing"):
-        api.run(oracle(TWO), RunOptions(), settings, run_id=run_id)
-    lines = settings.output / "failing" / "verdicts.jsonl"
+    api.run(oracle(TWO), RunOptions(), settings, run_id="good")
+    good = RunFolder(settings.output / "good")
     failed: dict[str, object] = {
-        "status": "infrastructure",
+        "status": Status.INFRASTRUCTURE,
         "score": None,
         "scores": {},
-        "reasons": [],
+        "reasons": (),
         "cacheable": False,
     }
-    documents = [json.loads(line) for line in lines.read_text().splitlines()]
-    written = [{**one, "verdict": {**one["verdict"], **failed}} for one in documents]
-    lines.write_text("".join(json.dumps(one) + "\n" for one in written))
+    with RunWriter.create(settings.output / "failing", good.config().but(run_id="failing")) as writer:
+        writer.began(good.lock().starts[0])
+        for line in good.latest().values():
+            assert line.verdict is not None
+            writer.record(line.but(verdict=line.verdict.but(**failed)))
 
     suite: Suite = SUITES.find(TWO)(settings)
     found = newest_oracles(suite, settings.output)
