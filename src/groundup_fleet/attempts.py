@@ -1,20 +1,18 @@
 """The attempts of a run on a fleet: graded on its nodes, and made there where agents work there, too."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from groundup.agents.base import Agent
 from groundup.domain.subjects import Submission
 from groundup.domain.version import __version__
-from groundup.episodes.attempt import Grading, Phase, Room
-from groundup.episodes.records import AttemptStore, EpisodeSpec
+from groundup.episodes.attempt import Grading
+from groundup.episodes.episode import Playing
+from groundup.episodes.records import EpisodeSpec
 from groundup.models.attempts import AttemptModel
-from groundup.models.protocol import ChatModel
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
@@ -42,18 +40,10 @@ class RunFleet(DaskFleet):
         common = {one.name: getattr(here, one.name) for one in fields(Grading)}
         return RemoteGrading(**common, fleet=self, spec=spec, sandbox=sandbox, builder=builder)
 
-    def made_there(
-        self,
-        grading: Grading,
-        sink: AttemptStore,
-        agent: Agent,
-        chosen: tuple[str, dict[str, JsonValue]],
-        model: ChatModel | None,
-        room: Room,
-    ) -> "PlayingOnNodes":
-        """Return what has *agent*, which the catalog finds by what was *chosen*, make a submission on a node."""
-        assert isinstance(grading, RemoteGrading)
-        return PlayingOnNodes(grading, sink, agent, chosen, model, room)
+    def made_there(self, playing: Playing, chosen: tuple[str, dict[str, JsonValue]]) -> "PlayingOnNodes":
+        """Return *playing* as nodes do it, which find the agent by what was *chosen*."""
+        common = {one.name: getattr(playing, one.name) for one in fields(Playing)}
+        return PlayingOnNodes(**common, chosen=chosen)
 
 
 @dataclass(frozen=True)
@@ -105,21 +95,16 @@ class RemoteGrading(Grading):
 
 
 @dataclass(frozen=True)
-class PlayingOnNodes:
+class PlayingOnNodes(Playing):
     """An agent makes the submission on a node. A `SubmissionMaker`."""
 
-    grading: RemoteGrading
-    sink: AttemptStore
-    agent: Agent
-    chosen: tuple[str, dict[str, JsonValue]]
-    """What the catalog calls the agent, and its options."""
-    model: ChatModel | None
-    room: Callable[[], AbstractAsyncContextManager[None]]
-    phase = Phase.MAKING
+    chosen: tuple[str, dict[str, JsonValue]] = field(kw_only=True)
+    """What the table of agents calls the agent, and its options."""
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
         """Have it made, and write what it is into *destination*."""
         grading, (name, options) = self.grading, self.chosen
+        assert isinstance(grading, RemoteGrading), "who works on nodes is graded there"
         fleet, spec = grading.fleet, grading.spec
         relay = fleet.relay
         assert relay is not None, "agents are on nodes only where a relay is"

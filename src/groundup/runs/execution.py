@@ -35,7 +35,7 @@ from groundup.runs.progress import (
 )
 from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
-from groundup.runs.settling import RunContext
+from groundup.runs.settling import Attempts, RunContext
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder, RunWriter
@@ -249,19 +249,16 @@ class _PendingAttempts:
         self._tasks = job.plan.tasks
         self._grader = job.plan.grader
         cache = VerdictCache(job.settings.cache_dir / "verdicts", self._warn)
-        self._context = RunContext(
-            plan=job.plan,
-            writer=writer,
-            backends=tools,
+        stages = None if self._generation is None else self._stages()
+        admitted = None if stages is None else stages.grading.entered
+        self._attempts = Attempts(
+            run=RunContext(job.plan, writer, tools, start, admitted, self._fleet, job.settings.builder),
             cache=cache if job.options.use_cache else None,
             options=job.options,
-            start=start,
             warn=self._warn,
             says=lambda key, text: job.progress(AttemptSays(attempt=key, text=text)),
             generation=self._generation,
-            stages=None if self._generation is None else self._stages(),
-            fleet=self._fleet,
-            builder=job.settings.builder,
+            stages=stages,
         )
         self._stopped = False
         """Whether no submission can be made any more: the money is spent, or the model or agent cannot be used."""
@@ -286,7 +283,7 @@ class _PendingAttempts:
         """Return the attempts that only money would bring back, and name what in the run's folder does not fit."""
         if not earlier.faults:
             return set()
-        lost = {key for key in earlier.bad if self._generation and self._context.made(key) is None}
+        lost = {key for key in earlier.bad if self._generation and self._attempts.made(key) is None}
         first = earlier.faults[0]
         more = f" and {len(earlier.faults) - 1} more" if len(earlier.faults) > 1 else ""
         what = (
@@ -325,20 +322,20 @@ class _PendingAttempts:
         )
 
     def _is_made(self, key: AttemptKey) -> bool:
-        made = self._context.made(key) is not None
+        made = self._attempts.made(key) is not None
         if made:
             self._tally.made(key, now=False)
         return made
 
     async def _attempt(self, key: AttemptKey) -> float | None:
-        if self._stopped and self._context.made(key) is None:
+        if self._stopped and self._attempts.made(key) is None:
             return None
         number = self._tries.get(key, 0) + 1
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
         try:
             with heard_by(lambda step: self._progress(AttemptAt(attempt=key, step=step))):
-                line, repeatable = await self._context.settle(key, number)
+                line, repeatable = await self._attempts.settle(key, number)
         except (BudgetSpentError, UnusableModelError, UsageError) as error:
             self._tally.abandoned()
             if not self._stopped:
@@ -350,7 +347,7 @@ class _PendingAttempts:
             raise
         self._tries[key] = number
         if line is None:
-            made = self._context.made(key)
+            made = self._attempts.made(key)
             assert made is not None
             self._tally.made(key, now=True)
             self._progress(AttemptMade(attempt=key, submission=made, standing=self._tally.standing()))

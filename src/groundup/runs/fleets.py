@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pydantic import JsonValue
 
 from groundup.catalog import Table
-from groundup.episodes.attempt import Grading, Room, SubmissionMaker
-from groundup.episodes.records import AttemptStore, EpisodeSpec
-from groundup.models.protocol import ChatModel
+from groundup.episodes.attempt import Grading, SubmissionMaker
+from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
 from groundup.store.records import FleetFile
 
 if TYPE_CHECKING:
-    from groundup.agents.base import Agent
+    from groundup.episodes.episode import Playing
 
 _ENGINE = "dask"
 
@@ -53,16 +52,8 @@ class Fleet(Protocol):
         """Return *here* as the machines do it."""
         ...
 
-    def made_there(
-        self,
-        grading: Grading,
-        sink: AttemptStore,
-        agent: "Agent",
-        chosen: tuple[str, dict[str, JsonValue]],
-        model: ChatModel | None,
-        room: Room,
-    ) -> SubmissionMaker:
-        """Return what has *agent*, which the catalog finds by what was *chosen*, make a submission there."""
+    def made_there(self, playing: "Playing", chosen: tuple[str, dict[str, JsonValue]]) -> SubmissionMaker:
+        """Return *playing* as the machines do it; the table of agents finds its agent by what was *chosen*."""
         ...
 
 

@@ -24,6 +24,8 @@ from groundup.runs.execution import fleet_wanted, image_pins, open_writer, start
 from groundup.runs.fleets import Fleet, fleet_for
 from groundup.runs.plan import RunPlan
 from groundup.runs.reporting import write_report
+from groundup.runs.scheduler import WorkStage, machine_memory_mb
+from groundup.runs.settling import RunContext
 from groundup.serving.http import Direct, Gate, ServedTasks, configured, refused
 from groundup.serving.metrics import Log, Metrics, Watching
 from groundup.serving.offers import Offer, prompt_of, splits_of
@@ -32,7 +34,7 @@ from groundup.serving.ors import Ors
 from groundup.serving.protocols import spoken
 from groundup.serving.session import Rules
 from groundup.serving.sessions import Room, Sessions
-from groundup.serving.staging import Episodes, EpisodeStage, grading_rooms
+from groundup.serving.staging import Episodes
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
 
@@ -96,19 +98,14 @@ async def _open(
     job: ServeJob, means: tuple[Backends, Fleet | None], writer: RunWriter, start: int
 ) -> AsyncIterator[ServedTasks]:
     (tools, fleet), settings, metrics = means, job.settings, Metrics()
-    stage = EpisodeStage(
-        plan=job.plan,
-        writer=writer,
-        backends=tools,
-        start=start,
-        prompt=lambda episode: prompt_of(episode.task, job.rules, episode.tools),
-        tools=tools_of(job.rules),
-        room=grading_rooms(job.plan, fleet, settings),
-        fleet=fleet,
-        builder=settings.builder,
+    here = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
+    admitted = fleet.admitted if fleet else here.entered
+    run = RunContext(job.plan, writer, tools, start, admitted, fleet, settings.builder)
+    episodes = Episodes(
+        run, lambda episode: prompt_of(episode.task, job.rules, episode.tools), tools_of(job.rules)
     )
     watch = Watching(metrics, job.log)
-    sessions = Sessions(job.room, job.rules, Episodes(stage).opened, watch, clients=max(1, len(job.tokens)))
+    sessions = Sessions(job.room, job.rules, episodes.opened, watch, clients=max(1, len(job.tokens)))
     metrics.gauge("slots", lambda: job.room.slots)
     metrics.gauge("sessions_open", lambda: sessions.open)
     metrics.gauge("sessions_waiting", lambda: sessions.waiting)
