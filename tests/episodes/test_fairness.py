@@ -8,7 +8,7 @@ from groundup.domain.errors import InfrastructureError
 from groundup.domain.limits import Repeats
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.episodes.attempt import REPEATS, fairly_graded
+from groundup.episodes.attempt import REPEATS, graded_unless_starved
 from groundup.grading.context import GradingContext, processors
 from groundup.inside.stopwatch import Reading, Stopwatch
 from groundup.runs.plan import RunOptions
@@ -64,14 +64,14 @@ async def test_a_quiet_machine_is_not_doubted() -> None:
     """Also what a limit of time decided is the submission's own there: it is graded once."""
     for said in (graded(0), graded(1, by_time=True), graded(2)):
         gradings = Gradings((said, 0.0))
-        assert await fairly_graded(gradings.grade) == said
+        assert await graded_unless_starved(gradings.grade) == said
         assert gradings.places == ["grading"]
 
 
 async def test_a_full_score_is_not_doubted() -> None:
     """However busy the machine, who passed has passed; the verdict says how busy it was."""
     gradings = Gradings((graded(2), 0.95))
-    said = await fairly_graded(gradings.grade)
+    said = await graded_unless_starved(gradings.grade)
     assert said.verdict.facts["starved"] == pytest.approx(0.95)
     assert gradings.places == ["grading"]
 
@@ -93,7 +93,7 @@ NOTHING_RAN = graded(0).but(verdict=graded(0).verdict.but(score=Score(numerator=
 async def test_what_load_may_have_decided_is_graded_again_in_another_place(first: tuple[Graded, float]) -> None:
     """The second grading counts when nothing speaks against it."""
     gradings = Gradings(first, (graded(2), 0.9))
-    assert (await fairly_graded(gradings.grade)).verdict.score == Score(numerator=2, denominator=2)
+    assert (await graded_unless_starved(gradings.grade)).verdict.score == Score(numerator=2, denominator=2)
     assert gradings.places == ["grading", "grading-again"]
 
 
@@ -121,7 +121,7 @@ async def test_lost_tests_that_noise_may_fail_are_graded_again() -> None:
     noisy = graded(1).but(repeat_alone=True)
     for second in (graded(2), graded(0), noisy):
         gradings = Gradings((noisy, 0.0), (second, 0.0))
-        said = await fairly_graded(gradings.grade)
+        said = await graded_unless_starved(gradings.grade)
 
         assert said.verdict.score == second.verdict.score
         assert (said.verdict.facts["graded_twice"], said.verdict.cacheable) == (True, False)
@@ -139,32 +139,32 @@ def test_one_policy_says_how_often_anything_is_repeated() -> None:
 
 async def test_what_fails_twice_alike_is_graded() -> None:
     """A test that fails on a busy machine as it failed before, and not for time, is the submission's."""
-    said = await fairly_graded(Gradings((graded(1), 0.9), (graded(1), 0.9)).grade)
+    said = await graded_unless_starved(Gradings((graded(1), 0.9), (graded(1), 0.9)).grade)
     assert said.verdict.score == Score(numerator=1, denominator=2)
 
 
 @pytest.mark.parametrize(("starved", "kept"), [(0.2, True), (0.4, False)])
 async def test_points_lost_on_a_busy_machine_go_to_no_cache(starved: float, kept: bool) -> None:
     """It is believed at a load that slows nothing much, yet a quiet machine may find out otherwise."""
-    said = await fairly_graded(Gradings((graded(1), starved)).grade)
+    said = await graded_unless_starved(Gradings((graded(1), starved)).grade)
     assert said.verdict.cacheable is kept
-    assert (await fairly_graded(Gradings((graded(2), starved)).grade)).verdict.cacheable
+    assert (await graded_unless_starved(Gradings((graded(2), starved)).grade)).verdict.cacheable
 
 
 async def test_what_time_cannot_give_is_graded_once_and_kept() -> None:
     """Who waits longer has no more packages; a limit of time still counts."""
     for starved in (0.4, 0.9):
         gradings = Gradings((graded(0).but(is_certain=True), starved))
-        said = await fairly_graded(gradings.grade)
+        said = await graded_unless_starved(gradings.grade)
         assert (gradings.places, said.verdict.cacheable) == (["grading"], True)
     late = Gradings((graded(0, by_time=True).but(is_certain=True), 0.4), (graded(2), 0.0))
-    assert (await fairly_graded(late.grade)).verdict.score == graded(2).verdict.score
+    assert (await graded_unless_starved(late.grade)).verdict.score == graded(2).verdict.score
 
 
 async def test_a_test_named_for_time_that_fails_alike_on_a_busy_machine_is_graded() -> None:
     """Half as long again is no reason to believe no one: two gradings that agree are believed."""
     late = graded(1, name="test_wait_for_timeout")
-    said = await fairly_graded(Gradings((late, 0.5), (late, 0.5)).grade)
+    said = await graded_unless_starved(Gradings((late, 0.5), (late, 0.5)).grade)
     assert said.verdict.score == Score(numerator=1, denominator=2)
 
 
@@ -188,14 +188,14 @@ async def test_what_lacks_the_code_was_not_late(outcome: str, message: str) -> N
     verdict = lost.verdict.but(reasons=(Reason(stage=Stage.TEST, message=reason),))
     lost = lost.but(tests=tests, verdict=verdict)
 
-    said = await fairly_graded(Gradings((lost, 0.9), (lost, 0.9)).grade)
+    said = await graded_unless_starved(Gradings((lost, 0.9), (lost, 0.9)).grade)
     assert said.verdict.score == Score(numerator=1, denominator=2)
 
 
 async def test_what_hangs_twice_is_graded() -> None:
     """Our limits leave starvation out, so who passes them twice hangs; the verdict says that time decided."""
     hung = graded(1, by_time=True, message="the tests were stopped after 60 s")
-    said = await fairly_graded(Gradings((hung, 0.9), (hung, 0.9)).grade)
+    said = await graded_unless_starved(Gradings((hung, 0.9), (hung, 0.9)).grade)
     assert (said.verdict.by_time, said.verdict.score) == (True, Score(numerator=1, denominator=2))
 
 
@@ -219,7 +219,7 @@ async def test_what_hangs_twice_is_graded() -> None:
 async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Graded) -> None:
     """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""
     with pytest.raises(InfrastructureError, match="too busy to tell") as told:
-        await fairly_graded(Gradings((first, 0.9), (again, 0.9)).grade)
+        await graded_unless_starved(Gradings((first, 0.9), (again, 0.9)).grade)
     reasons = [one.message for graded in (first, again) for one in graded.verdict.reasons]
     assert all(reason in str(told.value) for reason in reasons), "the load hides no other cause"
 
@@ -232,7 +232,7 @@ async def test_who_did_not_get_the_time_of_a_limit_is_not_judged_by_it(
     late = graded(0, by_time=True)
     gradings = Gradings((late, 0.97), (late, 0.97), stopped_at_s=stopped_at_s)
     if fair:
-        assert (await fairly_graded(gradings.grade)).verdict.score == Score(numerator=0, denominator=2)
+        assert (await graded_unless_starved(gradings.grade)).verdict.score == Score(numerator=0, denominator=2)
     else:
         with pytest.raises(InfrastructureError, match="before it had the time of its limits"):
-            await fairly_graded(gradings.grade)
+            await graded_unless_starved(gradings.grade)

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from groundup.registries.cache import OpenWhileUsed, Places, SharedWork
+from groundup.registries.cache import PrioritySemaphore, SharedResource, SingleFlight
 
 
 async def test_a_hundred_askers_share_one_piece_of_work() -> None:
     """Work under one key runs once; the next to ask after its end starts anew."""
-    shared: SharedWork[int] = SharedWork()
+    shared: SingleFlight[int] = SingleFlight()
     runs = 0
 
     async def work() -> int:
@@ -26,7 +26,7 @@ async def test_a_hundred_askers_share_one_piece_of_work() -> None:
 
 async def test_one_who_gives_up_does_not_disturb_the_others() -> None:
     """Cancelling the first asker leaves the work to those who still wait."""
-    shared: SharedWork[str] = SharedWork()
+    shared: SingleFlight[str] = SingleFlight()
     go = asyncio.Event()
 
     async def work() -> str:
@@ -44,7 +44,7 @@ async def test_one_who_gives_up_does_not_disturb_the_others() -> None:
 
 async def test_work_ends_when_no_one_waits() -> None:
     """When all askers are cancelled the work is cancelled too, and has ended when they return."""
-    shared: SharedWork[None] = SharedWork()
+    shared: SingleFlight[None] = SingleFlight()
     ended = False
 
     async def work() -> None:
@@ -64,7 +64,7 @@ async def test_work_ends_when_no_one_waits() -> None:
 
 async def test_a_failure_reaches_everybody() -> None:
     """All who wait see the error, and the key is free afterwards."""
-    shared: SharedWork[None] = SharedWork()
+    shared: SingleFlight[None] = SingleFlight()
 
     async def work() -> None:
         await asyncio.sleep(0)
@@ -89,7 +89,7 @@ async def test_something_is_open_while_it_is_used() -> None:
         finally:
             events.append("closed")
 
-    shared = OpenWhileUsed(opening)
+    shared = SharedResource(opening)
     async with shared.use() as first, shared.use() as second:
         assert first == second == 1
         assert events == ["opened"]
@@ -105,7 +105,7 @@ async def test_something_is_open_while_it_is_used() -> None:
 
 async def test_the_largest_piece_of_work_that_waits_is_next() -> None:
     """Places are given by size, else in turn, and no place is lost when one who waits or holds is cancelled."""
-    places = Places(1)
+    places = PrioritySemaphore(1)
     order: list[str] = []
 
     async def work(name: str, size: int) -> None:

@@ -104,33 +104,7 @@ class Resumption(NamedTuple):
         )
 
 
-class Regrading(NamedTuple):
-    """A new run that grades the submissions of an earlier one."""
-
-    folder: Path
-    options: RunOptions
-    settings: Settings
-    changes: Mapping[str, object] = field(default_factory=dict)
-    run_id: str | None = None
-
-    def plan(self) -> RunPlan:
-        """Decide what the run would do. Raises `UsageError`."""
-        return api.plan(api.regrading(self.folder, self.settings, self.changes), self.settings)
-
-    def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
-        """Make the new run's folder and work on it until nothing is pending."""
-        return api.regrade(
-            self.folder,
-            self.options,
-            self.settings,
-            changes=self.changes,
-            run_id=self.run_id,
-            progress=progress,
-            stop=stop,
-        )
-
-
-Request = NewRun | Resumption | Regrading
+Request = NewRun | Resumption
 
 
 def evaluation(
@@ -199,12 +173,14 @@ def resumption(run: AnyPath, *, settings: Settings | None = None, **flags: Unpac
     return Resumption(run_folder(run, found), _options(given, found), found, _named_again(given))
 
 
-def regrading(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[RegradeFlags]) -> Regrading:
-    """Return how the submissions of *run* are graded again. Raises `UsageError`."""
+def regrading(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[RegradeFlags]) -> NewRun:
+    """Return the run that grades the submissions of *run* again, without the cache. Raises `UsageError`."""
     given: RegradeFlags = checked(RegradeFlags, flags)
     found = _without_sandbox(given, settings)
     folder = run_folder(run, found)
-    return Regrading(folder, _options(given, found), found, _named_again(given), given.get("run_id"))
+    configuration = api.regrading(folder, found, _named_again(given))
+    options = _options(given, found).but(use_cache=False)
+    return NewRun(configuration, options, found, given.get("run_id") or api.regrade_name(folder, found))
 
 
 def checked(kind: Any, flags: Mapping[str, object]) -> Any:

@@ -11,7 +11,7 @@ from groundup.cli.console import Format
 from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
 if TYPE_CHECKING:
-    from groundup.api.requests import NewRun, Regrading, Request
+    from groundup.api.requests import NewRun, Request
     from groundup.api.runs import Run as EndedRun
     from groundup.reports.formats import ShownReport
     from groundup.runs.plan import RunOptions, RunPlan
@@ -264,7 +264,7 @@ def regrade(run: Run, flags: RegradeFlags, talk: Talk, dry_run: DryRun = False) 
     return new_run(regrading(run, **flags), talk, dry_run=dry_run)
 
 
-def new_run(request: "NewRun | Regrading", talk: Talk, *, dry_run: bool) -> int:
+def new_run(request: "NewRun", talk: Talk, *, dry_run: bool) -> int:
     """Make a run, or only say what it would do."""
     if dry_run:
         return print_plan(request.plan(), talk.report_format, request.options)

@@ -26,7 +26,7 @@ from groundup.domain.errors import (
 )
 from groundup.domain.records import Record
 from groundup.environments.requests import Layer
-from groundup.registries.cache import SharedWork
+from groundup.registries.cache import SingleFlight
 from groundup.sandbox.deadlines import limited
 from groundup.sandbox.protocol import CommandResult, Ending, Sandbox
 
@@ -207,7 +207,7 @@ class Builds:
     """Layers under construction: each built once at a time, and not again where it failed by its own fault."""
 
     def __init__(self) -> None:
-        self._under_way: SharedWork[Layer] = SharedWork()
+        self._under_way: SingleFlight[Layer] = SingleFlight()
         self._refused: dict[str, TaskError | SubmissionError] = {}
 
     async def get(self, key: str, build: Callable[[], Awaitable[Layer]]) -> Layer:

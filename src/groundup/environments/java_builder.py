@@ -45,7 +45,7 @@ from groundup.environments.requests import (
     MavenRequest,
 )
 from groundup.environments.toolchains import find_jdk, find_maven, jdks
-from groundup.registries.cache import SharedWork
+from groundup.registries.cache import SingleFlight
 from groundup.registries.client import FileFound
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.lending import RegistryLending
@@ -318,7 +318,7 @@ class JavaBuilder:
         self._lending = lending
         self._toolchains: dict[int, JavaToolchain] = {}
         self._builds = Builds()
-        self._extending: SharedWork[Layer] = SharedWork()
+        self._extending: SingleFlight[Layer] = SingleFlight()
         self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
 
     def toolchain(self, java: int) -> JavaToolchain:

@@ -16,7 +16,7 @@ from groundup.environments.interpreters import Interpreter, interpreter_mounts
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import PROGRAM_TARGET, PYTHON_TARGET, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.toolchains import Toolchain
-from groundup.registries.cache import SharedWork
+from groundup.registries.cache import SingleFlight
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
@@ -44,7 +44,7 @@ class Programs:
     """Installs each program once, however many ask for it, and remembers what cannot be installed."""
 
     def __init__(self) -> None:
-        self._installed: SharedWork[InstalledProgram] = SharedWork()
+        self._installed: SingleFlight[InstalledProgram] = SingleFlight()
         self._unusable: dict[str, str] = {}
         """Why a program cannot be installed, by request."""
 

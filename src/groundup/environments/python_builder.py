@@ -30,7 +30,7 @@ from groundup.environments.requests import (
     ResolvedRequest,
 )
 from groundup.inside import source_of
-from groundup.registries.cache import Places, SharedWork
+from groundup.registries.cache import PrioritySemaphore, SingleFlight
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
@@ -182,8 +182,8 @@ class PythonBuilder(EnvironmentBuilder):
         store: LayerStore,
         limits: Limits | None = None,
     ) -> None:
-        self._places = Places(BUILDS_AT_ONCE)
-        self._resolving_places = Places(2 * BUILDS_AT_ONCE)  # these mostly wait for the index
+        self._places = PrioritySemaphore(BUILDS_AT_ONCE)
+        self._resolving_places = PrioritySemaphore(2 * BUILDS_AT_ONCE)  # these mostly wait for the index
         self._beginnings: dict[PythonRequest, Layer] = {}
         """What was built or found: an environment that needs all of one, and more, begins with it."""
         self._interpreters: dict[str, Interpreter] = {}
@@ -194,11 +194,11 @@ class PythonBuilder(EnvironmentBuilder):
         self._cache_dir = settings.cache_dir
         self._missing: dict[str, MachineError] = {}
         """Interpreters that could not be found or fetched: trying again would cost every attempt the same time."""
-        self._finding: SharedWork[Interpreter] = SharedWork()
+        self._finding: SingleFlight[Interpreter] = SingleFlight()
         self._builds = Builds()
         kept_s = settings.resolutions_s if settings.registry_cache else 0.0
         self._resolutions = Resolutions(settings.cache_dir / "resolutions", kept_s)
-        self._resolving: SharedWork[Resolution] = SharedWork()
+        self._resolving: SingleFlight[Resolution] = SingleFlight()
 
     @property
     @abstractmethod

@@ -51,7 +51,7 @@ REPEATS = Repeats()
 """What is repeated for one attempt, and how often: docs/grading.md has it as a table."""
 
 
-async def fairly_graded(grade: Callable[[str], Awaitable[Graded]], repeats: Repeats = REPEATS) -> Graded:
+async def graded_unless_starved(grade: Callable[[str], Awaitable[Graded]], repeats: Repeats = REPEATS) -> Graded:
     """Return what *grade* makes of a submission, in a place of the given name; asked twice where load may decide.
 
     The second grading counts, and is never cached. Raises `InfrastructureError` when it was no quieter and had
@@ -175,7 +175,7 @@ class Grading:
             _check_reached(graded.verdict, context)
             return graded
 
-        return await fairly_graded(grade)
+        return await graded_unless_starved(grade)
 
     async def prepare(self, scratch: Path) -> None:
         """Build and fetch what grading takes, with workings in the new folder *scratch*.

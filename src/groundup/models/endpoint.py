@@ -258,7 +258,7 @@ _PER_CLIENT = 32
 """Connections of one client: its bookkeeping looks at all of them for every call."""
 
 
-class Patience(Record):
+class RetryPolicy(Record):
     """How an endpoint is asked."""
 
     concurrency: int = 64
@@ -298,7 +298,7 @@ class _FailedError(Exception):
 class ModelEndpoint:
     """Sends JSON, returns JSON; retries what may pass. Belongs to one event loop; used as a context."""
 
-    def __init__(self, name: str, provider: ModelProvider, key: SecretStr | None, patience: Patience) -> None:
+    def __init__(self, name: str, provider: ModelProvider, key: SecretStr | None, patience: RetryPolicy) -> None:
         assert provider.base_url is not None  # models.settings.provider_of refuses others
         self.name = name
         self.base_url = provider.base_url.rstrip("/")

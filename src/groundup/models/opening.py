@@ -4,7 +4,7 @@ from pathlib import Path
 
 from groundup.models.cache import CachedModel
 from groundup.models.client import EndpointModel
-from groundup.models.endpoint import ModelEndpoint, Patience
+from groundup.models.endpoint import ModelEndpoint, RetryPolicy
 from groundup.models.prices import CostLedger, price_of
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import SCRIPTED, ModelSettings, key_of, parse_name, provider_of
@@ -28,7 +28,7 @@ def open_model(
 def _opened(name: str, settings: ModelSettings, ledger: CostLedger, *, asked: bool) -> ChatModel:
     parsed = parse_name(name)
     price = price_of(name, settings)
-    patience = Patience.model_validate(settings.model_dump(include=set(Patience.model_fields)))
+    patience = RetryPolicy.model_validate(settings.model_dump(include=set(RetryPolicy.model_fields)))
     if parsed.provider == SCRIPTED and settings.base_url is None:
         from groundup.models.scripted.server import ScriptedModel, load_script
 

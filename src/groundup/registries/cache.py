@@ -155,7 +155,7 @@ class _Work(Generic[T]):
     waiting: int = 0
 
 
-class SharedWork(Generic[T]):
+class SingleFlight(Generic[T]):
     """Work by key. A failure reaches all who wait; the next to ask after the end starts anew."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ async def _run(start: Callable[[], Awaitable[T]]) -> T:
     return await start()
 
 
-class OpenWhileUsed(Generic[T]):
+class SharedResource(Generic[T]):
     """Something that is opened for its first user and closed after its last; the next one opens another."""
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> None:
@@ -215,7 +215,7 @@ class OpenWhileUsed(Generic[T]):
                 await stack.aclose()
 
 
-class Places:
+class PrioritySemaphore:
     """So many places for work. Of what waits for one, the largest is next: begun last, it would end alone."""
 
     def __init__(self, number: int) -> None:

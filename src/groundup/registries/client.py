@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SingleFlight
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import RegistrySettings
 from groundup.registries.upstream import PAGE_BYTES, Upstream, UpstreamReply, shown
@@ -149,8 +149,8 @@ class RegistryClient(Closing, Generic[S]):
         self.settings = settings
         self.cache = cache
         self._upstream = Upstream(settings, self._well_known(settings))
-        self._files: SharedWork[FileFound] = SharedWork()
-        self._contents: SharedWork[Contents] = SharedWork()
+        self._files: SingleFlight[FileFound] = SingleFlight()
+        self._contents: SingleFlight[Contents] = SingleFlight()
 
     @classmethod
     @abstractmethod

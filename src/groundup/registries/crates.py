@@ -20,7 +20,7 @@ from pydantic import Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, MachineError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SingleFlight
 from groundup.registries.client import (
     NO_DATES,
     FileFound,
@@ -257,8 +257,8 @@ class CratesClient(RegistryClient[CratesSettings]):
     def __init__(self, settings: CratesSettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)
         self._address = settings.indexes[0].url
-        self._pages: SharedWork[Found[CratePage]] = SharedWork()
-        self._asking: SharedWork[_KeptIndex] = SharedWork()
+        self._pages: SingleFlight[Found[CratePage]] = SingleFlight()
+        self._asking: SingleFlight[_KeptIndex] = SingleFlight()
         self._index: _KeptIndex | None = None
 
     @classmethod

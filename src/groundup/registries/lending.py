@@ -21,7 +21,7 @@ from groundup.catalog import Table
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.languages import RegistryKind
-from groundup.registries.cache import FetchCache, OpenWhileUsed, SharedWork
+from groundup.registries.cache import FetchCache, SharedResource, SingleFlight
 from groundup.registries.client import RegistryClient, cutoff_instant
 from groundup.registries.gateway import RegistryGateway
 from groundup.registries.ledger import Fetched, Trouble
@@ -153,8 +153,8 @@ class RegistryLending:
         self._cache_root = cache_root
         self._ways = ways or {}
         self._settings: dict[RegistryKind, RegistrySettings] = dict(known or {})
-        self._learning: SharedWork[RegistrySettings] = SharedWork()
-        self._opened = OpenWhileUsed(self._open)
+        self._learning: SingleFlight[RegistrySettings] = SingleFlight()
+        self._opened = SharedResource(self._open)
 
     @asynccontextmanager
     async def lend(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:

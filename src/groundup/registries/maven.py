@@ -27,7 +27,7 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SingleFlight
 from groundup.registries.client import FRESH_S, MAX_FILE_BYTES, FileFound, RegistryClient
 from groundup.registries.gateway import GatewayRules, RegistryGateway, Route, Supplies
 from groundup.registries.ledger import Fetched, RegistryBudgetError, UnknownPackageError, text
@@ -262,7 +262,7 @@ class MavenClient(RegistryClient[RegistrySettings]):
 
     def __init__(self, settings: RegistrySettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)
-        self._places: SharedWork[FileFound | None] = SharedWork()
+        self._places: SingleFlight[FileFound | None] = SingleFlight()
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> RegistrySettings:

@@ -126,11 +126,15 @@ def regrade(
     *changes* are fields of `RunConfiguration` to set differently, such as `{"grader": "official"}`. The verdict
     cache is not asked. The earlier run stays as it is.
     """
-    earlier = RunFolder(folder).config().run_id
-    name = run_id or _free_name(settings.output, f"{earlier}-regrade", numbered=True)
+    name = run_id or regrade_name(folder, settings)
     fresh = options.but(use_cache=False)
     configuration = regrading(folder, settings, changes)
     return run(configuration, fresh, settings, run_id=name, progress=progress, stop=stop)
+
+
+def regrade_name(folder: Path, settings: Settings) -> str:
+    """Return the first free name for a run that grades the one in *folder* again."""
+    return _free_name(settings.output, f"{RunFolder(folder).config().run_id}-regrade", numbered=True)
 
 
 def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | None = None) -> RunConfiguration:

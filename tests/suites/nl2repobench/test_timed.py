@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.episodes.attempt import fairly_graded
+from groundup.episodes.attempt import graded_unless_starved
 from groundup.grading.library.hidden import FalseRecord
 from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
 from groundup.suites.base import Graded
@@ -69,7 +69,7 @@ async def test_a_timed_test_that_noise_failed_counts_when_it_passes_alone(trial:
         gradings.append((await graded_with_noise(trial, "return -1 if loud and a == 3 else a * b", loud=loud))[0])
         return gradings[-1]
 
-    said = await fairly_graded(grade)
+    said = await graded_unless_starved(grade)
 
     assert [passed(one) for one in gradings] == [EXPECTED_TESTS - 1, EXPECTED_TESTS]
     assert passed(said) == EXPECTED_TESTS

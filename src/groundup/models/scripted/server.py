@@ -31,7 +31,7 @@ from groundup.domain.usage import TokenUsage
 from groundup.models.answering import chat
 from groundup.models.answering.forms import Asked, BadRequestError, Document
 from groundup.models.client import EndpointModel
-from groundup.models.endpoint import ModelEndpoint, Patience
+from groundup.models.endpoint import ModelEndpoint, RetryPolicy
 from groundup.models.prices import CostLedger, Price, estimated_text_tokens, estimated_tokens
 from groundup.models.protocol import CallWatch
 from groundup.models.settings import ModelName, ModelProvider, ModelSettings
@@ -391,7 +391,7 @@ class ScriptedModel:
         script: Script,
         name: ModelName,
         settings: ModelSettings,
-        patience: Patience,
+        patience: RetryPolicy,
         price: Price | None,
         ledger: CostLedger,
     ) -> None:

@@ -23,7 +23,7 @@ from pydantic import AliasChoices, Field, SecretStr
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, NetworkError
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SingleFlight
 from groundup.registries.client import FileFound, Found, Kept, KeptFile, Question, RegistryClient, first_after
 from groundup.registries.gateway import RegistryGateway, Route, Supplies, address_in, as_json
 from groundup.registries.ledger import Fetched, UnknownPackageError, text
@@ -181,8 +181,8 @@ class NpmClient(RegistryClient[NpmSettings]):
 
     def __init__(self, settings: NpmSettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)
-        self._packuments: SharedWork[Found[Packument]] = SharedWork()
-        self._tarballs: SharedWork[TarballFound] = SharedWork()
+        self._packuments: SingleFlight[Found[Packument]] = SingleFlight()
+        self._tarballs: SingleFlight[TarballFound] = SingleFlight()
         self._asked_for_dates = False
 
     @classmethod

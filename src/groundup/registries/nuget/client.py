@@ -25,7 +25,7 @@ from pydantic import Field, SecretStr
 
 from groundup.domain.errors import InfrastructureError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SingleFlight
 from groundup.registries.client import (
     FileFound,
     Found,
@@ -176,7 +176,7 @@ class NuGetClient(RegistryClient[NuGetSettings]):
         self._sources: dict[str, _KeptSource] = {}
         self._knowing: dict[str, bool] = {}
         """Which sources know when packages were published."""
-        self._versions: SharedWork[Found[VersionsFound]] = SharedWork()
+        self._versions: SingleFlight[Found[VersionsFound]] = SingleFlight()
 
     @classmethod
     async def learn(cls, environment: Mapping[str, str]) -> NuGetSettings:

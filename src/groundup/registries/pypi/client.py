@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from groundup.domain.errors import GroundupError, NetworkError, UsageError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache, SharedWork
+from groundup.registries.cache import FetchCache, SingleFlight
 from groundup.registries.client import (
     FRESH_S,
     NO_DATES,
@@ -203,7 +203,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
 
     def __init__(self, settings: RegistrySettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)
-        self._pages: SharedWork[Found[ProjectPage]] = SharedWork()
+        self._pages: SingleFlight[Found[ProjectPage]] = SingleFlight()
         self._recent: OrderedDict[str, tuple[int | None, Kept[ProjectPage]]] = OrderedDict()
         """By address, the one asked for last at the end: a page, and the stamp of its record in the cache."""
         self.written: dict[str, WrittenPage] = {}
