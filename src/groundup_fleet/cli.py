@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from groundup.cli.options import Examples, Json
-from groundup_fleet.flags import FleetFlags
+from groundup_fleet.flags import FleetFlags, MemoryMb, Slots
 
 EXAMPLES: dict[str, Examples] = {
     "fleet up": (
@@ -36,12 +36,6 @@ EXAMPLES: dict[str, Examples] = {
     "fleet doctor": (("What each node is, and whether it can work", "groundup fleet doctor fleet.json"),),
 }
 
-Slots = Annotated[int | None, typer.Option(min=1, help="Attempts at once on a node (default: its processors).")]
-Memory = Annotated[
-    int | None,
-    typer.Option("--memory-mb", min=1, help="Memory for them, in MiB (default: most of the machine's)."),
-]
-
 
 def up(flags: FleetFlags) -> int:
     """Run a scheduler and nodes until ^C. Runs use them with `--workers`.
@@ -58,7 +52,7 @@ def up(flags: FleetFlags) -> int:
 def join(
     address: Annotated[str, typer.Argument(help="The file of `fleet up`, an address, or - for standard input.")],
     slots: Slots = None,
-    memory_mb: Memory = None,
+    memory_mb: MemoryMb = None,
 ) -> int:
     """Be a node of a fleet until ^C, or until its scheduler ends."""
     from groundup.cli.console import say

@@ -4,6 +4,12 @@ from typing import Annotated, TypedDict
 
 from groundup.api.flags import AnyPath, FlagHelp, Names
 
+Slots = Annotated[int | None, FlagHelp("Attempts at once on a node (default: its processors).", "Nodes", least=1)]
+MemoryMb = Annotated[
+    int | None,
+    FlagHelp("Memory of a node's attempts, in MiB (default: most of the machine's).", "Nodes", least=1),
+]
+
 
 class FleetFlags(TypedDict, total=False):
     """Which nodes a fleet begins with, and where its scheduler is."""
@@ -20,12 +26,8 @@ class FleetFlags(TypedDict, total=False):
         FlagHelp("Nodes that stay when there is nothing to do (default: all).", "Nodes", least=0),
     ]
     program: Annotated[str, FlagHelp("What groundup is called on other machines.", "Nodes")]
-    slots: Annotated[
-        int | None, FlagHelp("Attempts at once on a node (default: its processors).", "Nodes", least=1)
-    ]
-    memory_mb: Annotated[
-        int | None, FlagHelp("Memory of a node's attempts (default: most of the machine's).", "Nodes", least=1)
-    ]
+    slots: Slots
+    memory_mb: MemoryMb
     host: Annotated[str, FlagHelp("Where others reach the scheduler (default: 127.0.0.1).", "Scheduler")]
     port: Annotated[int, FlagHelp("Default: a free one.", "Scheduler", least=0)]
     address_file: Annotated[AnyPath | None, FlagHelp("Where address and keys are written.", "Scheduler")]

@@ -4,6 +4,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,23 @@ def test_keyword_arguments_are_the_options_of_the_command_line(command: str, kin
     app = create_app()
     options = {parameter.name for parameter in app.get_command(typer.Context(app), command).params}
     assert inspect.get_annotations(kind).keys() <= options
+
+
+def test_every_flag_is_declared_once() -> None:
+    """A flag that several commands take has one declaration: its words stand in no second place."""
+    said: Counter[str] = Counter()
+    for path in Path(groundup.__file__).parents[1].glob("groundup*/**/*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "FlagHelp(" not in text and "typer.Option(" not in text:
+            continue
+        for call in (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call)):
+            if ast.unparse(call.func) in ("FlagHelp", "typer.Option"):
+                texts = {one.value for one in ast.walk(call) if isinstance(one, ast.Constant)}
+                said.update(text for text in texts if isinstance(text, str) and _is_help(text))
+    assert len(said) > 100
+    assert {words: times for words, times in said.items() if times > 1} == {}
+
+
+def _is_help(text: str) -> bool:
+    """Whether *text* is a whole sentence; a few words, such as "Tasks at once.", may be said of two flags."""
+    return text.endswith(".") and len(text) > 35

@@ -17,6 +17,7 @@ HOW = "Grading"
 WORK = "Work and folders"
 MODEL = "Model"
 EPISODE = "Attempts"
+SERVER = "Server"
 """Panels of the command line's help."""
 
 Names = str | Sequence[str] | None
@@ -35,6 +36,7 @@ class FlagHelp(NamedTuple):
     metavar: str | None = None
     least: float | None = None
     """The smallest value that is allowed."""
+    most: float | None = None
 
 
 def flag_of(hint: object) -> FlagHelp | None:
@@ -79,6 +81,7 @@ Output = Annotated[
     AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
 ]
 RunId = Annotated[str | None, FlagHelp("Name of the run's folder (default: from suite, subject and time).", WORK)]
+BaseUrl = Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]
 Prices = Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
 PriceOfTokens = Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
 MaxCost = Annotated[
@@ -94,6 +97,10 @@ HideScores = Annotated[bool, FlagHelp("Do not show the score to the agent after 
 EndAtSubmit = Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
 AgentName = Annotated[str | None, FlagHelp("Name of the agent, for reports (default: somebody).", EPISODE)]
 ModelLabel = Annotated[str | None, FlagHelp("Name of the model, for reports.", EPISODE)]
+Host = Annotated[
+    str | None, FlagHelp("Address to listen on (default: 127.0.0.1); any other needs --token.", SERVER)
+]
+Port = Annotated[int | None, FlagHelp("Port (default: 8080; 0: a free one).", SERVER, least=0, most=65535)]
 
 
 class SelectionFlags(TypedDict, total=False):
@@ -154,7 +161,7 @@ class ModelFlags(TypedDict, total=False):
     """Which model, and how it is asked."""
 
     model: Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
-    base_url: Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]
+    base_url: BaseUrl
     temperature: Annotated[
         float | None, FlagHelp("Sampling temperature (default: the agent's, else the endpoint's).", MODEL, least=0)
     ]
@@ -312,9 +319,6 @@ class EpisodeFlags(TypedDict, total=False):
     keep_in: Annotated[AnyPath | None, FlagHelp("A new folder in which the submission stays.", WORK)]
 
 
-SERVER = "Server"
-
-
 class ServeFlags(TypedDict, total=False):
     """What `serve` takes."""
 
@@ -357,10 +361,8 @@ class ServeFlags(TypedDict, total=False):
             "Seconds that open episodes may still take when the server stops (default: 60).", SERVER, least=0
         ),
     ]
-    host: Annotated[
-        str | None, FlagHelp("Address to listen on (default: 127.0.0.1); any other needs --token.", SERVER)
-    ]
-    port: Annotated[int | None, FlagHelp("Port (default: 8080; 0: a free one).", SERVER, least=0)]
+    host: Host
+    port: Port
     token: Annotated[
         Names,
         FlagHelp(

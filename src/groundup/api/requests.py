@@ -200,6 +200,8 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
         flag = flag_of(hints[name])
         if flag is not None and flag.least is not None and not found[name] >= flag.least:
             raise UsageError(f"{name}: {found[name]} is too little; it must be at least {flag.least:g}")
+        if flag is not None and flag.most is not None and not found[name] <= flag.most:
+            raise UsageError(f"{name}: {found[name]} is too much; it must be at most {flag.most:g}")
     return found
 
 

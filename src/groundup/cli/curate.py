@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import names
+from groundup.api.flags import BaseUrl, names
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def locate(
             "--model", "-m", help="PROVIDER/MODEL for a second opinion; its key comes from the environment."
         ),
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None,
+    base_url: BaseUrl = None,
     json: Json = False,
 ) -> int:
     """Find the workflow file and the job that run the tests of REPOSITORY, and the leg of its matrix.

@@ -275,9 +275,8 @@ def _options(kind: Any) -> Iterator[inspect.Parameter]:
         return
     for field in fields(kind):
         default = inspect.Parameter.empty if field.default is MISSING else field.default
-        yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
-        )
+        option = inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name])
+        yield _plain_option(option.replace(default=default))
 
 
 _WRITTEN = {Names: list[str] | None, Assignments: list[str] | None, AnyPath | None: Path | None}
@@ -295,6 +294,7 @@ def _option(name: str, hint: Any) -> Any:
         *short,
         help=flag.help,
         min=flag.least,
+        max=flag.most,
         metavar=flag.metavar,
         rich_help_panel=flag.panel,
     )

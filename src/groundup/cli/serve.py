@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from groundup.api.flags import ServeFlags
+from groundup.api.flags import Host, Port, ServeFlags
 from groundup.cli.options import DryRun, Examples, Suite
 
 EXAMPLES: dict[str, Examples] = {
@@ -61,12 +61,8 @@ def view(
         list[str] | None,
         typer.Argument(metavar="RUNS...", help="A folder of runs (default: the setting output), or runs to open."),
     ] = None,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on (default: 127.0.0.1); any other needs --token.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port (default: 8080; 0: a free one).")
-    ] = None,
+    host: Host = None,
+    port: Port = None,
     token: Annotated[
         str | None, typer.Option(help="Secret that browsers must give as ?token=... in the address.")
     ] = None,

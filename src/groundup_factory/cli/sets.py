@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import money, refuse_wrong_prices
+from groundup.api.flags import BaseUrl, MaxCost, PriceOfTokens, Prices, money, refuse_wrong_prices
 from groundup.api.flags import names as listed_names
 from groundup.cli.options import Examples, Json
 
@@ -98,18 +98,15 @@ class SetRules:
             "--model", "-m", help="PROVIDER/MODEL that writes libraries' specifications (default: extracted ones)."
         ),
     ] = None
-    base_url: Annotated[str | None, typer.Option(help="The model's endpoint (default: its provider's).")] = None
+    base_url: BaseUrl = None
     max_cost: Annotated[
-        float | None,
-        typer.Option(help="Most that the model may cost for the set in all, in USD; needs --price or --prices."),
+        MaxCost, "Most that the model may cost for the set in all, in USD; needs --price or --prices."
     ] = None
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Most tokens of the model for the set in all, input and output.")
     ] = None
-    prices: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML file with prices of models (docs/models.md).")
-    ] = None
-    price: Annotated[str | None, typer.Option(help="USD per million tokens, as INPUT:OUTPUT, such as 2:8.")] = None
+    prices: Prices = None
+    price: PriceOfTokens = None
     rounds: Annotated[int, typer.Option(min=1, help="How often the model may correct what the checks found.")] = 3
     minutes: Annotated[float, typer.Option(min=0.1, help="Minutes after which an entry is given up.")] = 30
     hours: Annotated[
@@ -291,7 +288,8 @@ def _model(rules: SetRules) -> "SetModel | None":
         if limit is not None or rules.max_tokens is not None:
             raise UsageError("a budget is for a model; name one with -m, or leave it out")
         return None
-    return SetModel(rules.model, rules.base_url, rules.price, rules.prices, limit, rules.max_tokens)
+    prices = Path(rules.prices) if rules.prices else None
+    return SetModel(rules.model, rules.base_url, rules.price, prices, limit, rules.max_tokens)
 
 
 def _filter_rules(given: SetFilters) -> "FilterRules":
