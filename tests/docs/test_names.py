@@ -26,11 +26,14 @@ OTHERS = {
     "SpecCluster",
     "UseSqlServer",  # EF Core's
     "PyYAML",
-    "FrameworkReference",  # MSBuild's elements
+    "Exists",  # MSBuild's elements and conditions
+    "FrameworkReference",
     "Include",
+    "Otherwise",
     "ProjectReference",
     "Remove",
     "Update",
+    "When",
     "google.cloud.x",  # packages that a sentence invents, or that nobody has to have installed
     "lazy_loader.attach_stub",
     "pandas.DataFrame",
