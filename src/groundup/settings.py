@@ -62,7 +62,8 @@ class Settings(Record):
     python: str | None = Field(
         default=None,
         pattern=r"^3\.\d+$",
-        description="one interpreter for all tasks of NL2RepoBench, such as 3.13, where their own are absent; "
+        description="one interpreter for all tasks of NL2RepoBench, and for RepoGenesis' strict grader, such as "
+        "3.13, where their own are absent; a service whose task.toml names one keeps it; "
         "verdicts then say stand-in, and are not to be compared with others",
     )
     git_mirror: str | None = Field(

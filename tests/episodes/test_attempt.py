@@ -1,20 +1,40 @@
 """An agent plays an attempt without any run around it; records that pin other data are refused."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from pydantic import JsonValue
 
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score
 from groundup.episodes.attempt import AttemptTry
 from groundup.episodes.episode import Playing
 from groundup.episodes.loading import load_grading, suite_pins, task_pins
 from groundup.episodes.records import MemorySink
+from groundup.grading.context import GradingContext
+from groundup.suites.base import Grader
 from tests.episodes.theatre import Theatre, an_episode
 from tests.runs.toy_agent import ToyAgent
+
+
+class _Lacking:
+    """A grader on a machine without what it needs."""
+
+    def __init__(self, grader: Grader) -> None:
+        self._grader = grader
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._grader, name)
+
+    async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
+        """Say what is missing."""
+        raise MachineError("Python 3.10 is not on this machine; install it")
 
 
 def played(theatre: Theatre, sink: MemorySink, **options: JsonValue) -> AttemptTry:
@@ -33,6 +53,17 @@ async def test_an_agent_plays_an_episode(tmp_path: Path) -> None:
     assert result.submission == sink.made()
     assert [step["kind"] for step in sink.steps] == ["began", "note", "told", "workspace", "ended"]
     assert sink.logs == {"agent.log": b"words"}
+
+
+async def test_an_agent_begins_only_where_its_work_can_be_graded(tmp_path: Path) -> None:
+    """A machine that lacks the task's interpreter says so before the agent asks or costs anything."""
+    theatre, sink = Theatre(tmp_path), MemorySink(tmp_path / "tree")
+    attempt = played(theatre, sink)
+    lacking = _Lacking(attempt.grading.grader)
+    result = await replace(attempt, grading=replace(attempt.grading, grader=cast(Grader, lacking))).settle()
+    assert result.graded is not None
+    assert "Python 3.10 is not on this machine" in result.graded.verdict.reasons[0].message
+    assert (result.outcome, result.repeatable, list(sink.steps)) == (Outcome.INFRASTRUCTURE, False, [])
 
 
 async def test_a_failed_try_is_repeated_from_its_steps(tmp_path: Path) -> None:

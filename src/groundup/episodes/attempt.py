@@ -340,7 +340,11 @@ class AttemptTry:
         phase, submission = self.maker.phase, None
         try:
             with full_disk_named():
-                submission = (None if self.anew else await self._made()) or await self._make()
+                submission = None if self.anew else await self._made()
+                if submission is None and phase is Phase.MAKING and not self.makes_only:
+                    # What cannot be graded here is not made: an agent's work may cost hours and money.
+                    await self.grading.prepare(self.scratch / "prepared")
+                submission = submission or await self._make()
                 phase = Phase.GRADING
                 if self.makes_only:
                     return EpisodeResult(outcome=submission.outcome, submission=submission)

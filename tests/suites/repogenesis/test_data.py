@@ -6,6 +6,7 @@ import pytest
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Reason, Stage
 from groundup.settings import Settings
 from groundup.suites.pulling import take_folder
 from groundup.suites.repogenesis import tasks
@@ -29,6 +30,23 @@ def test_a_task_of_ones_own_needs_data_only(tmp_path: Path) -> None:
     assert task.seeds[0].content.decode() in task.instruction
     assert [seed.path for seed in task.seeds] == ["README.md"]
     assert len(filled.tasks()) == len(shipped_tasks()) + 1
+
+
+def test_another_interpreter_can_stand_in(tmp_path: Path) -> None:
+    """For the tests and the service; a record that names the service's keeps it, and verdicts say who stood in."""
+    make_task(tmp_path / "mine")
+    settings = Settings(data_dir=tmp_path / "data", python="3.12")
+    pinned = make_task(tmp_path / "mine", "pinned", OWN_TASK.replace("greeter", "pinned"))
+    (pinned / "task.toml").write_text(f'python = "3.9"\n{(pinned / "task.toml").read_text()}')
+    take_folder("repogenesis", tmp_path / "mine", settings, create(settings).data_source().check)
+    suite = create(settings)
+    one, other = suite.problems["greeter"], suite.problems["pinned"]
+    assert (one.tests_python, one.service_python) == ("3.12", "3.12")
+    assert (other.tests_python, other.service_python) == ("3.12", "3.9")
+    assert tasks.test_environment(one).python == "3.12"
+    task = next(task for task in suite.tasks() if task.id == "greeter")
+    zero = suite.graders()["strict"].zero(task, Reason(stage=Stage.INTAKE, message="too large"))
+    assert zero.verdict.grader.environment == "stand-in"
 
 
 def test_published_folders_need_no_record_of_their_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing_extensions import override
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity
+from groundup.environments.requests import PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
@@ -64,8 +65,15 @@ class ServiceGrader(Grader):
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        """Return the tools of tasks in Java; other layers are the submissions' own."""
-        return java_tools(context) if self._is_by_maven(task) else {}
+        """Return the tools of tasks in Java; other layers are the submissions' own.
+
+        Asks for the interpreter that runs a service in Python. Raises `MachineError` where it is not here.
+        """
+        if self._is_by_maven(task):
+            return java_tools(context)
+        if (problem := self._problems.get(task.id)) is not None:
+            await context.builder.python(PythonRequest(python=self._lifecycle_of(problem).python))
+        return {}
 
     @override
     def check(self, task: Task) -> None:

@@ -21,7 +21,7 @@ from groundup.grading.last_words import last_words, logged_errors, middle_cut, s
 from groundup.grading.library.decision import reason
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import StartCommand
-from groundup.grading.services.records import InstallOutcome, Readiness
+from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness
 from groundup.grading.services.testing import TestRun, runner_digest
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
@@ -29,7 +29,7 @@ from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.in_process import run_beside_no_service
 from groundup.suites.repogenesis.observing import Observed, installed, observe, speaks_to_service
 from groundup.suites.repogenesis.service_grader import ServiceGrader
-from groundup.suites.repogenesis.tasks import TASK_FILE, ServiceProblem, test_environment, tests_lock
+from groundup.suites.repogenesis.tasks import PYTHON, TASK_FILE, ServiceProblem, test_environment, tests_lock
 
 _NOT_PASSED = ("failed", "error")
 
@@ -201,6 +201,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(list(self._lifecycles.values())),
             "tests": digest_of(tests_lock()),
+            "stand_in": None if problem is None else problem.stand_in,
             "runner": runner_digest(),
             "java": java_runner_digest(),
         }
@@ -208,8 +209,9 @@ class RepoGenesisStrictGrader(ServiceGrader):
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
+        tools = await super().layers(task, context)
         if self._is_by_maven(task):
-            return await super().layers(task, context)
+            return tools
         environment = await context.builder.python(test_environment(self._problems.get(task.id)))
         return {environment.layer.kind: environment.layer.digest}
 
@@ -231,7 +233,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
             "tests": round(observed.tests.seconds, 3) if observed.tests else 0.0,
             "total": round(time.monotonic() - began, 3),
         }
-        verdict = strict_verdict(problem, observed, coverage, self.signature(task))
+        verdict = strict_verdict(problem, observed, coverage, self._signature(task))
         return Graded(
             verdict=verdict.but(timings_s=timings),
             tests=observed.tests.as_records() if observed.tests else (),
@@ -242,7 +244,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
         """Return 0 over the frozen counts, for a submission that could not be taken in."""
-        return Graded(verdict=zero_verdict(self._gradable(task), reason, self.signature(task)))
+        return Graded(verdict=zero_verdict(self._gradable(task), reason, self._signature(task)))
 
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
@@ -252,6 +254,16 @@ class RepoGenesisStrictGrader(ServiceGrader):
         ready = await installed(problem, workspace, lifecycle, context)
         start = ready.start or StartCommand(found="nothing", argv=("true",))
         return _for_looking(service_spec(ready.tree, start, port, ready.environment, lifecycle, context))
+
+    @override
+    def _lifecycle_of(self, problem: ServiceProblem) -> Lifecycle:
+        return super()._lifecycle_of(problem).but(python=problem.service_python)
+
+    def _signature(self, task: Task) -> GraderIdentity:
+        """Return the signature, which says where an interpreter stands in for the published images'."""
+        problem = self._problems.get(task.id)
+        stands_in = problem is not None and problem.stand_in not in (None, PYTHON)
+        return self.signature(task).but(environment="stand-in") if stands_in else self.signature(task)
 
     def _gradable(self, task: Task) -> ServiceProblem:
         problem = self._problem(task)

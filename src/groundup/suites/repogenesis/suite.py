@@ -35,7 +35,6 @@ from groundup.suites.repogenesis.report_format import (
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.tasks import (
     POM,
-    PYTHON,
     README,
     ServiceProblem,
     ServiceTask,
@@ -203,7 +202,8 @@ def create(settings: Settings) -> "RepoGenesis":
     problems, version = ({}, COMMIT[:7]) if folder is None else read_services(folder)
     if folder is None or not brings_all(folder):
         problems = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()} | problems
-    return RepoGenesis(dict(sorted(problems.items())), version, settings)
+    known = {name: one.but(stand_in=settings.python) for name, one in sorted(problems.items())}
+    return RepoGenesis(known, version, settings)
 
 
 class RepoGenesisData(DataSource):
@@ -322,7 +322,12 @@ class RepoGenesis(Suite):
         """Return the environment of the hidden tests, and a JDK for tasks in Java."""
         problem = self.problems[task.id]
         by_maven = problem.task.means.by_maven
-        return Needs(python=PYTHON, environment=test_environment(problem), java=by_maven, packages=not by_maven)
+        return Needs(
+            python=problem.service_python,
+            environment=test_environment(problem),
+            java=by_maven,
+            packages=not by_maven,
+        )
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
@@ -351,7 +356,7 @@ class RepoGenesis(Suite):
             data_version=self._data_version,
             metadata={
                 "language": task.language,
-                "python": task.python or PYTHON,
+                "python": problem.service_python,
                 "framework": task.framework,
                 "port": task.port,
                 "kind": task.kind,

@@ -236,10 +236,23 @@ class ServiceProblem(Record):
     readme: str | None = None
     pom: bytes | None = Field(default=None, description="of tasks in Java")
     digest: str | None = Field(default=None, description="of README, build file, hidden tests and own record")
+    stand_in: str | None = Field(
+        default=None, description="minor version of the Python that stands in for the published images'"
+    )
     is_own: bool = Field(default=False, description="whether its folder brings its record")
     reference: Path | None = Field(
         default=None, description="what the oracle hands in; None: the suite's own, if any"
     )
+
+    @property
+    def tests_python(self) -> str:
+        """The minor version of the Python that runs the hidden tests."""
+        return self.stand_in or PYTHON
+
+    @property
+    def service_python(self) -> str:
+        """The minor version of the Python that runs the service: the record's, else the one of the tests."""
+        return self.task.python or self.tests_python
 
     def hidden_tests(self) -> Path:
         """Return the folder `tests` or `src/test`. Raises `TaskError` when it is not at hand."""
@@ -346,11 +359,14 @@ def tests_lock() -> PythonRequest:
 
 def test_environment(problem: ServiceProblem | None) -> PythonRequest:
     """Return the part of the lock that the hidden tests of *problem* get; for None what all get."""
-    if problem is not None and problem.folder is not None:
+    if problem is None:
+        return _without_tables()
+    found = _without_tables()
+    if problem.folder is not None:
         sources = sorted(problem.hidden_tests().rglob("*.py"))
         if any(_TABLES.search(path.read_bytes()) for path in sources if path.is_file()):
-            return tests_lock()
-    return _without_tables()
+            found = tests_lock()
+    return found.but(python=problem.tests_python)
 
 
 @cache
@@ -388,7 +404,9 @@ def whether_here(problem: ServiceProblem) -> str:
         return "no data"
     if problem.task.means.by_maven and next(jdks(environment()), None) is None:
         return "no JDK"
-    return YES if python_at_hand(PYTHON) else f"no Python {PYTHON}"
+    wanted = dict.fromkeys((problem.tests_python, problem.service_python))
+    missing = [f"no Python {minor}" for minor in wanted if not python_at_hand(minor)]
+    return ", ".join(missing) or YES
 
 
 _PACKAGE = "groundup.suites.repogenesis"
