@@ -1,4 +1,7 @@
-"""Flags and values that earlier versions had, with sentences that say what to do now; kept for one release."""
+"""Flags that somebody may know and groundup has not, with sentences that say what to do instead.
+
+Those of earlier versions are kept for one release, those of the published RepoGenesis harness as long as it is.
+"""
 
 from groundup.domain.errors import UsageError
 
@@ -19,9 +22,18 @@ _GONE = {
     "format=sharegpt": "--format sharegpt is gone: trainers read --format messages (docs/serving.md)",
 }
 """By a flag's name in Python, or by `name=value`."""
+_OF_REPOGENESIS = {
+    "repo_names": "--repo_names is --tasks here, with commas: --tasks Blog,flask",
+    "skip_docker": "--skip_docker is --no-exec here: API coverage from sources alone",
+    "resume": "--resume is a command here: `groundup resume RUN`",
+    "predictions_dir": "--predictions_dir is -p here: -p FOLDER, with a folder for each task",
+    "answer_dir": "--answer_dir is -p here: -p FOLDER, with a folder for each task",
+    "output_dir": "--output_dir is -o here",
+    "test_dir": "--test_dir is not asked here: `groundup data pull repogenesis --from FOLDER` takes tests in once",
+}
 
 
 def refuse_gone(flag: str, value: object = None) -> None:
     """Raise `UsageError` where *flag*, or this *value* of it, is what only earlier versions know."""
-    if why := _GONE.get(flag) or _GONE.get(f"{flag}={value}"):
+    if why := _GONE.get(flag) or _GONE.get(f"{flag}={value}") or _OF_REPOGENESIS.get(flag):
         raise UsageError(why)
