@@ -38,19 +38,18 @@ sys.path[:] = [one for one in sys.path if one == copy or not os.path.isfile(f"{o
 """An editable install puts the checkout on the path; then what was removed would be found there."""
 IMPORT_ALL = """
 import importlib, pkgutil, sys
-failed = 0
+failed = []
+def load(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:  # an extra that is not installed is no fault of what was removed
+        if (error.name or "").startswith("groundup"):
+            failed.append(f"{name}: {error}")
 for package in sys.argv[1:]:
-    places = importlib.import_module(package).__path__
-    for module in pkgutil.walk_packages(places, package + ".", lambda name: None):
-        if ".oracles" in module.name or module.name.endswith("__main__"):
-            continue
-        try:
-            importlib.import_module(module.name)
-        except ModuleNotFoundError as error:  # an extra that is not installed is no fault of what was removed
-            if (error.name or "").startswith("groundup"):
-                failed += 1
-                print(f"{module.name}: {error}")
-sys.exit(failed > 0)
+    for module in pkgutil.walk_packages(getattr(load(package), "__path__", []), package + ".", lambda name: None):
+        if ".oracles" not in module.name and not module.name.endswith("__main__"):
+            load(module.name)
+sys.exit("\\n".join(failed) or None)
 """
 
 
