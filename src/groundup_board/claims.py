@@ -16,7 +16,7 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Reason, Stage, Status, Verdict
+from groundup.domain.verdicts import Reason, Score, Stage
 from groundup.episodes.loading import find_grader
 from groundup.store.records import ConfigFile, VerdictLine
 from groundup.suites.base import Grader, Suite
@@ -89,8 +89,6 @@ def _faults_of_plan(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine],
     planned = config.planned
     if len(set(planned.tasks)) < len(planned.tasks) or len(planned.keys) != len(planned.tasks) * planned.attempts:
         yield "its plan does not name each task as often as the others"
-    if config.digest != ConfigFile.digest_for(config.configuration, planned, config.pinned):
-        yield "its configuration has another digest than it says"
     if config.pinned.get("suite") != f"{suite.name} {suite.version}":
         yield f"it was made with the suite {config.pinned.get('suite')}; here is {suite.name} {suite.version}"
     every = suite.by_name()
@@ -116,15 +114,15 @@ def _digests(task: Task) -> tuple[str, str]:
 def _faults_of_verdicts(
     config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine], suite: Suite
 ) -> Iterator[str]:
-    """Yield each kind of fault once, with attempts that have it."""
+    """Yield what only the suite tells of verdicts; what cannot be true of any is in `store.checking`."""
     grader = find_grader(suite, config.grader)
     tasks = suite.by_name()
     points = _Points(grader)
     attempts: dict[str, list[str]] = {}
     for key, line in sorted(lines.items(), key=lambda item: str(item[0])):
         task = tasks.get(key.task)
-        if task is not None and line.verdict is not None and line.verdict.settles:
-            for fault in _faults_of_verdict(line, line.verdict, points.of(task)):
+        if task is not None and line.verdict is not None and line.verdict.score is not None:
+            for fault in _faults_of_points(line.verdict.score, points.of(task)):
                 attempts.setdefault(fault, []).append(str(key))
     for fault, of in attempts.items():
         yield f"{fault}: {_some(of)}"
@@ -138,19 +136,7 @@ def _faults_of_verdicts(
         yield f"its grader is {config.grader}, and its verdicts are of {named}"
 
 
-def _faults_of_verdict(line: VerdictLine, verdict: Verdict, points: float | str | None) -> Iterator[str]:
-    score = verdict.score
-    if verdict.status is not Status.GRADED:
-        if score is not None:
-            yield "it is tampered and has a score"
-        return
-    if score is None:
-        yield "it is graded and has no score"
-        return
-    if not all(one.is_share for one in (score, *verdict.scores.values())):
-        yield "a score is no share of what could be got"
-    if score.numerator and line.submission is None:
-        yield "it has a score and no submission"
+def _faults_of_points(score: Score, points: float | str | None) -> Iterator[str]:
     if isinstance(points, str):
         yield f"how many points there are is not known here ({points})"
     elif points is not None and score.denominator != points:

@@ -95,10 +95,10 @@ OTHER = {"name": "lax", "version": "7", "data_version": "1", "environment": "non
 FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
     "500 percent": (
         {"verdicts": first_task(score=points(10, 2))},
-        "is no share of what could be got: task-0000/0",
+        "which is no share",
     ),
-    "not a number": ({"verdicts": first_task(score=points(float("nan"), 2))}, "is no share of what could be got"),
-    "below nothing": ({"verdicts": first_task(score=points(1, -2))}, "is no share of what could be got"),
+    "not a number": ({"verdicts": first_task(score=points(float("nan"), 2))}, "which is no share"),
+    "below nothing": ({"verdicts": first_task(score=points(1, -2))}, "which is no share"),
     "fewer points to get": (
         {"verdicts": first_task(score=points(1, 1))},
         "its score is of 1 points, and there are 2",
@@ -106,9 +106,9 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
     "undefined, so in no mean": ({"verdicts": first_task(score=points(0, 0))}, "of 0 points, and there are 2"),
     "a further score": (
         {"verdicts": first_task(scores={"more": points(3, 2)})},
-        "is no share of what could be got",
+        "which is no share",
     ),
-    "a score of nothing": ({"verdicts": first_task(submission=None)}, "has a score and no submission"),
+    "a score of nothing": ({"verdicts": first_task(submission=None)}, "it has points and no submission"),
     "a verdict withheld": ({"verdicts": without}, "no verdict on task-0000/0"),
     "an infrastructure failure": (
         {"verdicts": first_task(status="infrastructure", score=None)},

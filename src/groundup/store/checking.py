@@ -195,9 +195,6 @@ class _Reading:
         grader = self.files.config.grader
         if line.verdict is not None and line.verdict.grader.name != grader:
             return f"its verdict is of the grader {printable(line.verdict.grader.name)}, and the run's is {grader}"
-        score = line.verdict.score if line.verdict else None
-        if score is not None and score.numerator and line.submission is None:
-            return "it has points and no submission"
         if line.started_at < self.files.config.created_at - _CLOCKS:
             return f"it began at {line.started_at:%Y-%m-%d %H:%M}, before the run did"
         return None
@@ -292,10 +289,8 @@ def without_score(line: VerdictLine, fault: RecordFault, grader: str) -> Verdict
 
 def why_unfit(line: VerdictLine) -> str | None:
     """Say what cannot be true of *line*, whatever run it is of."""
-    if line.started_at.tzinfo is None or line.finished_at.tzinfo is None:
-        return "its times have no time zone"
-    if line.finished_at < line.started_at - _CLOCKS:
-        return f"it ended at {line.finished_at:%Y-%m-%d %H:%M}, before it began"
+    if (why := _why_untimely(line)) is not None:
+        return why
     verdict = line.verdict
     if (verdict is None) != (line.outcome is Outcome.NOT_ATTEMPTED):
         return f"its outcome is {line.outcome.value}, and it has {'no' if verdict is None else 'a'} verdict"
@@ -305,10 +300,20 @@ def why_unfit(line: VerdictLine) -> str | None:
         return None
     if (verdict.score is None) != (verdict.status is not Status.GRADED):
         return f"its status is {verdict.status.value}, and it has {'no' if verdict.score is None else 'a'} score"
+    if verdict.score is not None and verdict.score.numerator and line.submission is None:
+        return "it has points and no submission"
     scores = {"score": verdict.score, **verdict.scores} if verdict.score else verdict.scores
     for name, score in scores.items():
         if not score.is_share:
             return f"its {printable(name)} is {score}, which is no share"
+    return None
+
+
+def _why_untimely(line: VerdictLine) -> str | None:
+    if line.started_at.tzinfo is None or line.finished_at.tzinfo is None:
+        return "its times have no time zone"
+    if line.finished_at < line.started_at - _CLOCKS:
+        return f"it ended at {line.finished_at:%Y-%m-%d %H:%M}, before it began"
     return None
 
 
