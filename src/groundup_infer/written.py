@@ -4,7 +4,9 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
+from groundup.manifests.csharp.evaluation import Evaluation
 from groundup.manifests.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
@@ -112,6 +114,13 @@ def _write_projects(
     """Yield each C# build file with what inference says of its project, references to other projects included."""
     projects = {one.path: one for found in infer_tree(tree, {"csharp"}) for one in found.projects}
     wanted = {kind.value for kind in kinds}
+
+    def there(path: str) -> bytes | None:
+        try:
+            return read(path)
+        except (OSError, TaskError, UsageError):
+            return None
+
     for path in build_files:
         data = read(path)
         project = projects.get(path)
@@ -121,7 +130,9 @@ def _write_projects(
             yield Written(path=path, content=data)
         else:
             needed = [item for item in project.dependencies if item.kind.value in wanted]
-            yield written(path, data, needed, [_project_reference(one.path) for one in project.references])
+            said = Evaluation(there, path).value("ManagePackageVersionsCentrally") or ""
+            references = [_project_reference(one.path) for one in project.references]
+            yield written(path, data, needed, references, central=said.lower() == "true")
 
 
 def _project_reference(path: str) -> Dependency:
@@ -136,16 +147,24 @@ def _project_reference(path: str) -> Dependency:
 
 
 def written(
-    path: str, data: bytes, inferred: Iterable[InferredDependency], inside: Iterable[Dependency] = ()
+    path: str,
+    data: bytes,
+    inferred: Iterable[InferredDependency],
+    inside: Iterable[Dependency] = (),
+    *,
+    central: bool = False,
 ) -> Written:
-    """Return the build file with *inferred* and *inside* (what the repository itself provides) added."""
+    """Return the build file with *inferred* and *inside* (what the repository itself provides) added.
+
+    *central* says that NuGet takes versions from another file, so that a version is an override of it.
+    """
     known = format_of(path) or FORMATS["requirements.txt"]
     try:
         present = known.read(data, path).dependencies
         needed = [item for item in present if item.kind not in _ON_DEMAND]
         declared = {name for item in needed for name in (item.name, item.alias) if name}
         names = {imported_name(known.language, name) for name in declared}
-        added = [*(as_dependency(item, known) for item in inferred), *inside]
+        added = [*(as_dependency(item, known, central=central) for item in inferred), *inside]
         added = [item for item in added if imported_name(known.language, item.name) not in names]
         content = known.write(data, [*present, *added], path) if added else data
     except ManifestError as error:
@@ -153,15 +172,16 @@ def written(
     return Written(path=path, content=content, added=tuple(item.name for item in added))
 
 
-def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency:
+def as_dependency(item: InferredDependency, known: ManifestFormat, *, central: bool = False) -> Dependency:
     """Return what a manifest of this format would declare."""
     if item.name == ASPNET:
         return Dependency(
             language="csharp", name=ASPNET, normalised=ASPNET.lower(), source=DependencySource.FRAMEWORK
         )
     constraint = item.constraint
-    if not constraint and known.language in ("rust", "javascript"):
-        constraint = "*"  # both demand something, and the source says nothing
+    override = known.language == "csharp" and central and not constraint
+    if not constraint and known.language in ("rust", "javascript", "csharp") and not override:
+        constraint = "*"  # they demand something, and the source says nothing
     return Dependency(
         language=known.language,
         name=item.name,
@@ -169,6 +189,7 @@ def as_dependency(item: InferredDependency, known: ManifestFormat) -> Dependency
         constraint=constraint,
         marker=item.marker if known.language == "python" else "",
         kind=DependencyKind.RUNTIME if known.language == "csharp" else DependencyKind(item.kind.value),
+        details=(("VersionOverride", "*"),) if override else (),
     )
 
 

@@ -125,9 +125,22 @@ def test_projects_of_csharp_get_packages_and_references(tmp_path: Path) -> None:
     )
     assert sorted(core.added) == ["Microsoft.AspNetCore.App", "Newtonsoft.Json"]
     assert b'<FrameworkReference Include="Microsoft.AspNetCore.App" />' in core.content
-    assert b'<PackageReference Include="Newtonsoft.Json" />' in core.content
+    assert b'<PackageReference Include="Newtonsoft.Json" Version="*" />' in core.content
     assert {"xunit", "xunit.runner.visualstudio", "Microsoft.NET.Test.Sdk"} <= set(tests.added)
     assert b'<ProjectReference Include="..\\..\\src\\Core\\Core.csproj" />' in tests.content
+
+
+def test_a_version_that_nuget_takes_is_written_where_versions_are_central(tmp_path: Path) -> None:
+    """There it is an override: NuGet refuses a reference without a version, and one beside the central ones."""
+    central = "<Project><PropertyGroup><ManagePackageVersionsCentrally>true</ManagePackageVersionsCentrally>"
+    files = {
+        "Directory.Packages.props": f"{central}</PropertyGroup></Project>",
+        "Core/Core.csproj": PROJECT.decode(),
+        "Core/A.cs": "using Newtonsoft.Json;\nnamespace Core; class A {}",
+    }
+    root = write_tree(tmp_path / "r", files)
+    (core,) = write_inferred(root, "csharp", ["Core/Core.csproj"], lambda path: (root / path).read_bytes())
+    assert b'<PackageReference Include="Newtonsoft.Json" VersionOverride="*" />' in core.content
 
 
 def test_what_tests_need_is_written_only_when_asked_for(groundup: Groundup, tmp_path: Path) -> None:

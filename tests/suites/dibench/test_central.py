@@ -200,6 +200,24 @@ def test_items_of_a_target_are_not_there_for_restore() -> None:
     assert CentralDefinitions({"App.csproj": project}.get).written_out("App.csproj", read) == ()
 
 
+@pytest.mark.parametrize(
+    "workspace",
+    [
+        "catalog: {ms: ^2.1.3}\n",
+        "packages: ['pkgs/*']\ncatalog:\n  ms: ^2.1.3\n",
+        "x: &v ^2.1.3\ncatalog:\n  ms: *v\n",
+        "catalogs: {default: {ms: ^2.1.3}}\n",
+    ],
+)
+def test_catalogs_are_read_in_every_style_of_yaml(workspace: str) -> None:
+    """Flow style, anchors and lists in brackets are what pnpm reads, too."""
+    text = b'{"dependencies": {"ms": "catalog:"}}'
+    files = {"a/package.json": text, "pnpm-workspace.yaml": workspace.encode()}
+    read = PackageJson().read(text, "a/package.json").dependencies
+    (found,) = CentralDefinitions(files.get).written_out("a/package.json", read)
+    assert (found.constraint, UNDEFINED in dict(found.details)) == ("^2.1.3", False)
+
+
 def test_yarns_catalogs_are_not_called_missing() -> None:
     """They stand in a file that nothing here reads."""
     text = b'{"dependencies": {"ms": "catalog:"}}'

@@ -123,9 +123,40 @@ def _rendered(dependency: Dependency, *, listed: bool) -> str:
 
 
 def _packages(source: Text, block: YamlBlock) -> Iterator[Note]:
-    for item in blocks(source, block.value):
-        message = f"the workspace has further manifests in {item.text}"
-        yield Note(topic="reference", message=message, line=source.line_of(item.span.start), target=item.text)
+    """Yield a note on each pattern, in whatever style the list is written: nothing of it is edited."""
+    for item in block.value.value if block.value is not None and isinstance(block.value.value, list) else ():
+        if isinstance(item, tuple) or not isinstance(item.value, str):
+            continue
+        message = f"the workspace has further manifests in {item.value}"
+        line = source.line_of(item.start_mark.index)
+        yield Note(topic="reference", message=message, line=line, target=item.value)
+
+
+def catalogs_of(data: bytes) -> list[Dependency]:
+    """Return what the catalogs define, in whatever style of YAML: flow, anchors. Nothing if unreadable."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        document = YAML(typ="safe", pure=True).load(data.decode("utf-8-sig"))
+    except (YAMLError, ValueError, RecursionError):
+        return []
+    document = document if isinstance(document, dict) else {}
+    named = document.get("catalogs")
+    tables = {"catalog": document.get("catalog")}
+    tables |= {f"catalogs.{name}": table for name, table in (named if isinstance(named, dict) else {}).items()}
+    return [
+        Dependency(
+            language="javascript",
+            name=str(name),
+            normalised=canonical_name("javascript", str(name)),
+            constraint=str(constraint),
+            kind=DependencyKind.CONSTRAINT,
+            group=group,
+        )
+        for group, table in tables.items()
+        for name, constraint in (table if isinstance(table, dict) else {}).items()
+    ]
 
 
 def _scalar(text: str) -> str:

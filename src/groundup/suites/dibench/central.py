@@ -15,6 +15,7 @@ from groundup.manifests.csharp.evaluation import Evaluation, joined
 from groundup.manifests.csharp.msbuild import item_type
 from groundup.manifests.formats import format_of
 from groundup.manifests.javascript.package_json import parse_specifier
+from groundup.manifests.javascript.pnpm_workspace import catalogs_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
 from groundup.registries.spelling import canonical_name
 from groundup.suites.dibench.dataset import Read
@@ -156,7 +157,10 @@ class CentralDefinitions:
         """Return the definitions of a file by group and key."""
         found: dict[tuple[str, str], list[Dependency]] = {}
         manifest = self._manifest(place)
-        for item in manifest.dependencies if manifest else ():
+        items = manifest.dependencies if manifest else ()
+        if manifest is None and place.endswith("pnpm-workspace.yaml"):  # in a style that nothing edits
+            items = tuple(catalogs_of(self._read(place) or b""))
+        for item in items:
             definition = definition_of(place, item)
             if definition is not None:
                 found.setdefault((definition.group, definition.key), []).append(item)
