@@ -86,11 +86,10 @@ def test_what_strangers_wrote_is_text() -> None:
 def test_plots_are_whole_pictures_that_say_what_they_show(tmp_path: Path) -> None:
     """Each is valid SVG with a title, and marks name their value."""
     plots = {plot.name: plot for plot in plots_of(report())}
-    assert set(plots) == {"scores", "outcomes", "tasks", "differences"}
+    assert set(plots) == {"scores", "outcomes"}
     for plot in plots.values():
         assert ElementTree.fromstring(plot.svg).find("{http://www.w3.org/2000/svg}title") is not None
     assert "base: 50.0 %" in plots["scores"].svg
-    assert "base, three: 0.0 %" in plots["tasks"].svg
     assert "base: tampered, 1 of 4 attempts" in plots["outcomes"].svg
     written = {path.name for path in write_plots(report(), tmp_path / "figures")}
     assert {name for name in written if name.endswith(".svg")} == {f"{name}.svg" for name in plots}
@@ -109,7 +108,7 @@ def test_plots_are_pictures_of_pixels_where_a_program_draws_them() -> None:
 def test_without_that_program_there_is_no_picture_of_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no failure."""
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    assert [as_png(plot) for plot in plots_of(report())] == [None] * 4
+    assert [as_png(plot) for plot in plots_of(report())] == [None] * 2
 
 
 def test_tables_by_band_become_plots() -> None:

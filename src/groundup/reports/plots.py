@@ -11,7 +11,7 @@ from html import escape
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
-from groundup.reports.document import AttemptRow, Report, RunReport
+from groundup.reports.document import Report, RunReport
 from groundup.reports.intervals import Interval
 from groundup.reports.numbers import between, percent
 from groundup.suites.base import Summary
@@ -19,12 +19,8 @@ from groundup.suites.base import Summary
 WIDTH = 760
 _LABELS = 190
 _ROW = 30
-_TASKS_SHOWN = 150
-_RUNS_LABELLED = 12
 _BANDED_RUNS = 8
 _LABEL_LENGTH = 23
-_NUMBERED = 50
-"""Wider squares of the heat map hold their number."""
 _STYLE = """
 svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--mark:#2a6fbb;--ground:#fcfcfb;
 --s0:#2a6fbb;--s1:#a85a17;--s2:#2f7f4f;--s3:#a0519e;--s4:#b8443f;--s5:#6a781d;--s6:#217b82;--s7:#8a6d4f}
@@ -32,7 +28,6 @@ svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;-
 --s0:#6ba6e8;--s1:#e9a45b;--s2:#6fc08f;--s3:#c886c6;--s4:#e5807b;--s5:#b3c152;--s6:#62c1c8;--s7:#c3a382}}
 text{fill:var(--ink)}.soft{fill:var(--soft)}.end{text-anchor:end}.middle{text-anchor:middle}
 .small{font-size:11px}.over{fill:var(--ground)}
-.on{stroke:var(--ground);stroke-width:3px;stroke-linejoin:round;paint-order:stroke}
 .grid{stroke:var(--line)}.bar{fill:var(--mark)}.whisker{stroke:var(--ink);stroke-width:1.5;fill:none}
 .none{fill:none;stroke:var(--line);stroke-dasharray:3 2}.tampered{fill:var(--s4)}
 .s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
@@ -60,10 +55,6 @@ def plots_of(report: Report) -> Iterator[Plot]:
         yield _scores(runs)
     if any(run.lost_at or run.counts.graded for run in report.runs):
         yield _outcomes(report.runs)
-    if any(run.attempts for run in report.runs):
-        yield _heat_map(report.runs)
-    if any(one.difference is not None for one in report.comparisons):
-        yield _forest(report)
     costs = [run for run in runs if run.effort and run.effort.cost_usd is not None]
     if len(costs) > 1:
         yield _costs(costs)
@@ -308,85 +299,6 @@ def _outcomes(runs: Sequence[RunReport]) -> Plot:
                     parts.append(_text(x + width / 2, y + 16, str(one[name]), kind))
                 x += width
     return _picture("outcomes", "How attempts ended", height, parts)
-
-
-def _heat_map(runs: Sequence[RunReport]) -> Plot:
-    tasks = list(dict.fromkeys(row.task for run in runs for row in run.attempts))
-    shown, cell = tasks[:_TASKS_SHOWN], 18
-    columns = min(120.0, (WIDTH - _LABELS - 20) / max(len(runs), 1))
-    height = 34 + cell * len(shown) + (24 if len(tasks) > len(shown) else 6)
-    parts = []
-    if len(runs) <= _RUNS_LABELLED:
-        room = int(columns // 8)
-        for number, run in enumerate(runs):
-            name = run.run_id if len(run.run_id) <= room else run.run_id[: max(room - 1, 1)] + "…"
-            parts.append(_text(_LABELS + (number + 0.5) * columns, 20, name, "middle"))
-    by_run = [_by_task(run) for run in runs]
-    for line, task in enumerate(shown):
-        y = 30 + cell * line
-        parts.append(_label(_LABELS - 10, y + 13, task))
-        for number, (run, found) in enumerate(zip(runs, by_run, strict=True)):
-            parts += _cell(_LABELS + number * columns, y, columns, run.run_id, task, found.get(task, ()))
-    if len(tasks) > len(shown):
-        parts.append(_text(_LABELS, height - 8, f"and {len(tasks) - len(shown)} more tasks", "soft"))
-    return _picture("tasks", "Score of each task in each run", height, parts)
-
-
-def _by_task(run: RunReport) -> dict[str, list[AttemptRow]]:
-    found: dict[str, list[AttemptRow]] = {}
-    for row in run.attempts:
-        found.setdefault(row.task, []).append(row)
-    return found
-
-
-def _cell(x: float, y: float, width: float, run: str, task: str, rows: Sequence[AttemptRow]) -> list[str]:
-    """Return one square: darker for a higher score, dashed without one, marked where some attempt was tampered."""
-    values = [row.counted for row in rows if row.counted is not None]
-    where = f"{run}, {task}: "
-    if not values:
-        standing = ", ".join(dict.fromkeys(row.standing.replace("_", " ") for row in rows)) or "not in the run"
-        return [_rect(x + 1, y + 1, width - 2, 16, "none", where + standing)]
-    mean = sum(values) / len(values)
-    words = where + percent(mean) + (f", mean of {len(values)} attempts" if len(values) > 1 else "")
-    opacity = f' fill-opacity="{0.06 + 0.94 * mean:.3f}"'
-    parts = [_rect(x + 1, y + 1, width - 2, 16, "bar", words, opacity)]
-    if width > _NUMBERED:
-        parts.append(_text(x + width / 2, y + 13, percent(mean), "small middle on"))
-    if any(row.standing == "tampered" for row in rows):
-        parts.append(_rect(x + 1, y + 1, 6, 16, "tampered", where + "tampered"))
-    return parts
-
-
-def _forest(report: Report) -> Plot:
-    rows = [one for one in report.comparisons if one.difference is not None]
-    intervals = [one.interval for one in rows if one.interval]
-    bounds = [abs(bound) for one in intervals for bound in (one.low, one.high)]
-    most = max([0.05, *bounds, *(abs(one.difference or 0.0) for one in rows)])
-    left, right = _LABELS + 60, WIDTH - 90
-    height = 16 + _ROW * len(rows) + 24
-
-    def place(value: float) -> float:
-        return left + (value + most) / (2 * most) * (right - left)
-
-    parts = [_line(place(0), 8, place(0), height - 22, "whisker")]
-    ticks = (-most, 0.0, most)
-    parts += [
-        _text(place(value), height - 6, f"{value * 100:+.0f} points" if value else "0", "soft middle")
-        for value in ticks
-    ]
-    for number, one in enumerate(rows):
-        y, value = 16 + _ROW * number + 12, one.difference or 0.0
-        over = f"{one.tasks} task" if one.tasks == 1 else f"{one.tasks} tasks"
-        words = f"{one.other} against {one.base}: {value * 100:+.1f} points over {over}"
-        parts.append(_label(left - 14, y + 4, one.other))
-        if one.interval:
-            parts += _whisker(place(one.interval.low), place(one.interval.high), y)
-        parts += [
-            _rect(place(value) - 5, y - 5, 10, 10, "bar", words),
-            _text(right + 12, y + 4, f"{value * 100:+.1f}"),
-        ]
-    title = f"Differences from {rows[0].base} over shared tasks{_with_intervals(one.interval for one in rows)}"
-    return _picture("differences", title, height, parts)
 
 
 def _costs(runs: Sequence[RunReport]) -> Plot:

@@ -36,7 +36,6 @@ def compared(index: RunIndex, settings: Settings, asked: QueryParams) -> dict[st
     power = min(whole_number(asked.get("power")), 100)
     paths = [settings.output / name for name in names]
     made = side_by_side(read_report(paths, settings).runs, power / 100 or None)
-    plots = [plot for plot in plots_of(made) if plot.name != "tasks"]
     wanted, first = asked.get("q", ""), whole_number(asked.get("first"))
     part, other = (asked.get(name, "") for name in ("part", "other"))
     if part not in _PARTS or other not in names[1:]:
@@ -48,7 +47,7 @@ def compared(index: RunIndex, settings: Settings, asked: QueryParams) -> dict[st
         "ahead": [from_ahead(one) for one in made.comparisons],
         "answer": comparison_answer(made),
         "several": any(run.several for run in made.runs),
-        "plots": plots,
+        "plots": list(plots_of(made)),
         "views": list(evidence_views(made)),
         "power": power,
         "grid": grid,
