@@ -4,10 +4,12 @@ import pytest
 
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import Score
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
 from groundup.reports.causes import Cause, Losses
 from groundup.reports.document import Report
 from groundup.reports.formats import ShownComparison, ShownReport
+from groundup.reports.lost import worst_first
 from groundup.reports.numbers import around, chance
 from groundup.reports.summary import report_run, side_by_side
 from tests.reports.made import Run, Word, run_of
@@ -184,9 +186,10 @@ def test_a_run_says_its_score_what_it_lost_most_and_what_has_none() -> None:
     key = AttemptKey(task="a", index=1)
     run = report_run(config, lines, losses={key: Losses(tests=3, causes=(cause, other))})
     assert run_answer(run) == (
-        "37.5 % [5.3 %, 83.3 %] over 3 tasks: of 6 attempts 1 solved, 2 partial, 1 pending, 1 failed, 1 tampered",
-        "lost most: c/0 0.0 %, test: some *failed* | \x1b[31m; a/1 25.0 %, 3 tests lost, 2 of them by "
-        "pkg/a.py:3: KeyError: 'k'; b/0 50.0 %, test: some *failed* | \x1b[31m",
+        "37.5 % [5.3 %, 83.3 %] so far, provisional, over 3 tasks: of 6 attempts 1 solved, 2 partial, 1 pending, "
+        "1 failed, 1 tampered",
+        "lost most: c/0 0.0 %, test: some *failed* | \x1b[31m; c/1 0.0 % (tampered), test: it wrote its own "
+        "results; a/1 25.0 %, 3 tests lost, 2 of them by pkg/a.py:3: KeyError: 'k'; 1 more",
         "no verdict, in no mean: b/1",
     )
 
@@ -216,3 +219,48 @@ def test_why_no_test_tells_is_said_of_one_repository() -> None:
         verdict=verdict.but(reasons=()), effort=Effort(detail="the reply gives no file", turns=1)
     )
     assert run_answer(report_run(config, {key: silent})) == ("six: 0.0 % (0/4); the reply gives no file",)
+
+
+def test_what_was_not_attempted_counts_among_the_losses() -> None:
+    """By points: two tasks not handed in are 2, two halves of one task 0.25 each, and one more is 0.5."""
+    words: dict[str, list[Word]] = {
+        "gone": ["not_attempted", "not_attempted"],
+        "away": ["not_attempted", "not_attempted"],
+        "half": [(1, 2), (1, 2)],
+        "late": [(1, 2), "pending"],
+        "full": [(2, 2), (2, 2)],
+    }
+    run = report_run(*run_of("r", words))
+    assert run.points_lost == {"not attempted": 2.0, "test": 1.0}
+    answer = run_answer(run)
+    assert answer[1].startswith("lost most: 4 not attempted; half/0 50.0 %")
+    assert answer[2] == "lost in all: 3 tasks; not attempted 2 tasks, 67 %, test 1 task, 33 %"
+    assert sum(run.points_lost.values()) == pytest.approx(5 * (1 - (run.headline.score.value or 0)))
+
+
+def test_the_worst_come_first_whatever_their_number_of_tests() -> None:
+    """A task of 10 tests at 0 % lost more than one of 1,000 at 70 %."""
+    rows = report_run(*run_of("r", {"large": [(700, 1000)], "small": [(0, 10)], "mid": [(5, 10)]})).attempts
+    assert [row.task for row in worst_first(rows)] == ["small", "mid", "large"]
+
+
+def test_a_verdict_of_nothing_says_so() -> None:
+    """0 of 0 is graded and no score: nothing was left to count."""
+    run = report_run(*run_of("r", {"a": [(0, 0)], "b": [(0, 0)]}))
+    assert run_answer(run)[0] == "no score: 2 of 2 attempts graded, as 0 of 0: there was nothing to count"
+    one = report_run(*run_of("r", {"a": [(0, 0)], "b": [(1, 1)]}))
+    assert run_answer(one)[0].endswith("1 of 2 tasks: 1 with nothing to count (0/0), 1 solved")
+
+
+def test_a_score_by_names_is_not_lost_at_tests() -> None:
+    """DI-Bench's F1 counts names of dependencies; its verdicts name the stage of tests."""
+    config, lines = run_of("r", {"a": [(6, 7)], "b": [(0, 3)]})
+    half = Score(numerator=1, denominator=2)
+    named = {
+        key: line.but(verdict=line.verdict and line.verdict.but(scores={"precision": half, "recall": half}))
+        for key, line in lines.items()
+    }
+    run = report_run(config, named)
+    assert list(run.points_lost) == ["names"]
+    assert run_answer(run)[1].startswith("lost most: b 0.0 %, names: some")
+    assert list(report_run(config, lines).points_lost) == ["test"]

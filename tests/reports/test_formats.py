@@ -36,7 +36,9 @@ def printed(report: Report) -> str:
 
 ONE = """toy · r
 4 of 5 tasks were attempted: 58.3 %; over the 4 with a verdict: 43.8 %
-lost most: alpha 75.0 %, test: some *failed* | \\x1b[31m
+lost most: 1 not attempted; cheat 0.0 % (tampered), test: it wrote its own results; alpha 75.0 %, \
+test: some *failed* | \\x1b[31m
+lost in all: 2.2 tasks; test 1.2 tasks, 56 %, not attempted 1 task, 44 %
 no verdict, in no mean: gamma
 predictions with m; toy 1; sandbox bubblewrap
 graded by strict 3, data d1, environment rebuilt
@@ -53,14 +55,15 @@ verdicts with signs of tampering: 1; `groundup review r` shows them
 
 Summary
 
- figure           value
- mean score       43.8 % (1.750/4 tasks, of 5) [5.9 %, 87.6 %]
- solved           25.0 % (1/4 tasks, of 5) [0.6 %, 80.6 %]
- declared         12.5 % (0.500/4 tasks, of 5) [1.7 %, 65.6 %]
- tampered         1
- infrastructure   1
- not attempted    1
- lost at test     2
+ figure                value
+ mean score            43.8 % (1.750/4 tasks, of 5) [5.9 %, 87.6 %]
+ solved                25.0 % (1/4 tasks, of 5) [0.6 %, 80.6 %]
+ declared              12.5 % (0.500/4 tasks, of 5) [1.7 %, 65.6 %]
+ tampered              1
+ infrastructure        1
+ not attempted         1
+ lost: test            1.2 tasks, 56 %
+ lost: not attempted   1 task, 44 %
 
 95 % interval of solved: Clopper-Pearson
 95 % interval of mean score, declared: Gaffke's, for means of values between bounds

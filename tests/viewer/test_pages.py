@@ -80,11 +80,17 @@ def test_a_run_has_its_tasks_and_where_points_were_lost(client: TestClient) -> N
     """Tasks are filtered by name and by the stage that took points."""
     page = words(client.get("/run/base").text)
     assert all(task in page for task in BASE)
+    places = [
+        client.get("/run/base").text.index(f'/run/base/task/{task}"') for task in ("three", "one", "two", "four")
+    ]
+    assert places == sorted(places), "those that lost most come first, what has no verdict last"
+    assert "test 1.5 tasks, 100 %" in page
+    assert "mean score, provisional" in page
     assert "50.0 %" in page
     assert "tampered" in page
     found = words(client.get("/run/base?q=tw").text)
-    assert "1 task" in found
-    assert "three" not in found
+    assert "1 task;" in found
+    assert '/run/base/task/three"' not in client.get("/run/base?q=tw").text
     assert "2 tasks that lost points first at test" in words(client.get("/run/base?stage=test").text)
 
 

@@ -168,10 +168,10 @@ def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
 def _print_screen(
     folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", attempts: Sequence[Lost]
 ) -> None:
-    """Print the causes of all *attempts*, those that lost most tests first, in at most `SCREEN` lines."""
+    """Print the causes of all *attempts*, those that lost most points first, in at most `SCREEN` lines."""
     from groundup.cli.console import say, tables
 
-    ordered = sorted(attempts, key=lambda one: (-sum(known.lost for known in one.tests), one.reward))
+    ordered = sorted(attempts, key=lambda one: (one.reward, one.key.task, one.key.index))
     room = SCREEN
     if len(ordered) > 1:
         tables().print(_of_run(folder, lines), soft_wrap=True, markup=False)
@@ -264,6 +264,8 @@ def _print_causes(one: Lost, room: int) -> int:
 
 def _all_passed(tests: "Sequence[TestResult]") -> str:
     expected = sum(one.expected for one in tests)
+    if any(one.kind == "dependency" for one in tests):
+        return f"all {expected} dependencies are declared as expected"
     return f"all {expected} expected tests passed" if expected else "no test was counted, so none can have passed"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from groundup.reports.comparison import from_ahead
 from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
+from groundup.reports.lost import shares_lost, stage_name, tasks_worth, worst_first
 from groundup.reports.numbers import around, between, chance, percent, points, share, signed, standing_words
 from groundup.reports.why import cause_words, count, row_words
 
@@ -15,15 +16,18 @@ _CARE = "compare with care: "
 
 def run_answer(run: RunReport) -> tuple[str, ...]:
     """Say how good a run is, where it lost most, and what has no verdict yet."""
-    lost = sorted(
-        (row for row in run.attempts if row.standing == "graded" and row.counted not in (None, 1.0)),
-        key=lambda row: (row.counted, row.task, row.index),
-    )
+    lost = worst_first(run.attempts)
     sentences = [run.unfit] * bool(run.unfit) + [_score(run)]
     if len(run.attempts) > 1 and lost:
-        named = [f"{row_name(row, run)} {_what_was_lost(row)}" for row in lost[:_NAMED]]
-        more = f"; {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        missing = [row for row in lost if row.standing == "not_attempted"]
+        handed_in = [row for row in lost if row.standing != "not_attempted"]
+        named = [f"{len(missing)} not attempted"] * bool(missing)
+        named += [f"{row_name(row, run)} {_what_was_lost(row)}" for row in handed_in[:_NAMED]]
+        more = f"; {len(handed_in) - _NAMED} more" if len(handed_in) > _NAMED else ""
         sentences.append(f"lost most: {'; '.join(named)}{more}")
+        if len(run.points_lost) > 1:
+            at = ", ".join(f"{stage} {words}" for stage, words in shares_lost(run.points_lost).items())
+            sentences.append(f"lost in all: {tasks_worth(sum(run.points_lost.values()))}; {at}")
     unknown = [row for row in run.attempts if row.standing in NO_VERDICT]
     if unknown:
         sentences.append(f"no verdict, in no mean: {_some([row_name(row, run) for row in unknown])}")
@@ -36,6 +40,10 @@ def _score(run: RunReport) -> str:
         (row,) = run.attempts
         return f"{row.task}: {share(row.score) if row.score else standing_words(row)}{_of_row(row)}"
     figure, tasks = run.headline, len({row.task for row in run.attempts})
+    empty = sum(row.standing == "graded" and row.counted is None for row in run.attempts)
+    if figure.score.value is None and empty:
+        graded = f"{empty} of {count(len(run.attempts), 'attempt')}"
+        return f"no score: {graded} graded, as 0 of 0: there was nothing to count"
     if figure.score.value is None:
         return f"no score yet: none of {count(tasks, 'task')} has a verdict"
     known = round(figure.score.denominator)
@@ -46,7 +54,8 @@ def _score(run: RunReport) -> str:
     unit = f"of {len(run.attempts)} attempts " if run.several else ""
     parts = ", ".join(f"{number} {word}" for word, number in stand.items())
     name = "" if figure.name == "mean score" else f" ({figure.name})"
-    return f"{percent(figure.score.value)}{between(figure.interval)} over {over}{name}: {unit}{parts}"
+    so_far = " so far, provisional," if any(row.standing in NO_VERDICT for row in run.attempts) else ""
+    return f"{percent(figure.score.value)}{between(figure.interval)}{so_far} over {over}{name}: {unit}{parts}"
 
 
 def _of_row(row: AttemptRow) -> str:
@@ -56,10 +65,10 @@ def _of_row(row: AttemptRow) -> str:
 
 
 def _what_was_lost(row: AttemptRow) -> str:
-    got = "0 %" if row.counted is None else percent(row.counted)
+    got = percent(row.counted or 0.0) + (" (tampered)" if row.standing == "tampered" else "")
     if row.losses is not None:
         return f"{got}, {count(row.losses.tests, 'test')} lost, {_most(row)}"
-    return got + "".join(f", {one.stage.value}: {one.message[:120]}" for one in row.reasons[:1])
+    return got + "".join(f", {stage_name(row, one.stage)}: {one.message[:120]}" for one in row.reasons[:1])
 
 
 def _most(row: AttemptRow) -> str:

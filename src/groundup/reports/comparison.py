@@ -214,6 +214,11 @@ def _standing(report: RunReport, task: str) -> str:
 
 def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:
     doubts = [f"{run.run_id}: {run.unfit}" for run in (base, other) if run.unfit]
+    doubts += [
+        f"{run.run_id} is provisional: {lacking} of {run.counts.planned} attempts have no verdict"
+        for run in (base, other)
+        if (lacking := run.counts.without_verdict)
+    ]
     if (base.benchmark, base.suite_version) != (other.benchmark, other.suite_version):
         doubts.append(
             f"different suites: {base.suite} {base.suite_version} and {other.suite} {other.suite_version}"

@@ -113,6 +113,11 @@ class AttemptCounts(Record):
     made: int = 0
     pending: int
 
+    @property
+    def without_verdict(self) -> int:
+        """How many have no verdict, so that means are provisional."""
+        return self.infrastructure + self.unfit + self.made + self.pending
+
 
 EARLIER = "all_passed"
 """A further score in verdicts of earlier versions: what `solved` says."""
@@ -150,6 +155,10 @@ class RunReport(Record):
     counts: Annotated[AttemptCounts, BeforeValidator(_of_earlier_versions)]
     figures: tuple[Figure, ...] = Field(description="the headline first")
     lost_at: dict[str, int] = Field(description="attempts below full score by the stage they name first")
+    points_lost: dict[str, float] = Field(
+        default={},
+        description="tasks' worth of score lost by stage, also of what was not attempted: what the mean lacks",
+    )
     cut_short: dict[str, int] = Field(
         default={}, description="attempts that agents did not end by themselves, by outcome"
     )

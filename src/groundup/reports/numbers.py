@@ -72,4 +72,4 @@ def standing_words(row: AttemptRow) -> str:
         return row.standing.replace("_", " ")
     if row.counted == 1.0:
         return "solved" if row.solved else "all points, unsolved"
-    return "undefined" if row.counted is None else "partial" if row.counted else "failed"
+    return "with nothing to count (0/0)" if row.counted is None else "partial" if row.counted else "failed"

@@ -30,6 +30,7 @@ from groundup.reports.document import (
     RunReport,
 )
 from groundup.reports.intervals import mean_interval
+from groundup.reports.lost import points_lost
 from groundup.reports.numbers import share
 from groundup.reports.repetition import noise_of
 from groundup.reports.review import is_flagged, is_looked_at
@@ -164,6 +165,7 @@ def report_run(
         ),
         choice=choice,
         lost_at=_lost_at(rows),
+        points_lost=points_lost(rows),
         cut_short=_cut_short(rows),
         by_time=sum(row.by_time for row in rows),
         looked_at=sum(is_looked_at(verdict) for verdict in verdicts),
@@ -219,6 +221,7 @@ def report_results(
         counts=_counts(rows),
         figures=_figures(rows, counted, 1 + max((key.index for key in keys), default=0)),
         lost_at=_lost_at(rows),
+        points_lost=points_lost(rows),
         spread=spread(counted.values()),
         noise=noise_of(counted, _by_task((row.task, row.solved) for row in rows)),
         warnings=_warnings(rows, graders),

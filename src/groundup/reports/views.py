@@ -19,6 +19,7 @@ from groundup.reports.document import (
     RunComparison,
     RunReport,
 )
+from groundup.reports.lost import UNSTATED, shares_lost
 from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, standing_words, words
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import Power, Rank
@@ -321,10 +322,10 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     rows += [("decided by time", *(str(run.by_time) for run in runs))]
     rows += [("between attempts", *(_spread(run) for run in runs))]
     rows = [row for row in rows if any(cell not in ("", "0") for cell in row[1:])]
-    stages = list(dict.fromkeys(stage for run in runs for stage in run.lost_at))
-    if stages == ["unstated"]:  # a suite that compares texts: there are no stages to be lost at
-        stages = []
-    rows += [(f"lost at {stage}", *(str(run.lost_at.get(stage, 0)) for run in runs)) for stage in sorted(stages)]
+    shares = [shares_lost(run.points_lost) for run in runs]
+    stages = list(dict.fromkeys(stage for one in shares for stage in one))
+    if stages != [UNSTATED]:  # a suite that compares texts has no stages to be lost at
+        rows += [(f"lost: {stage}", *(one.get(stage, "") for one in shares)) for stage in stages]
     ends = sorted({outcome for run in runs for outcome in run.cut_short})
     rows += [(f"ended by {end}", *(str(run.cut_short.get(end, 0)) for run in runs)) for end in ends]
     if any(run.effort for run in runs):

@@ -6,6 +6,7 @@ from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
 from groundup.reports.causes import Cause, CauseGroup, Losses, where_and_name
 from groundup.reports.document import AttemptRow
+from groundup.reports.lost import stage_name
 
 _IN_A_ROW = 3
 """Causes that a row of a report names."""
@@ -39,7 +40,7 @@ def losses_words(losses: Losses) -> str:
 def reasons_of(row: AttemptRow) -> list[str]:
     """Return why an attempt lost points, each reason with its stage; lost tests are one of them, by cause."""
     if row.losses is None:
-        return [f"{one.stage.value}: {one.message}" for one in row.reasons]
+        return [f"{stage_name(row, one.stage)}: {one.message}" for one in row.reasons]
     told = [f"{one.stage.value}: {one.message}" for one in row.losses.reasons]
     return [*told, f"{Stage.TEST.value}: {losses_words(row.losses)}"]
 

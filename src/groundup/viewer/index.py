@@ -20,17 +20,21 @@ from pydantic import ValidationError
 from groundup.domain.errors import UsageError
 from groundup.domain.garbage import collecting_nothing
 from groundup.domain.records import Record
+from groundup.domain.subjects import AttemptKey
 from groundup.reports.answers import run_answer
 from groundup.reports.document import AttemptRow, RunReport
+from groundup.reports.lost import stage_of, worst_first
+from groundup.reports.numbers import standing_words
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words
-from groundup.runs.reporting import with_faults
+from groundup.reports.why import row_words
+from groundup.runs.reporting import losses_by_attempt, with_faults
 from groundup.store.folder import RunFolder, is_held
 from groundup.store.records import VerdictLine
 from groundup.trees.walking import open_regular
 
 NAME = ".groundup-index.sqlite"
-_FORMAT = 3
+_FORMAT = 4
 _QUICKLY = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
 """It can be made again, so no write waits for the disk."""
 _SCHEMA = """
@@ -80,7 +84,9 @@ class TaskRow(Record):
     counted: float | None
     standings: tuple[str, ...]
     why: str = ""
-    """Why an attempt lost points first, or has no score."""
+    """Why the worst attempt lost points, or has no score."""
+    worst: int = 0
+    """The number of that attempt."""
 
 
 class Elsewhere(Record):
@@ -193,19 +199,28 @@ class RunIndex:
     def tasks(
         self, run: str, wanted: str = "", stage: str = "", offset: int = 0, limit: int = 200
     ) -> list[TaskRow]:
-        """Return the tasks whose name holds *wanted*, by name; with *stage*, those that lost points there."""
+        """Return the tasks whose name holds *wanted*, those that lost most first; with *stage*, that lost there.
+
+        Why they did is said of the worst of their attempts.
+        """
+        worst = "FROM attempts WHERE run = one.run AND task = one.task ORDER BY counted IS NULL, counted, number"
         query = (
-            "SELECT task, count(*), avg(counted), group_concat(DISTINCT standing), "
-            "coalesce(max(json_extract(row, '$.reasons[0].stage') || ': ' || "
-            "json_extract(row, '$.reasons[0].message')), '') FROM attempts "
+            "SELECT task, count(*), avg(counted) AS mean, group_concat(DISTINCT standing), "  # noqa: S608 - words of ours
+            f"(SELECT number {worst} LIMIT 1), (SELECT row {worst} LIMIT 1) FROM attempts one "
             "WHERE run = ? AND instr(lower(task), lower(?)) AND (? = '' OR stage = ?) "
-            "GROUP BY task ORDER BY task LIMIT ? OFFSET ?"
+            "GROUP BY task ORDER BY mean IS NULL, mean, task LIMIT ? OFFSET ?"
         )
         values = (run, wanted, stage, stage, limit, offset)
-        return [
-            TaskRow(task=task, attempts=count, counted=counted, standings=tuple(standings.split(",")), why=why)
-            for task, count, counted, standings, why in self._rows(query, values)
-        ]
+        found = []
+        for task, count, counted, standings, number, text in self._rows(query, values):
+            row = AttemptRow.model_validate_json(text)
+            words = tuple(map(_standing_words, standings.split(","))) if count > 1 else (standing_words(row),)
+            found.append(
+                TaskRow(
+                    task=task, attempts=count, counted=counted, standings=words, why=row_words(row), worst=number
+                )
+            )
+        return found
 
     def task_count(self, run: str, wanted: str = "", stage: str = "") -> int:
         """Return how many tasks `tasks` would give without a limit."""
@@ -332,11 +347,23 @@ class RunIndex:
             return self._connection.execute(query, values).fetchall()
 
 
+_CAUSES_SHOWN = 40
+"""Of so many attempts, the worst, pages say causes; the tests of all would take long to read at each change."""
+
+
+def _standing_words(standing: str) -> str:
+    return standing.replace("_", " ")
+
+
 def run_report(path: Path) -> RunReport:
     """Return the report on the run in the folder *path*. Raises `UsageError` for one that cannot be read."""
     folder = RunFolder(path)
     config, records = folder.config(), folder.records()
-    return with_faults(report_run(config, records.lines, (), folder.made(config, records.lines)), records, path)
+    report = report_run(config, records.lines, (), folder.made(config, records.lines))
+    named = {AttemptKey(task=row.task, index=row.index) for row in worst_first(report.attempts)[:_CAUSES_SHOWN]}
+    lost = losses_by_attempt(folder, {key: line for key, line in records.lines.items() if key in named})
+    rows = tuple(row.but(losses=lost.get(AttemptKey(task=row.task, index=row.index))) for row in report.attempts)
+    return with_faults(report.but(attempts=rows), records, path)
 
 
 def _stamp(path: Path) -> str:
@@ -386,15 +413,13 @@ def _head(report: RunReport) -> RunHead:
 
 def _attempt_rows(run: str, rows: Iterable[AttemptRow]) -> Iterator[tuple[object, ...]]:
     for row in rows:
-        lost = row.counted not in (None, 1.0)
-        stage = (row.reasons[0].stage.value if row.reasons else "unstated") if lost else None
         yield (
             run,
             row.task,
             row.index,
             row.standing,
             row.counted,
-            stage,
+            stage_of(row),
             row.model_dump_json(exclude_defaults=True),
         )
 

@@ -20,6 +20,8 @@ from groundup.trees.writer import disk_errors
 from groundup.viewer.app import STATIC_NAMES, Viewer, static_file
 
 RUN_BYTES = 3_000_000
+_BESIDE = 50_000
+"""Of these for the first page, styles and scripts."""
 _QUOTED = (10, 3, 0)
 """How many lost tests a page quotes; fewer where the pages of a run become too large."""
 _LINK = re.compile(r'(href|src)="((?:/|\?)[^"]*)"')
@@ -149,7 +151,7 @@ def _too_much(pages: Mapping[str, str]) -> list[str]:
         size = sum(len(pages[address].encode(errors="replace")) for address in own)
         lists = sorted((one for one in own if "tab=tests" in one), key=lambda one: len(pages[one]), reverse=True)
         for address in lists:
-            if size <= RUN_BYTES:
+            if size <= RUN_BYTES - _BESIDE:
                 break
             size -= len(pages[address].encode(errors="replace"))
             left_out.append(address)

@@ -9,7 +9,9 @@ from markupsafe import Markup
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import TaskPair
+from groundup.reports.lost import shares_lost, stage_name
 from groundup.reports.numbers import between, percent, share, words
+from groundup.reports.why import row_words
 from groundup.runs import evidence
 
 
@@ -26,11 +28,14 @@ def templates(*, still: bool) -> Environment:
         coded=_coded,
         farthest=_farthest,
         words=words,
+        why=row_words,
         part=_part,
         own=_own,
         size=_size_words,
     )
-    made.globals.update(between=between, version=__version__, still=still)
+    made.globals.update(
+        between=between, shares_lost=shares_lost, stage_name=stage_name, version=__version__, still=still
+    )
     return made
 
 

@@ -1,0 +1,57 @@
+"""What a run lost, in points: which attempts come first, and at which stages. One order everywhere. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from groundup.domain.verdicts import Stage
+from groundup.reports.document import AttemptRow
+
+NOT_ATTEMPTED = "not attempted"
+NAMES = "names"
+_BY_NAMES = {"precision", "recall"}
+UNSTATED = "unstated"
+"""The stage of a loss for which the grader names none."""
+
+
+def worst_first(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
+    """Return the attempts that lost points, those that lost most first; equal ones by task and number."""
+    lost = [row for row in rows if row.counted not in (None, 1.0)]
+    return sorted(lost, key=lambda row: (row.counted, row.task, row.index))
+
+
+def stage_of(row: AttemptRow) -> str | None:
+    """Return at which stage an attempt lost points first, or that it was not attempted; None: it lost none."""
+    if row.counted in (None, 1.0):
+        return None
+    if row.standing == "not_attempted":
+        return NOT_ATTEMPTED
+    return stage_name(row, row.reasons[0].stage) if row.reasons else UNSTATED
+
+
+def stage_name(row: AttemptRow, stage: Stage) -> str:
+    """Return where points go that a grader lost at *stage*: a score by names, such as F1, has no tests."""
+    return NAMES if stage is Stage.TEST and row.scores.keys() >= _BY_NAMES else stage.value
+
+
+def points_lost(rows: Sequence[AttemptRow]) -> dict[str, float]:
+    """Return by stage how many tasks' worth of score was lost, most first: together what the mean lacks."""
+    attempts = Counter(row.task for row in rows if row.counted is not None)
+    found: dict[str, float] = {}
+    for row in rows:
+        if row.counted is not None and (stage := stage_of(row)) is not None:
+            found[stage] = found.get(stage, 0.0) + (1 - row.counted) / attempts[row.task]
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
+def shares_lost(lost: Mapping[str, float]) -> dict[str, str]:
+    """Return in words how much was lost at each stage, and which share of all that was lost."""
+    total = sum(lost.values())
+    return {
+        stage: f"{tasks_worth(value)}, {value / total:.0%}".replace("%", " %") for stage, value in lost.items()
+    }
+
+
+def tasks_worth(value: float) -> str:
+    """Return such as `1 task` or `2.5 tasks`."""
+    told = f"{value:.1f}".removesuffix(".0") if value >= 0.05 else f"{value:.2g}"
+    return f"{told} task" if told == "1" else f"{told} tasks"
