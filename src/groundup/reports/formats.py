@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Self
 from groundup.domain.errors import UsageError
 from groundup.domain.names import printable, unknown
 from groundup.domain.version import __version__
-from groundup.reports.document import AttemptRow, Report, RunReport
+from groundup.reports.columns import Cell, data_row
+from groundup.reports.document import Report, RunReport
 from groundup.reports.numbers import between, percent, share
 from groundup.reports.plots import Plot, plots_of
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
 from groundup.reports.views import View, comparison_views, coverage, origin, paper_views, views_of
-from groundup.reports.why import reasons_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,7 +117,6 @@ def show(views: Iterable[View], console: "Console") -> None:
 FORMS = ("html", "csv", "latex", "junit")
 """Forms of files, beside what a terminal shows."""
 
-Cell = str | int | float | bool | None
 Rows = list[dict[str, Cell]]
 """Flat rows that all have the same keys: `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` take them."""
 
@@ -141,7 +140,7 @@ class ShownReport(Report):
         has no verdict yet. A suite's further scores are in `scores.<name>`. Times are in seconds, money in USD.
         """
         further = sorted({name for run in self.runs for row in run.attempts for name in row.scores})
-        return [_attempt_row(run, attempt, further) for run in self.runs for attempt in run.attempts]
+        return [data_row(run, attempt, further) for run in self.runs for attempt in run.attempts]
 
     def markdown(self) -> str:
         return markdown(self.views())
@@ -218,36 +217,6 @@ class ShownComparison(ShownReport):
                 none = dict.fromkeys(("base_score", "other_score", "difference"))
                 rows.append({"base": one.base, "other": one.other, "task": lone.task, **none, "why": why})
         return rows
-
-
-def _attempt_row(run: RunReport, row: AttemptRow, further: Iterable[str]) -> dict[str, Cell]:
-    effort = row.effort
-    return {
-        "run": run.run_id,
-        "suite": run.suite,
-        "suite_version": run.suite_version,
-        "agent": run.subject.name,
-        "model": run.subject.model_name,
-        "task": row.task,
-        "attempt": row.index,
-        "standing": row.standing,
-        "score": row.score.value if row.score else None,
-        "numerator": row.score.numerator if row.score else None,
-        "denominator": row.score.denominator if row.score else None,
-        "counted": row.counted,
-        **{f"scores.{name}": row.scores[name].value if name in row.scores else None for name in further},
-        "stage": row.reasons[0].stage.value if row.reasons else None,
-        "why": "; ".join(reasons_of(row)),
-        "outcome": row.outcome.value if row.outcome else None,
-        "turns": effort.turns if effort else None,
-        "input_tokens": effort.usage.input_tokens if effort else None,
-        "output_tokens": effort.usage.output_tokens if effort else None,
-        "cost_usd": effort.cost_usd if effort else None,
-        "seconds": row.duration_s,
-        "cached": row.cached,
-        "by_time": row.by_time,
-        "submission": row.submission,
-    }
 
 
 _SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}

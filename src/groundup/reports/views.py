@@ -8,19 +8,19 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
+from groundup.reports.columns import label, shown, standing
 from groundup.reports.comparison import from_ahead
 from groundup.reports.conditions import condition_sentences
 from groundup.reports.document import (
     ATTEMPTED,
     NO_VERDICT,
-    AttemptRow,
     Figure,
     Report,
     RunComparison,
     RunReport,
 )
 from groundup.reports.lost import UNSTATED, shares_lost
-from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, standing_words, words
+from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, words
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import Power, Rank
 from groundup.reports.terminal import Bar
@@ -213,14 +213,15 @@ def _harmless(view: View) -> View:
 
 
 def _attempts(run: RunReport) -> View:
-    shown = [row for row in run.attempts if row.standing != "not_attempted"]
-    missing = [_label(row, run.several) for row in run.attempts if row.standing == "not_attempted"]
+    columns = shown("table")
+    rows = [row for row in run.attempts if row.standing != "not_attempted"]
+    missing = [label(run, row) for row in run.attempts if row.standing == "not_attempted"]
     below = [_not_attempted(missing)] if missing else []
     return View(
         title=f"{run.suite} · {run.run_id}",
         above=_above(run),
-        columns=("task", "score", "verdict", "why") if shown else (),
-        rows=tuple((_label(row, run.several), share(row.score), _standing(row), row_words(row)) for row in shown),
+        columns=tuple(column.head for column in columns) if rows else (),
+        rows=tuple(tuple(column.told(run, row) for column in columns) for row in rows),
         below=(*below, *run.warnings, *_integrity(run)),
     )
 
@@ -280,15 +281,6 @@ def origin(run: RunReport) -> tuple[str, ...]:
 def grader_words(grader: GraderIdentity) -> str:
     """Name a grader with its version, its data and the kind of environment it used."""
     return f"{grader.name} {grader.version}, data {grader.data_version}, environment {grader.environment}"
-
-
-def _label(row: AttemptRow, several: bool) -> str:
-    return f"{row.task}/{row.index}" if several else row.task
-
-
-def _standing(row: AttemptRow) -> str:
-    words = standing_words(row)
-    return f"{words} (cached)" if row.cached else words
 
 
 _MEANINGS = {
@@ -411,13 +403,13 @@ def _remarks(report: Report) -> Iterator[str]:
     for run in report.runs:
         lost = [row for row in run.attempts if row.reasons]
         if len(lost) <= REASONS_SHOWN:
-            yield from (f"{run.run_id}, {_label(row, run.several)}: {row_words(row)}" for row in lost)
+            yield from (f"{run.run_id}, {label(run, row)}: {row_words(row)}" for row in lost)
     yield from (f"{run.run_id}: {warning}" for run in report.runs for warning in run.warnings)
 
 
 def _cell(run: RunReport, task: str) -> str:
     rows = [row for row in run.attempts if row.task == task]
-    return ", ".join(share(row.score) if row.standing == "graded" else _standing(row) for row in rows)
+    return ", ".join(share(row.score) if row.standing == "graded" else standing(row) for row in rows)
 
 
 def _comparisons(comparisons: tuple[RunComparison, ...]) -> View:

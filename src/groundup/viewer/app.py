@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.subjects import AttemptKey
+from groundup.reports.columns import shown
 from groundup.reports.formats import STYLE
 from groundup.reports.plots import plots_of
 from groundup.reports.views import figures_view, paper_views, views_of
@@ -213,7 +214,16 @@ class Viewer:
             return self.missing("There is no such task in this run.")
         if len(rows) == 1:
             return RedirectResponse(f"/run/{quote(run)}/attempt/{quote(task)}/{rows[0].index}", status_code=303)
-        return self._html("task.html", run=run, task=task, rows=rows, others=self.index.elsewhere(run, task))
+        found = self.index.run(run)
+        return self._html(
+            "task.html",
+            run=run,
+            report=found and found.report,
+            task=task,
+            rows=rows,
+            columns=shown("page"),
+            others=self.index.elsewhere(run, task),
+        )
 
     def _attempt(self, request: Request) -> Response:
         run, task, number = (request.path_params[name] for name in ("run", "task", "number"))

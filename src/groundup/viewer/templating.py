@@ -11,7 +11,6 @@ from groundup.domain.version import __version__
 from groundup.reports.document import TaskPair
 from groundup.reports.lost import shares_lost, stage_name
 from groundup.reports.numbers import between, percent, share, words
-from groundup.reports.why import row_words
 from groundup.runs import evidence
 
 
@@ -28,7 +27,6 @@ def templates(*, still: bool) -> Environment:
         coded=_coded,
         farthest=_farthest,
         words=words,
-        why=row_words,
         part=_part,
         own=_own,
         size=_size_words,
