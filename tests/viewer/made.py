@@ -44,7 +44,7 @@ def write_run(
     config, lines = run_of(name, dict(words), grader, loaded=suite)
     with RunWriter.create(folder / name, config) as writer:
         for one in lines.values():
-            line = one.but(submission=submission)
+            line = one.but(submission=submission or f"made-by-{name}-{one.attempt.task}-{one.attempt.index}")
             if said != EVIL and line.verdict and line.verdict.reasons and (score := line.verdict.score):
                 lost = f"{score.denominator - score.numerator:.0f} of {score.denominator:.0f}"
                 why = f"{lost} expected tests did not pass, first tests/test_a.py::test_{said}: AssertionError"
