@@ -133,7 +133,7 @@ def test_lost_points_without_a_reason_are_not_called_none(client: TestClient, ru
         for line in lines.values():
             assert line.verdict
             verdict = line.verdict.but(reasons=())
-            writer.record(line.but(verdict=verdict), [], {})
+            writer.record(line.but(verdict=verdict, submission="made"), [], {})
     assert "names no single reason" in words(client.get("/run/texts/attempt/one/0").text)
     assert "Nothing was lost" in words(client.get("/run/texts/attempt/two/0").text)
     page = words(client.get("/run/texts").text)
