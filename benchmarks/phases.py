@@ -35,7 +35,7 @@ PLACES = {
     "groundup.api.requests": {"running": "flags", "evaluation": "flags"},
     "groundup.settings": {"load": "flags"},
     "groundup.runs.plan": {"make_plan": "reading the suite"},
-    "groundup.suites.base": {"open_suite": "reading the suite"},
+    "groundup.suites.opening": {"open_suite": "reading the suite"},
     "groundup.environments.local": {"LocalBuilder.python": "layers", "LocalBuilder.source": "layers"},
     "groundup.environments.python_builder": {"PythonBuilder.python": "layers", "layer_key": "layers"},
     "groundup_integrity.false_forms": {"suite_of_layer": "decision: the hidden tests' text"},

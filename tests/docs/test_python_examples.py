@@ -8,6 +8,7 @@ from tests.docs.pages import PAGES, ROOT, blocks
 
 RUN_BY = {
     "api.md": "tests/api/test_docs.py",
+    "curate.md": "tests/groundup_factory/test_curate_set.py",
     "harnesses.md": "tests/groundup_bridges/test_clients.py",
     "manifests.md": "tests/docs/test_python_examples.py",
     "serving.md": "tests/serving/test_clients.py",

@@ -32,7 +32,7 @@ def test_each_entry_has_its_sentence(groundup: Groundup, tmp_path: Path) -> None
 
 @pytest.mark.needs("git")
 def test_sets_are_made_from_python(tmp_path: Path) -> None:
-    """The command and the function do the same; `groundup` offers it, and a second call goes on."""
+    """The command and the function do the same, as curate.md shows; `groundup` offers it."""
     assert groundup_package.curate_set is curate_set
     settings = Settings(cache_dir=tmp_path / "cache")
     request = SetRequest(entries=[f"file://{tmp_path}/absent/apple"], folder=tmp_path / "my-set")

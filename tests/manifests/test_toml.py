@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from groundup.manifests.editing import Text, apply
 from groundup.manifests.records import ManifestError
 from groundup.manifests.sections import rearranged
-from groundup.manifests.toml import Table, TomlDocument, Value, key, parse, quoted
+from groundup.manifests.toml import TomlTable, TomlDocument, Value, key, parse, quoted
 
 HARD = """\
 a = \"\"\"x\"\"\"\"
@@ -39,7 +39,7 @@ def rebuilt(document: TomlDocument) -> dict[str, object]:
     return out
 
 
-def place(out: dict[str, object], table: Table) -> dict[str, object]:
+def place(out: dict[str, object], table: TomlTable) -> dict[str, object]:
     """Return the dictionary that a table's members go into."""
     target = out
     for name in table.path[:-1] if table.array else table.path:

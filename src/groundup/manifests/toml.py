@@ -66,7 +66,7 @@ class TomlMember:
 
 
 @dataclass
-class Table:
+class TomlTable:
     """What stands below one header, or before the first one (`header` is None)."""
 
     path: Path
@@ -91,7 +91,7 @@ class Child:
     name: str
     members: tuple[TomlMember, ...]
     """Assignments whose key is `name` or starts with it, relative to the table asked about."""
-    tables: tuple[Table, ...]
+    tables: tuple[TomlTable, ...]
     """Tables of their own, and tables below them."""
     owner: Value | None
     """The inline table that the members stand in, if any."""
@@ -120,7 +120,7 @@ class TomlDocument:
 
     source: Text
     data: dict[str, object]
-    tables: tuple[Table, ...]
+    tables: tuple[TomlTable, ...]
 
     def plain(self, *path: str) -> object:
         """Return the plain value at *path*, or None."""
@@ -131,7 +131,7 @@ class TomlDocument:
             found = found[key]
         return found
 
-    def table(self, *path: str) -> Table | None:
+    def table(self, *path: str) -> TomlTable | None:
         """Return the table with the header `[path]`, or None."""
         return next((item for item in self.tables if item.path == path and not item.array and item.header), None)
 
@@ -144,7 +144,7 @@ class TomlDocument:
             mark = -1 if owner is None else owner.span.start
             owners[mark] = owner
             members.setdefault((member.keys[0], mark), []).append(member)
-        tables: dict[str, list[Table]] = {}
+        tables: dict[str, list[TomlTable]] = {}
         arrays = {item.path for item in self.tables if item.array}
         for table in self.tables:
             inside = any(table.path[: len(array)] == array for array in arrays)
@@ -212,7 +212,7 @@ def key(name: str) -> str:
     return name if _BARE.fullmatch(name) else quoted(name)
 
 
-def _tables(source: Text) -> Iterator[Table]:
+def _tables(source: Text) -> Iterator[TomlTable]:
     """Yield the tables of a text that `tomllib` has accepted, so that nothing need be checked.
 
     The grammar takes `\\` and blanks at the end of a line for an error in a string of several lines. No string is
@@ -221,7 +221,7 @@ def _tables(source: Text) -> Iterator[Table]:
     tree = grammars.parse("toml", _CONTINUED.sub(lambda match: b" " * len(match[0]), source.utf8))
     if tree.root_node.has_error:
         raise source.error("is TOML in a form that cannot be edited here; write it more plainly")
-    table = Table((), None)
+    table = TomlTable((), None)
     for node in tree.root_node.named_children:
         if node.type == "pair":
             table.members.append(_member(source, node))
@@ -232,7 +232,7 @@ def _tables(source: Text) -> Iterator[Table]:
             yield table
             key, *pairs = node.named_children
             members = [_member(source, pair) for pair in pairs if pair.type == "pair"]
-            table = Table(_keys(source, key), header, closing.type == "]]", members)
+            table = TomlTable(_keys(source, key), header, closing.type == "]]", members)
     table.end = len(source.text)
     yield table
 
@@ -386,7 +386,7 @@ def assignments(document: TomlDocument, path: Path, added: Sequence[Assignment])
     return _new_table(document, path, added)
 
 
-def _after_content(source: Text, table: Table) -> int:
+def _after_content(source: Text, table: TomlTable) -> int:
     return source.line_end(max(table.content_end - 1, 0)) if table.content_end else 0
 
 
@@ -394,7 +394,7 @@ def _in_newlines(source: Text, lines: Sequence[str]) -> list[str]:
     return [line.replace("\n", source.newline) for line in lines]
 
 
-def _dotted_home(document: TomlDocument, path: Path) -> tuple[Table, Path, int] | None:
+def _dotted_home(document: TomlDocument, path: Path) -> tuple[TomlTable, Path, int] | None:
     """Return the table, the relative key and the offset where dotted keys below *path* stand, if any do."""
     for table in document.tables:
         rest = path[len(table.path) :]

@@ -50,14 +50,14 @@ def mean_interval(scores: Sequence[float]) -> Interval | None:
     )
 
 
-class Difference(NamedTuple):
+class DifferenceInterval(NamedTuple):
     """What is known of a mean difference: the interval holds 0 where p is above 5 %, and nowhere else."""
 
     interval: Interval
     p_value: float
 
 
-def difference_of(differences: Sequence[float], comparisons: int = 1) -> Difference | None:
+def difference_of(differences: Sequence[float], comparisons: int = 1) -> DifferenceInterval | None:
     """Return the interval of the mean of *differences* of scores, one for each task, and p; None below two tasks.
 
     They can lie from -1 to 1, so a value added at a far bound allows for more than need be. Half the chance is
@@ -78,7 +78,7 @@ def difference_of(differences: Sequence[float], comparisons: int = 1) -> Differe
         low, high = min(low, 0.0), max(high, 0.0)
     elif low <= 0 <= high:  # as close to 0 as ends are known
         low, high = (_PRECISION, high) if math.fsum(differences) > 0 else (low, -_PRECISION)
-    return Difference(Interval(low=low, high=high, level=level, method=MIDWAY), chance)
+    return DifferenceInterval(Interval(low=low, high=high, level=level, method=MIDWAY), chance)
 
 
 def chance_of(differences: Sequence[float], tasks: float | None = None, mean: float = 0.0) -> float:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
@@ -33,7 +34,7 @@ from groundup.grading.services.records import InstallOutcome, Lifecycle, Readine
 from groundup.grading.services.samples import fixed_text
 from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
-from groundup.suites.repogenesis.tasks import PLUGINS, README, ServiceProblem, test_environment
+from groundup.suites.repogenesis.tasks import PLUGINS, README, TASK_FILE, ServiceProblem, test_environment
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _MOST_LINES = 60
@@ -322,3 +323,14 @@ def _readme_of(submission: Path) -> dict[str, bytes]:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_README:
         return {}
     return {README: path.read_bytes()}
+
+
+def check_count(problem: ServiceProblem, tests: TestRun | None) -> None:
+    """Compare the record of a task of one's own with what pytest found. Raises `TaskError`."""
+    if not problem.is_own or tests is None or tests.stopped is not None or tests.collection_errors:
+        return
+    if tests.collected != problem.task.tests.count:
+        raise TaskError(
+            f"its record counts {problem.task.tests.count} hidden tests, and {tests.collected} were found; "
+            f"mend {problem.task.id}/{TASK_FILE} and pull the data again"
+        )

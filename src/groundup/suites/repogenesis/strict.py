@@ -11,7 +11,6 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import TaskError
 from groundup.domain.names import printable
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
@@ -27,9 +26,9 @@ from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.in_process import run_beside_no_service
-from groundup.suites.repogenesis.observing import Observed, installed, observe, speaks_to_service
+from groundup.suites.repogenesis.observing import Observed, check_count, installed, observe, speaks_to_service
 from groundup.suites.repogenesis.service_grader import ServiceGrader
-from groundup.suites.repogenesis.tasks import PYTHON, TASK_FILE, ServiceProblem, test_environment, tests_lock
+from groundup.suites.repogenesis.tasks import PYTHON, ServiceProblem, test_environment, tests_lock
 
 _NOT_PASSED = ("failed", "error")
 
@@ -225,7 +224,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         if not speaks_to_service(problem):
             tests = await run_beside_no_service(problem, submission, observed.installed, lifecycle, context)
             observed = observed.but(tests=tests)
-        _check_count(problem, observed.tests)
+        check_count(problem, observed.tests)
         coverage = covered(problem, observed.probed)
         timings = {
             "install": round(observed.installed.seconds, 3),
@@ -269,17 +268,6 @@ class RepoGenesisStrictGrader(ServiceGrader):
         problem = self._problem(task)
         problem.hidden_tests()
         return problem
-
-
-def _check_count(problem: ServiceProblem, tests: TestRun | None) -> None:
-    """Compare the record of a task of one's own with what pytest found. Raises `TaskError`."""
-    if not problem.is_own or tests is None or tests.stopped is not None or tests.collection_errors:
-        return
-    if tests.collected != problem.task.tests.count:
-        raise TaskError(
-            f"its record counts {problem.task.tests.count} hidden tests, and {tests.collected} were found; "
-            f"mend {problem.task.id}/{TASK_FILE} and pull the data again"
-        )
 
 
 def _for_looking(spec: SandboxSpec) -> SandboxSpec:
