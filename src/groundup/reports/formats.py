@@ -278,7 +278,7 @@ padding:20px 24px}
 a{color:var(--link);text-underline-offset:2px}
 h1{font-size:25px;line-height:1.25;margin:8px 0 4px;overflow-wrap:anywhere}
 h2{font-size:17px;line-height:1.35;margin:36px 0 8px;overflow-wrap:anywhere}
-p{margin:4px 0}.soft{color:var(--soft)}.small{font-size:13px}
+p{margin:4px 0;overflow-wrap:anywhere}.soft{color:var(--soft)}.small{font-size:13px}
 .tiles{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}
 .tile{background:var(--raised);border-radius:8px;padding:12px 18px;min-width:150px}
 .tile b{font-size:27px;line-height:1.3;display:block}
