@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.intervals import POPULATIONS, cell
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -120,6 +120,7 @@ def test_p_by_hand(tasks: int, difference: float) -> None:
 
 
 @given(differences=_DIFFERENCES | st.lists(st.floats(-1, 1), min_size=2, max_size=40), runs=st.integers(1, 6))
+@example(differences=[0.0, 1.4e-271], runs=1)
 @settings(max_examples=often(100), deadline=None)
 def test_the_interval_leaves_out_0_where_p_is_low_and_nowhere_else(differences: list[float], runs: int) -> None:
     """One procedure: no reader finds a difference beside an interval that denies it, however many are compared."""

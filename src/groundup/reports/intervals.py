@@ -88,9 +88,10 @@ def chance_of(differences: Sequence[float], tasks: float | None = None, mean: fl
     """
     most = max(1.0, *map(abs, differences))
     weight = 1.0 if tasks is None else tasks / len(differences)
+    known = [round(one, _DIGITS) for one in differences]
     sides = []
     for sign in (-1, 1):
-        counts = {value: weight * count for value, count in Counter(sign * one for one in differences).items()}
+        counts = {value: weight * count for value, count in Counter(sign * one for one in known).items()}
         beyond = [_exceeding(_with(counts, added), sign * mean)[0] for added in (-most, most)]
         sides.append(math.fsum(beyond) / len(beyond))
     return min(2 * min(sides), 1.0)
@@ -101,6 +102,8 @@ def _with(counts: Mapping[float, float], added: float) -> dict[float, float]:
 
 
 _PRECISION = 1e-7
+_DIGITS = 12
+"""Smaller differences are none: squares of the smallest numbers have no place among floats."""
 
 
 def _upper_end(values: Collection[float], added: Sequence[float], level: float = LEVEL) -> float:
