@@ -207,11 +207,14 @@ def test_a_page_of_a_run_in_flight_follows_it(browser: "Browser", tmp_path: Path
     with served(tmp_path) as place, Window(browser) as window:
         with RunWriter.create(tmp_path / "live", config) as writer:
             (line,) = lines.values()
+            line = line.but(submission="made-one")
             writer.record(line, [], {})
             window.page.goto(f"{place}/run/live")
             badge = window.page.get_by_text("at work")
             assert badge.is_visible()
-            later = line.but(attempt=AttemptKey(task="two"), finished_at=BEGAN + timedelta(seconds=9))
+            later = line.but(
+                submission="made-two", attempt=AttemptKey(task="two"), finished_at=BEGAN + timedelta(seconds=9)
+            )
             writer.record(later, [], {})
             window.page.get_by_text("not graded yet").wait_for(state="detached")
         badge.wait_for(state="detached")
@@ -428,7 +431,7 @@ def test_a_page_that_is_made_anew_keeps_one_s_place(browser: "Browser", tmp_path
     with served(tmp_path) as place, Window(browser, viewport={"width": 390, "height": 700}) as window:
         page = window.page
         with RunWriter.create(tmp_path / "live", config) as writer:
-            *early, late = lines.values()
+            *early, late = [line.but(submission=f"made-{key.task}") for key, line in lines.items()]
             for line in early:
                 writer.record(line, [], {})
             page.goto(f"{place}/run/live")

@@ -88,7 +88,7 @@ def test_a_run_under_way_says_when_it_will_end(client: TestClient, tmp_path: Pat
         assert "expected end (UTC)-5 left" in words(client.get("/run/live").text).replace("\n", "")
         for number, line in enumerate(lines.values()):
             ended = BEGAN + timedelta(minutes=10 * number)
-            writer.record(line.but(started_at=BEGAN, finished_at=ended), [], {})
+            writer.record(line.but(submission=f"made-{number}", started_at=BEGAN, finished_at=ended), [], {})
         ends = BEGAN + timedelta(minutes=40)
         page = words(client.get("/run/live").text).replace("\n", "")
         assert f"expected end (UTC){ends:%H:%M}{ends:%Y-%m-%d}, 1 left" in page
