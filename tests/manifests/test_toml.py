@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from groundup.manifests.editing import Text, apply
 from groundup.manifests.records import ManifestError
 from groundup.manifests.sections import rearranged
-from groundup.manifests.toml import TomlTable, TomlDocument, Value, key, parse, quoted
+from groundup.manifests.toml import TomlDocument, TomlTable, Value, key, parse, quoted
 
 HARD = """\
 a = \"\"\"x\"\"\"\"
