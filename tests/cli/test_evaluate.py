@@ -117,7 +117,7 @@ def test_a_finished_run_can_be_resumed_and_graded_again(groundup: Groundup) -> N
     assert groundup("regrade", "r", "--grader", "lax", "--run-id", "again").code == 0
     ended = groundup("report", "r", "again")
     assert ended.code == 0
-    assert "again against r" in ended.out
+    assert "again over r" in ended.out
     assert "different graders" in ended.out
 
 

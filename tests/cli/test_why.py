@@ -32,7 +32,8 @@ def write_losses(folder: Path, name: str, attempts: Sequence[Sequence[Sequence[T
             told = Reason(stage=Stage.TEST, message=f"some expected tests did not pass, first {first}: ...")
             reasons = (told, Reason(stage=Stage.TEST, message="1 of 4 endpoints is missing")) if first else ()
             assert line.verdict is not None
-            writer.record(line.but(verdict=line.verdict.but(reasons=reasons)), tests, {})
+            lost = line.but(submission=f"made-by-{name}-{key}", verdict=line.verdict.but(reasons=reasons))
+            writer.record(lost, tests, {})
 
 
 def many(causes: Sequence[int], passed: int = 3) -> list[TestResult]:

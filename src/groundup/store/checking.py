@@ -184,8 +184,10 @@ class _Reading:
 
     def _why_foreign(self, line: VerdictLine) -> str | None:
         """Say what of *line* is not of this run."""
-        if not self.files.is_own:
+        if not self.files.is_own:  # what other harnesses graded may come without submissions
             return None
+        if line.verdict and line.verdict.score and line.verdict.score.numerator and line.submission is None:
+            return "it has points and no submission"
         if line.start >= len(self.lock.starts):
             # A process may have begun to work on the run since.
             self.lock = self.lock.but(starts=(self._reread() or self.lock).starts)
@@ -300,8 +302,6 @@ def why_unfit(line: VerdictLine) -> str | None:
         return None
     if (verdict.score is None) != (verdict.status is not Status.GRADED):
         return f"its status is {verdict.status.value}, and it has {'no' if verdict.score is None else 'a'} score"
-    if verdict.score is not None and verdict.score.numerator and line.submission is None:
-        return "it has points and no submission"
     scores = {"score": verdict.score, **verdict.scores} if verdict.score else verdict.scores
     for name, score in scores.items():
         if not score.is_share:

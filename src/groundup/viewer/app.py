@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -28,11 +27,10 @@ from groundup.runs.reporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
-from groundup.store.records import FleetFile
 from groundup.suites.opening import open_suite
 from groundup.viewer.addresses import whole_number
 from groundup.viewer.comparing import TASKS_SHOWN, compared
-from groundup.viewer.index import RunIndex, RunSummary, under_way
+from groundup.viewer.index import RunIndex, RunSummary, fleet_of, under_way
 from groundup.viewer.results import LOST_SHOWN, better_than, logs_of, lost_of, tests_of
 from groundup.viewer.searching import HITS, search_files
 from groundup.viewer.templating import templates
@@ -181,7 +179,7 @@ class Viewer:
             "run.html",
             run=found,
             report=found.report,
-            fleet=self._fleet(found),
+            fleet=fleet_of(self.settings.output, found),
             under_way=under_way(self.settings.output / found.name, found.report) if found.working else None,
             figures=figures_view(found.report),
             tasks=tasks,
@@ -191,12 +189,6 @@ class Viewer:
             pages=evidence.pages(total, first, TASKS_SHOWN),
             first=first,
         )
-
-    def _fleet(self, run: RunSummary) -> FleetFile | None:
-        """Return the nodes that grade for a run under way; None: it has none, or the file is damaged."""
-        with suppress(UsageError):
-            return RunFolder(self.settings.output / run.name).fleet() if run.working else None
-        return None
 
     def _tables(self, request: Request) -> Response:
         """Show the plots and tables of the report, with the suite's own; its attempts have pages."""
@@ -409,7 +401,7 @@ class Viewer:
                 if found is None or found.report is None:
                     return
                 now = found.report.counts.model_dump_json() if watched is None else _size(watched)
-                nodes = self._fleet(found)
+                nodes = fleet_of(self.settings.output, found)
                 key = (now, nodes and tuple(one.name for one in nodes.nodes))
                 yield f"event: {'changed' if last not in (None, key) else 'same'}\ndata: {now}\n\n"
                 if not found.working:

@@ -30,7 +30,7 @@ from groundup.reports.views import grader_words
 from groundup.reports.why import row_words
 from groundup.runs.reporting import losses_by_attempt, with_faults
 from groundup.store.folder import RunFolder, is_held
-from groundup.store.records import VerdictLine
+from groundup.store.records import FleetFile, VerdictLine
 from groundup.trees.walking import open_regular
 
 NAME = ".groundup-index.sqlite"
@@ -470,3 +470,10 @@ def _finished(journal: Path) -> list[datetime]:
             times = []
         times.append(line.finished_at)
     return sorted(times)
+
+
+def fleet_of(output: Path, run: RunSummary) -> FleetFile | None:
+    """Return the nodes that grade for a run under way; None: it has none, or the file is damaged."""
+    with suppress(UsageError):
+        return RunFolder(output / run.name).fleet() if run.working else None
+    return None
