@@ -28,7 +28,6 @@ from groundup.api.flags import (
 )
 from groundup.api.reports import run_folder
 from groundup.api.subjects import subject_of
-from groundup.domain.durations import seconds
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
 from groundup.domain.names import unknown
@@ -243,7 +242,7 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
         prices=str(Path(prices).absolute()) if prices else None,
         price=price,
         model_concurrency=flags.get("model_jobs") or 64,
-        model_wait_s=seconds(flags.get("wait_for_model") or "0s"),
+        model_wait_s=flags.get("wait_for_model") or 0.0,
         reuse_replies=flags.get("reuse_replies", False),
         jobs=settings.jobs,
         memory_share=settings.memory_share,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import Output
-from groundup.cli.checking import UNFIT
+from groundup.cli.console import UNFIT
 from groundup.cli.options import Examples, Json, Run
 
 if TYPE_CHECKING:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from groundup.api.flags import AnyPath
 
-UNFIT = 4
-"""The exit code where something does not fit."""
 _NAMED = 20
 """So many places of one fault are named; `--json` has all."""
 
@@ -13,7 +11,7 @@ _NAMED = 20
 def check(runs: Sequence[str], output: AnyPath | None, *, json: bool) -> int:
     """Print what in the folders of *runs* does not fit. Raises `UsageError`, also without a run."""
     from groundup.api.reports import check as checked
-    from groundup.cli.console import print_document, say
+    from groundup.cli.console import UNFIT, print_document, say
     from groundup.domain.errors import UsageError
 
     if not runs:

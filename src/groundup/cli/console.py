@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from groundup.reports.formats import ShownReport
 
 
+UNFIT = 4
+"""The exit code where something does not fit."""
+
+
 class Format(StrEnum):
     """What a report is printed as."""
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import AnyPath, Output
-from groundup.cli.checking import UNFIT
-from groundup.cli.console import Format
+from groundup.cli.console import UNFIT, Format
 from groundup.cli.options import TALK, Examples, FailUnder, Json, ReportFormat, Run
 
 if TYPE_CHECKING:

@@ -83,8 +83,7 @@ def view(
     """
     from groundup.api.viewing import bundle as write_site
     from groundup.api.viewing import view as serve
-    from groundup.cli.checking import UNFIT
-    from groundup.cli.console import say
+    from groundup.cli.console import UNFIT, say
     from groundup.domain.errors import UsageError
 
     if bundle is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import JudgeFlags, Output
-from groundup.cli.checking import UNFIT
+from groundup.cli.console import UNFIT
 from groundup.cli.options import DryRun, Examples, Json, Run
 
 if TYPE_CHECKING:

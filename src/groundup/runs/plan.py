@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from groundup.domain.durations import seconds
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import printable, shuffled, unknown
@@ -40,6 +41,11 @@ from groundup.suites.base import Grader, Suite
 from groundup.suites.opening import named_suite, open_suite
 
 
+def _seconds(given: object) -> object:
+    """Return a time such as `10m` in seconds; anything else as it is."""
+    return seconds(given) if isinstance(given, str) else given
+
+
 class RunOptions(Record):
     """Settings of one start of a run; a resume can use others."""
 
@@ -67,7 +73,7 @@ class RunOptions(Record):
     model_patience_s: float | None = Field(
         default=None, ge=0, description="how long a failing call is repeated; None: as the configuration says"
     )
-    model_wait_s: float = Field(
+    model_wait_s: Annotated[float, BeforeValidator(_seconds)] = Field(
         default=0.0, ge=0, description="how long a model's endpoint that is not there yet is waited for"
     )
     reuse_replies: bool = Field(default=False, description="look replies of the model up in the response cache")
