@@ -284,7 +284,7 @@ def _places(environment: Mapping[str, str]) -> Iterator[Path]:
         yield Path(named)
     for folder in filter(None, environment.get("PATH", "").split(":")):
         compiler = Path(folder, "javac")
-        if compiler.is_file():
+        if os.path.isfile(compiler):  # noqa: PTH113  # false, too, in a folder that may not be entered
             yield compiler.resolve().parents[1]
     home = Path(environment.get("HOME") or "/nonexistent")
     for base, patterns in ((Path("/"), _PLACES), (home, _HOME_PLACES)):
