@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data" / "machines.tsv"
 PAGE = ROOT / "docs" / "guide-offline.md"
 COLUMNS = ("machine", "python", "as", "version", "commit", "demo", "tests")
-_BEGIN, _END = "<!-- machines: .ci/fresh-machine --record -->\n\n", "\n<!-- end of machines -->"
+_BEGIN, _END = "<!-- machines: .ci/fresh-machine --record -->\n\n", "<!-- end of machines -->"
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)")
 
 
@@ -72,4 +72,4 @@ if __name__ == "__main__":
         text = Path(output).read_text(encoding="utf-8", errors="replace")
         record(machine, python, user, result(command, seconds, megabytes, text))
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    PAGE.write_text(before + _BEGIN + table(rows()) + _END + rest.partition(_END)[2], encoding="utf-8")
+    PAGE.write_text(before + _BEGIN + table(rows()) + "\n" + _END + rest.partition(_END)[2], encoding="utf-8")
