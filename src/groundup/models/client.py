@@ -154,9 +154,7 @@ class EndpointModel:
         """Return what the endpoint's list of models says of this one; nothing where there is no such list."""
         if self._provider.api == "gemini":
             return await self._endpoint.look(f"/models/{self._model}") or {}
-        found = await self._endpoint.look("/models") or {}
-        entries = found.get("data")
-        named = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+        named = await self._endpoint.listed()
         alone = named if len(named) == 1 else []
         return next(iter([one for one in named if one.get("id") == self._model] or alone), {})
 

@@ -37,7 +37,6 @@ from groundup.models.protocol import (
     RefusedError,
     RequestRejectedError,
 )
-from groundup.models.reaching import models_of
 from groundup.models.settings import ModelProvider, shown_address
 
 if TYPE_CHECKING:
@@ -360,6 +359,11 @@ class ModelEndpoint:
         except (TimeoutError, httpx.HTTPError, BrokenReplyError):
             return None
 
+    async def listed(self) -> list[dict[str, JsonValue]]:
+        """Return what the endpoint's list of models says of each; nothing where there is no such list."""
+        entries = (await self.look("/models") or {}).get("data")
+        return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+
     async def get(self, path: str, timeout_s: float) -> "httpx.Response":
         """Return what is at *path*, whatever it is. Raises `TimeoutError` and the errors of httpx."""
         async with self._slots, asyncio.timeout(timeout_s):
@@ -413,7 +417,7 @@ class ModelEndpoint:
         """Return *failure*, of an absent model with those that the endpoint has."""
         if failure.kind is not CallFailureKind.ABSENT:
             return failure
-        names = await models_of(self)
+        names = [name for one in await self.listed() if isinstance(name := one.get("id"), str)]
         has = f"; it has {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
         return failure.but(message=failure.message + has)
 

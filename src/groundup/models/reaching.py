@@ -104,11 +104,3 @@ async def _refuse_address(endpoint: "ModelEndpoint", what: str) -> None:
     response = await endpoint.get("/v1/models", _REACHED_S)
     if response.status_code == 200 and not _is_page(response):
         raise ModelAbsentError(f"{what} is not there: give --base-url {shown_address(endpoint.base_url)}/v1")
-
-
-async def models_of(endpoint: "ModelEndpoint") -> list[str]:
-    """Return the names of the models that the endpoint lists; none where it lists none."""
-    found = await endpoint.look("/models") or {}
-    entries = found.get("data")
-    named = [one.get("id") for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
-    return [name for name in named if isinstance(name, str)]
