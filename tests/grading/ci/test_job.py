@@ -410,6 +410,7 @@ async def test_a_repository_lies_where_the_job_checks_it_out(tmp_path: pathlib.P
 UNIT = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n"
 
 
+@pytest.mark.needs("git")
 async def test_a_job_is_as_github_would_run_it(tmp_path: pathlib.Path) -> None:
     """Its own repository's name and commit, nothing of act's; steps after the tests are left out, by name."""
     workflow = steps(
