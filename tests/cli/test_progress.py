@@ -19,7 +19,7 @@ NOW = Standing(
     infrastructure=1,
     solved=1,
     mean=0.4,
-    failed={"import": 1, "test": 2},
+    lost={"test": 0.75, "import": 0.25},
     left_s=1234.0,
 )
 
@@ -47,7 +47,7 @@ def test_the_standing_says_done_running_failed_by_kind_and_the_time_left() -> No
     """One line is enough to know whether to wait."""
     assert standing_words(NOW) == (
         "5/10 done, 2 running, 1 solved, mean 40.0 %, 1 infrastructure, 1 tampered, 1 not attempted, "
-        "points lost at import (1), test (2), about 21 min left"
+        "points lost at test (75 %), import (25 %), about 21 min left"
     )
 
 

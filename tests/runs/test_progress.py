@@ -45,12 +45,18 @@ def test_counts_are_those_of_each_attempts_last_line() -> None:
         tally.earlier(one)
     standing = tally.standing()
     assert (standing.settled, standing.graded, standing.not_attempted, standing.infrastructure) == (4, 3, 1, 1)
-    assert (standing.cached, standing.solved, standing.failed) == (1, 1, {"test": 1})
+    assert (standing.cached, standing.solved) == (1, 1)
+    assert standing.lost == {"not attempted": 1 / 1.75, "test": 0.75 / 1.75}
     assert standing.mean == (0.25 + 0 + 1 + 1) / 4
     tally.began()
     tally.ended(line("a", 4))
     standing = tally.standing()
-    assert (standing.cached, standing.solved, standing.failed, standing.running) == (0, 2, {}, 0)
+    assert (standing.cached, standing.solved, standing.lost, standing.running) == (
+        0,
+        2,
+        {"not attempted": 1.0},
+        0,
+    )
 
 
 def test_what_is_made_again_loses_what_an_earlier_try_left() -> None:
@@ -59,7 +65,7 @@ def test_what_is_made_again_loses_what_an_earlier_try_left() -> None:
     tally.earlier(line("a", 1, cached=True))
     tally.made(AttemptKey(task="a"), now=False)
     standing = tally.standing()
-    assert (standing.made, standing.settled, standing.cached, standing.failed, standing.mean) == (
+    assert (standing.made, standing.settled, standing.cached, standing.lost, standing.mean) == (
         1,
         0,
         0,

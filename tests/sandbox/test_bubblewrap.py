@@ -150,6 +150,15 @@ def test_groundup_may_have_many_files_open() -> None:
     assert done.stdout == b"True\n"
 
 
+def test_a_machine_that_allows_few_open_files_is_refused() -> None:
+    """Hidden tests would lose points to the limit; the sentence says which one to raise."""
+    code = "import resource as r; from groundup.sandbox.launcher_link import _allow_open_files as allow; "
+    code += "r.setrlimit(r.RLIMIT_NOFILE, (128, 128)); allow(); print(r.getrlimit(r.RLIMIT_NOFILE))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
+    may_raise = done.returncode == 0
+    assert "(1024, 1024)" in done.stdout if may_raise else "open only 128 files" in done.stderr
+
+
 async def test_pod_that_is_gone(provider: BubblewrapProvider, workspace: Path) -> None:
     """A sandbox of a pod that is gone is refused: never does it get the host's network instead."""
     pod = await provider.pod()

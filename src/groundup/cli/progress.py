@@ -105,8 +105,9 @@ def standing_words(now: Standing) -> str:
     parts += [f"{count} {kind}" for kind, count in kinds.items() if count]
     if now.made:
         parts.insert(1, f"{now.made} made")
-    if now.failed:
-        parts.append("points lost at " + ", ".join(f"{kind} ({count})" for kind, count in now.failed.items()))
+    if now.lost:
+        shares = (f"{stage} ({share:.0%})".replace("%", " %") for stage, share in now.lost.items())
+        parts.append("points lost at " + ", ".join(shares))
     if now.fleet:
         there = now.fleet
         parts.append(f"{there.nodes} nodes with {there.slots} slots, {there.grading} at work")

@@ -1,7 +1,7 @@
 """What a run lost, in points: which attempts come first, and at which stages. One order everywhere. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from groundup.domain.verdicts import Stage
 from groundup.reports.document import AttemptRow
@@ -25,12 +25,15 @@ def stage_of(row: AttemptRow) -> str | None:
         return None
     if row.standing == "not_attempted":
         return NOT_ATTEMPTED
-    return stage_name(row, row.reasons[0].stage) if row.reasons else UNSTATED
+    return stage_name(row.scores, row.reasons[0].stage) if row.reasons else UNSTATED
 
 
-def stage_name(row: AttemptRow, stage: Stage) -> str:
-    """Return where points go that a grader lost at *stage*: a score by names, such as F1, has no tests."""
-    return NAMES if stage is Stage.TEST and row.scores.keys() >= _BY_NAMES else stage.value
+def stage_name(scores: Collection[str], stage: Stage) -> str:
+    """Return where points go that a grader lost at *stage*: a score by names, such as F1, has no tests.
+
+    *scores* are the names of what the attempt is scored by besides.
+    """
+    return NAMES if stage is Stage.TEST and set(scores) >= _BY_NAMES else stage.value
 
 
 def points_lost(rows: Sequence[AttemptRow]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pydantic import Field
@@ -11,6 +11,7 @@ from pydantic import Field
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Submission
 from groundup.domain.verdicts import NOT_ATTEMPTED, Status, counted, standing_of
+from groundup.reports import lost
 from groundup.store.records import VerdictLine
 
 
@@ -43,8 +44,8 @@ class Standing(Record):
     mean: float | None = Field(
         default=None, description="mean score of what is settled; what was not attempted or tampered with counts 0"
     )
-    failed: dict[str, int] = Field(
-        default={}, description="attempts that lost points, by the stage they name first"
+    lost: dict[str, float] = Field(
+        default={}, description="share of all points lost, by the stage that each attempt names first; most first"
     )
     left_s: float | None = Field(default=None, description="estimate of the time left; None: too early to say")
     fleet: FleetStanding | None = Field(default=None, description="None: graded here")
@@ -124,7 +125,7 @@ class _State(NamedTuple):
     standing: str
     counts: float | None = None
     solved: bool = False
-    lost_at: str | None = None
+    lost_at: str = ""
     cached: bool = False
 
 
@@ -187,19 +188,32 @@ class Tally:
             made=standings[_MADE.standing],
             solved=sum(state.solved for state in states),
             mean=math.fsum(counts) / len(counts) if counts else None,
-            failed=dict(sorted(Counter(state.lost_at for state in states if state.lost_at).items())),
+            lost=_shares_lost(states),
             left_s=left_s,
             fleet=self._fleet(),
         )
 
 
+def _shares_lost(states: Iterable[_State]) -> dict[str, float]:
+    """Return which share of all that was lost so far was lost at each stage."""
+    found: Counter[str] = Counter()
+    for state in states:
+        if state.counts is not None and state.counts < 1:
+            found[state.lost_at] += 1 - state.counts  # type: ignore[assignment]  # counters take any number
+    total = math.fsum(found.values())
+    return {stage: value / total for stage, value in found.most_common()}
+
+
 def _state(line: VerdictLine) -> _State:
     verdict, counts = line.verdict, counted(line.verdict)
-    lost = verdict is not None and verdict.settles and counts != 1.0 and verdict.reasons
+    if verdict is None:
+        lost_at = lost.NOT_ATTEMPTED
+    else:
+        lost_at = lost.stage_name(verdict.scores, verdict.reasons[0].stage) if verdict.reasons else lost.UNSTATED
     return _State(
         standing=standing_of(verdict),
         counts=counts,
         solved=counts == 1.0 and verdict is not None and verdict.complete,
-        lost_at=lost[0].stage.value if lost else None,
+        lost_at=lost_at,
         cached=line.cached,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.domain.records import Record
 from groundup.inside.supervisor import pack, unpack
 from groundup.sandbox.deadlines import Meter, limited
@@ -25,6 +25,8 @@ from groundup.sandbox.pipes import close_all
 _START_S = 30.0
 _OPEN_FILES = 65536
 """Each pipe to a guest and each of its connections to a gateway is one of ours; many systems begin with 1024."""
+_LEAST_FILES = 1024
+"""With fewer an honest service loses points to the machine."""
 
 
 class Event(Record):
@@ -197,6 +199,14 @@ def _allow_open_files() -> None:
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
     if resource.RLIM_INFINITY != soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if wanted < _LEAST_FILES:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (_LEAST_FILES, _LEAST_FILES))
+        except (OSError, ValueError) as error:
+            raise NoSandboxesError(
+                f"this machine lets a process open only {hard} files, and tests may need {_LEAST_FILES}; "
+                f"raise the hard limit (`ulimit -Hn`)"
+            ) from error
 
 
 _INLINE_BYTES = 60_000

@@ -25,7 +25,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, stop_of
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, parse_report
+from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, report_of
 from groundup.grading.library.staging import COMPILED_RUNNER, FAILING, RUNNER, TRUSTED, Staged, stage
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
@@ -184,7 +184,7 @@ async def run_hidden_tests(
             peak = sandbox.usage().peak_memory_mb
     finally:
         await asyncio.to_thread(remove_tree, scratch)
-    report = await asyncio.to_thread(parse_report, result.report, token)
+    report = await asyncio.to_thread(report_of, result, token)
     return Execution(staged=staged, report=report, result=result, peak_memory_mb=peak)
 
 

@@ -9,8 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from groundup.domain.errors import SandboxError
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.grading.library.hidden import NumberedTest
+from groundup.sandbox.protocol import CommandResult, Ending
 
 MAX_LINE_BYTES = 1024 * 1024
 MAX_EVENTS = 400_000
@@ -150,6 +153,22 @@ def parse_report(data: bytes, token: str) -> RunnerReport:
         else:
             state.add(event)
     return state.report(max(0, len(lines) - MAX_EVENTS))
+
+
+def report_of(result: CommandResult, token: str) -> RunnerReport:
+    """Return what the runner reported before it ended.
+
+    Raises `SandboxError` where it never started: that is before anything of a submission can be found, so it says
+    nothing of one. A machine that lets a process open few files does this.
+    """
+    report = parse_report(result.report, token)
+    if report.python is None and result.ending is not Ending.SANDBOX_DIED:
+        lines = result.stderr.decode("utf-8", "replace").split("\n")
+        words = printable(next((line.strip() for line in reversed(lines) if line.strip()), str(result.ending)))[
+            :200
+        ]
+        raise SandboxError(f"the test runner did not start: {words}; see `groundup doctor`")
+    return report
 
 
 def _event(line: bytes, prefix: bytes) -> _Any | None:

@@ -22,7 +22,7 @@ from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, pytest_words, stop_of
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import COMPLETE, Result, RunnerReport, parse_report
+from groundup.grading.library.report import COMPLETE, Result, RunnerReport, report_of
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.inside import source_of
 from groundup.sandbox.protocol import (
@@ -135,7 +135,7 @@ class ServiceTesting(Closing):
             result = await sandbox.run(command.but(timeout_s=left_s))
         finally:
             await self.close()
-        return await asyncio.to_thread(parse_report, result.report, token), result
+        return await asyncio.to_thread(report_of, result, token), result
 
     async def _open(self) -> Sandbox:
         room = self._scratch / f"tests-{secrets.token_hex(4)}"
