@@ -67,7 +67,7 @@ def test_nop_scores_zero(settings: Settings) -> None:
     configuration = RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=settings.sandbox)
     result = api.run(configuration, QUICK, settings, run_id="one")
     assert result.standing.graded == 2
-    assert result.standing.failed == {"test": 2}
+    assert result.standing.lost == {"test": 1.0}
 
 
 def test_a_missing_prediction_is_kept_as_not_attempted(settings: Settings, predict: Predict) -> None:
@@ -154,7 +154,7 @@ def test_a_fault_of_the_submission_in_grading_is_a_zero(settings: Settings, pred
         evaluation(predict({"task-0000": "submission", "task-0001": "pass"})), QUICK, settings, run_id="one"
     )
     assert result.exit_code == 0
-    assert result.standing.failed == {"install": 1}
+    assert result.standing.lost == {"install": 1.0}
 
 
 def test_a_finished_run_is_resumed_without_work(settings: Settings) -> None:

@@ -68,7 +68,7 @@ def _what_was_lost(row: AttemptRow) -> str:
     got = percent(row.counted or 0.0) + (" (tampered)" if row.standing == "tampered" else "")
     if row.losses is not None:
         return f"{got}, {count(row.losses.tests, 'test')} lost, {_most(row)}"
-    return got + "".join(f", {stage_name(row, one.stage)}: {one.message[:120]}" for one in row.reasons[:1])
+    return got + "".join(f", {stage_name(row.scores, one.stage)}: {one.message[:120]}" for one in row.reasons[:1])
 
 
 def _most(row: AttemptRow) -> str:

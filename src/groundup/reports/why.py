@@ -40,7 +40,7 @@ def losses_words(losses: Losses) -> str:
 def reasons_of(row: AttemptRow) -> list[str]:
     """Return why an attempt lost points, each reason with its stage; lost tests are one of them, by cause."""
     if row.losses is None:
-        return [f"{stage_name(row, one.stage)}: {one.message}" for one in row.reasons]
+        return [f"{stage_name(row.scores, one.stage)}: {one.message}" for one in row.reasons]
     told = [f"{one.stage.value}: {one.message}" for one in row.losses.reasons]
     return [*told, f"{Stage.TEST.value}: {losses_words(row.losses)}"]
 
