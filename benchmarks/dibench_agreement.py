@@ -22,7 +22,7 @@ from typing import TypedDict
 
 from tests.suites.dibench.predictions import LANGUAGES, table
 
-from groundup.manifests.formats import FORMATS
+from groundup.languages.formats import FORMATS
 from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError
 from groundup.suites.dibench.published import PublishedFailureError, Reader, official_comparison
 

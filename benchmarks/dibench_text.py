@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from groundup.manifests.formats import FORMATS
+from groundup.languages.formats import FORMATS
 from groundup.manifests.records import Language, ManifestError
 from groundup.registries.names import Listing, snapshot_lines
 from groundup.runs import api

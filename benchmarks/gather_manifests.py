@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.digests import digest_bytes, short
-from groundup.manifests.formats import files_of, format_of
+from groundup.languages.formats import files_of, format_of
 
 ARCHIVES = (".tar.gz", ".tgz", ".crate", ".zip", ".tar.bz2")
 LARGEST = 2_000_000

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from groundup.manifests.formats import FORMATS
+from groundup.languages.formats import FORMATS
 from groundup.manifests.records import Dependency, ManifestError
 from groundup.manifests.sections import ManifestFormat
 

@@ -29,7 +29,7 @@ from groundup.api.listings import statistics
 from groundup.api.reports import report, write_plots
 from groundup.api.submissions import ablate
 from groundup.domain.verdicts import TestResult, Verdict
-from groundup.manifests.formats import format_of
+from groundup.languages.formats import format_of
 from groundup.manifests.records import Dependency, DependencySource
 from groundup.settings import Settings, load
 from groundup.store.verdict_cache import VerdictCache

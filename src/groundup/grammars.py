@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from groundup.domain.garbage import collecting_nothing
-from groundup.languages import DependencyLanguage
+from groundup.domain.languages import DependencyLanguage
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query, Tree

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.manifests.formats import find_manifests
+from groundup.languages.formats import find_manifests
 from groundup.manifests.records import Language
 from groundup.suites.dibench.dataset import LANGUAGES
 from groundup.suites.dibench.sizes import Size, source_size

@@ -17,6 +17,7 @@ from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record, plainly
+from groundup.languages import LANGUAGES
 from groundup.manifests.records import Language
 from groundup.settings import Settings
 from groundup.store.files import complete_lines, write_atomically
@@ -184,7 +185,7 @@ def _of_object(text: str) -> SetWish:
         wish = parse_wish(repository + (f"@{commit}" if commit else ""))
         language = str(given["language"]).lower() if given.get("language") else None
         stars = given.get("stars", given.get("stargazers_count"))
-        language = {"c#": "csharp", "typescript": "javascript"}.get(language or "", language)
+        language = next((name for name, known in LANGUAGES.items() if language in known.also_called), language)
         return SetWish.model_validate({**wish.model_dump(), "language": language, "stars": stars})
     except ValidationError as error:
         raise UsageError(f"{text[:80]}: {plainly(error.errors()[0])}") from error

@@ -22,7 +22,7 @@ from groundup.catalog import Table
 from groundup.domain.errors import GroundupError, InfrastructureError, MissingExtraError, TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
-from groundup.manifests.python.setup_py import require_reader
+from groundup.languages.python.setup_py import require_reader
 from groundup.models.protocol import BudgetSpentError
 from groundup.settings import Settings
 from groundup.store.files import Journal

@@ -10,9 +10,9 @@ from groundup.api.flags import AnyPath
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.manifests.formats import FORMATS, find_manifests
+from groundup.languages import imported_name
+from groundup.languages.formats import FORMATS, find_manifests
 from groundup.manifests.records import DependencyKind, Language
-from groundup.registries.spelling import imported_name
 from groundup.store.files import write_atomically
 from groundup.trees.walking import read_regular
 from groundup_infer import inference

@@ -62,7 +62,7 @@ def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
     """Return what UTF-8 *source* imports, in order. Never fails: what cannot be parsed is left out."""
     if suffix in STYLES:
         return list(_style_imports(source.decode("utf-8", "replace")))
-    grammar = grammar_of(suffix)
+    grammar = grammar_of("javascript", suffix)
     if not any(word in source for word in (b"require", b"import", b"export", b"from")):
         return []
     query = _JAVASCRIPT if grammar == "javascript" else _TYPESCRIPT

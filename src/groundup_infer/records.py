@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from groundup.domain.languages import DependencyLanguage
 from groundup.domain.records import Record
-from groundup.languages import DependencyLanguage
 from groundup.sources.python_layout import SourcePlace
 
 Language = DependencyLanguage

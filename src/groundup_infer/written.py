@@ -6,11 +6,11 @@ from pathlib import Path
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
-from groundup.manifests.csharp.evaluation import Evaluation
-from groundup.manifests.formats import FORMATS, find_manifests, format_of
+from groundup.languages import canonical_name, imported_name
+from groundup.languages.csharp.evaluation import Evaluation
+from groundup.languages.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
-from groundup.registries.spelling import canonical_name, imported_name
 from groundup.sources.files import SourceFiles, read_tree
 from groundup.sources.python_layout import SourcePlace
 from groundup.suites.dibench.dataset import InstanceProblem, Read

@@ -11,8 +11,8 @@ from typing_extensions import override
 from groundup.agents.loop import create
 from groundup.agents.workspace import LanguageTools, language_tools, python_names
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.languages import RegistryKind, ToolchainName
 from groundup.environments.toolchains import Toolchain
-from groundup.languages import RegistryKind, ToolchainName
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.sandbox.protocol import Mount
 from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, agent_context, runs, says

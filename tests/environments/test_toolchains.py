@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.languages import ToolchainName
 from groundup.environments.toolchains import find_toolchain, icu_fact, toolchain_facts
-from groundup.languages import TOOLCHAINS, ToolchainName
+from groundup.languages import TOOLCHAINS
 
 
 def program(path: Path, script: str) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.languages import ToolchainName
 from groundup.domain.limits import Limits
 from groundup.environments.local import LocalBuilder
 from groundup.environments.toolchains import Toolchain, find_toolchain
-from groundup.languages import ToolchainName
 from groundup.registries.lending import LendingRules, RegistryLending, RegistrySet
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import environment

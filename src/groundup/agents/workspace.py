@@ -26,13 +26,14 @@ from pydantic import Field
 from groundup.agents.absence import brings_copies, hiding
 from groundup.agents.base import AgentContext
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
+from groundup.domain.languages import RegistryKind, ToolchainName
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.inside import source_of, stand_in_pip
-from groundup.languages import LANGUAGES, LanguageRecord, RegistryKind, ToolchainName
+from groundup.languages import LANGUAGES
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
@@ -43,6 +44,7 @@ from groundup.trees.writer import in_thread
 
 PYTHON = "python"
 DEFAULT_JAVA = 17
+_OTHERS = {name: record for name, record in LANGUAGES.items() if name != PYTHON}
 
 
 class LanguageTools(Record):
@@ -71,7 +73,7 @@ class LanguageTools(Record):
             return (
                 f" There is {' and '.join(f'{name} {version}' for name, version in self.versions.items())}, too."
             )
-        need = _needs(self.language)
+        need = _OTHERS.get(self.language)
         return f" There are no tools for {need.name}." if need else ""
 
     @property
@@ -94,13 +96,13 @@ class LanguageTools(Record):
 
 def python_names(task: Task, withheld: Collection[str]) -> tuple[str, ...]:
     """Return those of *withheld* that are names of Python distributions: none for a task in another language."""
-    return () if _needs(_language(task)) else tuple(withheld)
+    return () if _OTHERS.get(_language(task)) else tuple(withheld)
 
 
 async def language_tools(task: Task, builder: EnvironmentBuilder) -> LanguageTools:
     """Return what there is for *task*'s language, when *builder* lends it."""
     language = _language(task)
-    need = _needs(language)
+    need = _OTHERS.get(language)
     if need is None:
         return LanguageTools()
     try:
@@ -117,10 +119,6 @@ def is_python(task: Task) -> bool:
 def _language(task: Task) -> str:
     named = task.metadata.get("language")
     return named if isinstance(named, str) else PYTHON
-
-
-def _needs(language: str) -> LanguageRecord | None:
-    return None if language == PYTHON else LANGUAGES.get(language)
 
 
 async def _java(task: Task, builder: EnvironmentBuilder) -> LanguageTools:

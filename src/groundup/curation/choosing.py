@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from groundup.curation.locating import JobCandidate, Located, best_leg, locate
 from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.languages import ToolchainName
 from groundup.domain.records import Record
 from groundup.environments.at_hand import toolchain_lack
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
-from groundup.languages import TOOLCHAINS, ToolchainName
+from groundup.languages import TOOLCHAINS
 from groundup.workflows.commands import program_of
 from groundup.workflows.foretelling import with_known_values
 from groundup.workflows.jobs import written_out

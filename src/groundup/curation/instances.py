@@ -28,8 +28,8 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES
-from groundup.manifests.formats import FORMATS, find_manifests
-from groundup.manifests.leaks import MaskedFile, MaskReport, mask_repository
+from groundup.languages.formats import FORMATS, find_manifests
+from groundup.languages.leaks import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata

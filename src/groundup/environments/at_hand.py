@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from groundup.configuration import environment
-from groundup.languages import TOOLCHAINS, ToolchainName
+from groundup.domain.languages import ToolchainName
+from groundup.languages import TOOLCHAINS
 
 FETCHED = "interpreters"
 """The folder in the cache for interpreters that uv fetches for groundup."""

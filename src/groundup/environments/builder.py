@@ -10,10 +10,10 @@ from groundup.domain.records import Extension
 from groundup.environments.requests import AnySource, Layer, PythonEnvironment, PythonRequest, ResolvedRequest
 
 if TYPE_CHECKING:
+    from groundup.domain.languages import ToolchainName
     from groundup.environments.java_builder import JavaBuilder
     from groundup.environments.requests import InstalledProgram, ProgramRequest
     from groundup.environments.toolchains import Toolchain
-    from groundup.languages import ToolchainName
     from groundup.registries.lending import LendingRules, RegistrySet
     from groundup.registries.pypi.gateway import PyPIGateway
     from groundup.trees.fingerprints import Fingerprint

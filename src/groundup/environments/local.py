@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
+from groundup.domain.languages import ToolchainName
 from groundup.domain.limits import Limits
 from groundup.environments.failures import Builds
 from groundup.environments.layers import layer_store
 from groundup.environments.python_builder import PythonBuilder
 from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
 from groundup.environments.sources import git_layer, source_key, source_layer
-from groundup.languages import ToolchainName
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment

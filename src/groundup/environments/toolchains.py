@@ -16,9 +16,10 @@ from pydantic import Field
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, MachineError
+from groundup.domain.languages import ToolchainName
 from groundup.domain.records import Record
 from groundup.environments.failures import telling_line
-from groundup.languages import TOOLCHAINS, ToolchainName
+from groundup.languages import TOOLCHAINS
 from groundup.sandbox.machine import Fact, FactStatus
 from groundup.sandbox.programs import run_program
 from groundup.sandbox.protocol import Mount

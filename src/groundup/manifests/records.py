@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from groundup.domain.errors import UsageError
+from groundup.domain.languages import DependencyLanguage
 from groundup.domain.records import Record
-from groundup.languages import DependencyLanguage
 
 Language = DependencyLanguage
 """The languages whose manifests are understood."""

@@ -43,7 +43,6 @@ from groundup.registries.settings import (
     home_of,
     parse_index,
 )
-from groundup.registries.spelling import name_in_index
 from groundup.registries.upstream import UpstreamReply, shown
 from groundup.trees.scratch import scratch_folder
 
@@ -91,6 +90,11 @@ class CratePage(Record):
 
 def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
+
+
+def name_in_index(name: str) -> str:
+    """Return what all spellings of a crate's name have in common: an index takes no two of them."""
+    return name.lower().replace("_", "-")
 
 
 def place(name: str) -> str:

@@ -19,8 +19,8 @@ from pydantic import Field
 
 from groundup.catalog import Table
 from groundup.domain.errors import UsageError
+from groundup.domain.languages import RegistryKind
 from groundup.domain.records import Record
-from groundup.languages import RegistryKind
 from groundup.registries.cache import FetchCache, SharedResource, SingleFlight
 from groundup.registries.client import RegistryClient, cutoff_instant
 from groundup.registries.gateway import RegistryGateway

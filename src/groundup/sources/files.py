@@ -9,21 +9,17 @@ from posixpath import splitext
 from typing import NamedTuple, get_args
 
 from groundup.domain.errors import UsageError
+from groundup.domain.languages import DependencyLanguage as Language
 from groundup.grammars import Grammar
 from groundup.languages import LANGUAGES
-from groundup.languages import DependencyLanguage as Language
 from groundup.sources.names import words
 from groundup.trees.walking import read_regular
 
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
 """What belongs to which language."""
-CYTHON = (".pyx", ".pxd")
-STYLES = (".scss", ".sass", ".less")
-READ = {
-    **SUFFIXES,
-    "python": (*SUFFIXES["python"], *CYTHON),
-    "javascript": (*SUFFIXES["javascript"], *STYLES),
-}
+CYTHON = LANGUAGES["python"].also_read
+STYLES = LANGUAGES["javascript"].also_read
+READ = {language: (*suffixes, *LANGUAGES[language].also_read) for language, suffixes in SUFFIXES.items()}
 """What is read for imports: Cython's modules load others as Python's do, style sheets use those of packages."""
 
 SKIPPED_FOLDERS = words(
@@ -211,8 +207,6 @@ def from_diff(data: bytes) -> Iterator[SourceFile]:
     yield from finished()
 
 
-def grammar_of(suffix: str) -> Grammar:
-    """Return the grammar of a JavaScript file by its suffix."""
-    if suffix == ".tsx":
-        return "tsx"
-    return "typescript" if suffix in {".ts", ".mts", ".cts", ".vue", ".svelte"} else "javascript"
+def grammar_of(language: Language, suffix: str) -> Grammar:
+    """Return the grammar of a source file of *language* by its suffix."""
+    return LANGUAGES[language].grammars.get(suffix, language)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from groundup.domain.errors import TaskError
-from groundup.languages import SETUPS, SetupKind
+from groundup.domain.languages import SetupKind
+from groundup.languages import SETUPS
 from groundup.workflows.expressions import UNKNOWN, Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings

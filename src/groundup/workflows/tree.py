@@ -11,7 +11,7 @@ from fnmatch import translate
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from groundup.manifests.formats import files_of
+from groundup.languages.formats import files_of
 
 _LARGEST = 16 * 1024 * 1024
 _LARGEST_SCRIPT = 1024 * 1024

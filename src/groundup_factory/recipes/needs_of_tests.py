@@ -19,8 +19,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from groundup.grammars import python_tree
-from groundup.manifests.formats import FORMATS, find_manifests
-from groundup.manifests.python.requirement import group_kind
+from groundup.languages.formats import FORMATS, find_manifests
+from groundup.languages.python.requirement import group_kind
 from groundup.manifests.records import DependencyKind, DependencySource, ManifestError
 from groundup.sources.names import is_standard, python_provider
 from groundup.sources.project_files import table_at, toml_of

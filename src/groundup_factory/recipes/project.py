@@ -12,9 +12,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from groundup.domain.records import Record
 from groundup.grammars import python_tree
-from groundup.manifests.formats import format_of
-from groundup.manifests.python.poetry import specifier
-from groundup.manifests.python.requirement import render_requirement
+from groundup.languages.formats import format_of
+from groundup.languages.python.poetry import specifier
+from groundup.languages.python.requirement import render_requirement
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from groundup.registries.pypi.pages import spelled_version
 from groundup.sources.project_files import table_at, toml_of

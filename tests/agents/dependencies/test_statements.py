@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.agents.dependencies.repository import import_statements
-from groundup.languages import DependencyLanguage as Language
+from groundup.domain.languages import DependencyLanguage as Language
 from groundup.sources.files import SourceFile
 
 CASES: list[tuple[Language, str, str, list[str]]] = [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.manifests.formats import FORMATS
+from groundup.languages.formats import FORMATS
 from groundup_factory.recipes.project import read_project, requirement_line, without_extra
 from tests.grading.library.laboratory import write_tree
 

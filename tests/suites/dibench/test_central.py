@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.manifests.csharp.msbuild import MsBuild
-from groundup.manifests.javascript.package_json import PackageJson
+from groundup.languages.csharp.msbuild import MsBuild
+from groundup.languages.javascript.package_json import PackageJson
 from groundup.manifests.records import DependencyKind, Language
 from groundup.suites.dibench.answers import answer, submitted
 from groundup.suites.dibench.central import CentralDefinitions

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
-from groundup.manifests.javascript.package_json import PackageJson
+from groundup.languages.javascript.package_json import PackageJson
 from groundup.suites.dibench.central import CentralDefinitions
 from groundup.suites.dibench.declarations import UNDEFINED
 from tests.registries.fake_index import make_wheel

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.manifests.formats import format_of
+from groundup.languages.formats import format_of
 from groundup.suites.dibench.declarations import is_request, section_of
 
 PYPROJECT = """

@@ -6,10 +6,10 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.manifests.csharp.msbuild import MsBuild
-from groundup.manifests.javascript.package_json import PackageJson
+from groundup.languages.csharp.msbuild import MsBuild
+from groundup.languages.javascript.package_json import PackageJson
+from groundup.languages.rust.cargo_toml import CargoToml
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language
-from groundup.manifests.rust.cargo_toml import CargoToml
 from groundup.suites.dibench.declarations import exact_key, name_key
 from groundup.suites.dibench.metrics import (
     DependencyCounts,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from groundup.manifests.formats import FORMATS, format_of
+from groundup.languages.formats import FORMATS, format_of
 from groundup.manifests.records import Dependency
 from groundup.suites.dibench.central import CentralDefinitions
 from groundup.suites.dibench.declarations import exact_key, name_key

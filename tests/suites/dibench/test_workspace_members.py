@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.manifests.javascript.package_json import PackageJson
+from groundup.languages.javascript.package_json import PackageJson
 from groundup.suites.dibench.registry_check import EditedRepository
 from tests.suites.dibench.made import write_tree
 from tests.suites.dibench.test_answers import problem

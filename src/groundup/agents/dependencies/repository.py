@@ -15,10 +15,10 @@ from tree_sitter import Node
 
 from groundup.agents.answers import FencedBlock, blocks, fenced, plain_path
 from groundup.domain.errors import TaskError
+from groundup.domain.languages import DependencyLanguage as Language
 from groundup.domain.tasks import Task
-from groundup.grammars import Grammar, ancestors, captures, parse, text_of
+from groundup.grammars import ancestors, captures, parse, text_of
 from groundup.languages import LANGUAGES
-from groundup.languages import DependencyLanguage as Language
 from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, grammar_of, looks_like_diff, read_tree
 
 _HOLDERS = {"lexical_declaration", "variable_declaration", "expression_statement", "return_statement"}
@@ -27,7 +27,7 @@ _LONGEST = 2000
 
 def import_statements(file: SourceFile, language: Language) -> list[str]:
     """Return the statements in order, each once; nothing where the file cannot be parsed."""
-    grammar: Grammar = grammar_of(file.suffix) if language == "javascript" else language
+    grammar = grammar_of(language, file.suffix)
     found: dict[str, None] = {}
     for name, node in captures(grammar, LANGUAGES[language].imports, parse(grammar, file.data).root_node):
         if name != "function":

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from groundup.grading.ci.records import Obstacle
-from groundup.manifests.csharp.xml_tree import Element, parse
 from groundup.manifests.editing import Text
 from groundup.manifests.records import ManifestError
+from groundup.manifests.xml_tree import Element, parse
 from groundup.workflows.commands import options_of, program_of, simple_commands
 from groundup.workflows.jobs import PlacedStep, expanded
 from groundup.workflows.tree import RepositoryTree, text_of

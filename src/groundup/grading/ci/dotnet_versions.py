@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from groundup.domain.records import Record
-from groundup.manifests.formats import files_of
+from groundup.languages.formats import files_of
 
 _ROLL_FORWARD = {"DOTNET_ROLL_FORWARD": "Major", "DOTNET_ROLL_FORWARD_TO_PRERELEASE": "1"}
 """Has programs run on the next newer runtime where theirs is not here."""

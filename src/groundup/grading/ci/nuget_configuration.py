@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from groundup.manifests.csharp.xml_tree import Element, parse
+from groundup.languages.formats import files_of
 from groundup.manifests.editing import Edit, Text, edited
-from groundup.manifests.formats import files_of
 from groundup.manifests.records import ManifestError
+from groundup.manifests.xml_tree import Element, parse
 from groundup.registries.nuget.gateway import SOURCE
 
 _NAMES = frozenset({"nuget.config", "NuGet.config", "NuGet.Config"})

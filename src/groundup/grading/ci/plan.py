@@ -12,12 +12,13 @@ from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
+from groundup.domain.languages import SetupKind
 from groundup.domain.records import Record
 from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
 from groundup.grading.ci.changes import with_changes_known
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
 from groundup.grading.ci.tested import steps_with_tests
-from groundup.languages import SETUPS, SetupKind
+from groundup.languages import SETUPS
 from groundup.workflows.commands import needed_programs, program_of
 from groundup.workflows.foretelling import with_known_values
 from groundup.workflows.jobs import JobReader, PlacedStep, checkout_folder, contexts_of, own_steps, setup_of

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import InfrastructureError, MachineError
+from groundup.domain.languages import RegistryKind
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.ci.actions import write_programs
@@ -28,7 +29,7 @@ from groundup.grading.ci.records import (
 from groundup.grading.ci.relay import StepPlace
 from groundup.grading.ci.step_pythons import StepPython, installed_python, step_python
 from groundup.grading.context import GradingContext
-from groundup.languages import TOOLCHAINS, RegistryKind
+from groundup.languages import TOOLCHAINS
 from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.uv import uv_program

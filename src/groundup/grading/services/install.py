@@ -24,8 +24,8 @@ from groundup.environments.failures import OutOfTimeError
 from groundup.environments.requests import PythonEnvironment, PythonRequest, ResolvedRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.services.records import InstallOutcome, Lifecycle
-from groundup.manifests.formats import format_of
-from groundup.manifests.python.requirement import render_requirement
+from groundup.languages.formats import format_of
+from groundup.languages.python.requirement import render_requirement
 from groundup.manifests.records import DependencyKind
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.trees.walking import is_file_inside, read_regular

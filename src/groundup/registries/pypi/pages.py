@@ -20,8 +20,8 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict, Unpack
 
 from groundup.domain.records import Record
+from groundup.languages.python import python_name
 from groundup.registries.client import instant
-from groundup.registries.spelling import python_name
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.tasks import Task
-from groundup.manifests.formats import FORMATS, format_of
+from groundup.languages.formats import FORMATS, format_of
 from groundup.manifests.records import Dependency, ManifestError
 from groundup.registries.names import Names
 from groundup.suites.base import Ablation

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import SubmissionError, TaskError
-from groundup.manifests.formats import FORMATS, files_of, format_of
+from groundup.languages.formats import FORMATS, files_of, format_of
 from groundup.manifests.records import Dependency, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
 from groundup.suites.base import PATCH_FILE

@@ -11,13 +11,13 @@ from functools import cache
 from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
-from groundup.manifests.csharp.evaluation import Evaluation, joined
-from groundup.manifests.csharp.msbuild import item_type
-from groundup.manifests.formats import format_of
-from groundup.manifests.javascript.package_json import parse_specifier
-from groundup.manifests.javascript.pnpm_workspace import catalogs_of
+from groundup.languages import canonical_name
+from groundup.languages.csharp.evaluation import Evaluation, joined
+from groundup.languages.csharp.msbuild import item_type
+from groundup.languages.formats import format_of
+from groundup.languages.javascript.package_json import parse_specifier
+from groundup.languages.javascript.pnpm_workspace import catalogs_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
-from groundup.registries.spelling import canonical_name
 from groundup.suites.dibench.dataset import Read
 from groundup.suites.dibench.declarations import UNDEFINED
 

@@ -19,10 +19,11 @@ import re
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from groundup.manifests.csharp.msbuild import item_type
-from groundup.manifests.javascript.package_json import MAIN
+from groundup.languages import canonical_name
+from groundup.languages.csharp.msbuild import item_type
+from groundup.languages.javascript.package_json import MAIN
+from groundup.languages.python import python_name
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource
-from groundup.registries.spelling import canonical_name, python_name
 from groundup.suites.dibench.same_values import constraint_key, details_key, marker_key
 
 UNDEFINED = "no central definition"

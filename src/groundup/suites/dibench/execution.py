@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, reading_submission
+from groundup.domain.languages import SetupKind
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.ci.records import (
@@ -30,7 +31,7 @@ from groundup.grading.ci.records import (
     with_hidden,
 )
 from groundup.grading.context import GradingContext
-from groundup.languages import LANGUAGES, SetupKind
+from groundup.languages import LANGUAGES
 from groundup.registries.names import Names
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import Edited, submitted

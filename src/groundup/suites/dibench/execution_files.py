@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import SubmissionError, TaskError, reading_submission
 from groundup.domain.records import Record
-from groundup.manifests.javascript.package_json import parse_specifier
+from groundup.languages.javascript.package_json import parse_specifier
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Manifest, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.suites.dibench.answers import USUAL, Edited, manifest_format, original, refuse_excess

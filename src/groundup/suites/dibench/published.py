@@ -17,9 +17,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from groundup.domain.errors import TaskError
 from groundup.grammars import captures, parse, python_tree, python_value, text_of
-from groundup.manifests.csharp import xml_tree
+from groundup.languages.python.poetry import specifier
+from groundup.manifests import xml_tree
 from groundup.manifests.editing import Text
-from groundup.manifests.python.poetry import specifier
 from groundup.manifests.records import Language, ManifestError
 from groundup.suites.dibench.metrics import DependencyCounts, compare
 

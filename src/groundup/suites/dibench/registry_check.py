@@ -28,11 +28,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from groundup.domain.records import Record
-from groundup.manifests.formats import FORMATS, find_manifests
-from groundup.manifests.python.poetry import specifier
+from groundup.languages import canonical_name
+from groundup.languages.formats import FORMATS, find_manifests
+from groundup.languages.python.poetry import specifier
 from groundup.manifests.records import Dependency, DependencySource, Language, ManifestError
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
-from groundup.registries.spelling import canonical_name
 from groundup.sources.project_files import table_at, toml_of
 from groundup.suites.base import PackageName
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted

@@ -7,7 +7,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_version
 
-from groundup.manifests.python.poetry import specifier
+from groundup.languages.python.poetry import specifier
 from groundup.manifests.records import Dependency
 
 _QUOTED = re.compile(r"""('[^']*'|"[^"]*")""")

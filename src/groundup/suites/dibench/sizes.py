@@ -12,7 +12,8 @@ from pathlib import Path
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Score
-from groundup.manifests.formats import files_of
+from groundup.languages import LANGUAGES
+from groundup.languages.formats import files_of
 from groundup.manifests.records import Language
 from groundup.sources.files import LARGEST, SUFFIXES
 from groundup.suites.base import Summary
@@ -25,12 +26,6 @@ TOKENIZER = (
     "other printed character, or part of them"
 )
 _PIECES = re.compile(rb"[A-Za-z\x80-\xff]{1,8}|[0-9]{1,3}|[^\sA-Za-z0-9\x80-\xff]")
-_TESTS: dict[Language, re.Pattern[bytes]] = {
-    "python": re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*[ \t]*\(", re.MULTILINE),
-    "rust": re.compile(rb"^[ \t]*#\[(?:\w+::)*(?:test|rstest|test_case|wasm_bindgen_test)\b", re.MULTILINE),
-    "javascript": re.compile(rb"^[ \t]*(?:it|test)(?:\.\w+)*[ \t]*\(", re.MULTILINE),
-    "csharp": re.compile(rb"\[[ \t]*(?:Fact|Theory|Test|TestCase|TestMethod|DataTestMethod)\b"),
-}
 
 
 class Size(Record):
@@ -45,11 +40,12 @@ class Size(Record):
 def source_size(root: Path, language: Language) -> Size:
     """Count everything in the source files of *language* below *root*."""
     files = lines = tokens = tests = 0
+    declares_test = re.compile(LANGUAGES[language].test_pattern.encode(), re.MULTILINE)
     for data in _sources(root, language):
         files += 1
         lines += _line_count(data)
         tokens += sum(1 for _ in _PIECES.finditer(data))
-        tests += sum(1 for _ in _TESTS[language].finditer(data))
+        tests += sum(1 for _ in declares_test.finditer(data))
     return Size(files=files, lines=lines, tokens=tokens, tests=tests)
 
 

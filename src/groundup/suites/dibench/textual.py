@@ -22,8 +22,8 @@ from groundup.domain.errors import reading_submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.grading.context import GradingContext
+from groundup.languages import canonical_name
 from groundup.registries.names import NameLookup, Names, ecosystem_of
-from groundup.registries.spelling import canonical_name
 from groundup.suites.base import Graded, Grader
 from groundup.suites.dibench.answers import USUAL, Edited, answer, new_dependencies, original, submitted
 from groundup.suites.dibench.dataset import InstanceProblem, Read, as_lines

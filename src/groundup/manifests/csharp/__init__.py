@@ -1,1 +1,0 @@
-"""C#, F# and Visual Basic: MSBuild files, packages.config and .nuspec, by span."""

@@ -1,1 +1,0 @@
-"""JavaScript: package.json and pnpm-workspace.yaml, by span and never reserialised."""

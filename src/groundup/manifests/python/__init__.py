@@ -1,1 +1,0 @@
-"""Python's manifests: pyproject.toml, setup.py, setup.cfg, requirements files, Pipfile, environment.yml."""

@@ -1,1 +1,0 @@
-"""Rust: Cargo.toml, by span."""
