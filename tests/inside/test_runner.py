@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ TOKEN = "0123456789abcdef" * 2
 RUNNER = Path(failing.__file__).with_name("runner.py")
 
 
-def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[RunnerReport, int]:
+def _run(
+    tree: Path, files: dict[str, str], extra: Sequence[str] = (), **changes: object
+) -> tuple[RunnerReport, int]:
     """Write *files* and run the hidden tests among them; return the report and the exit code."""
     for name, text in files.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +30,16 @@ def _run(tree: Path, files: dict[str, str], **changes: object) -> tuple[RunnerRe
     spec = {
         "report_fd": writing,
         "token": TOKEN,
-        "arguments": ["-c", str(ini), f"--rootdir={tree}", "-p", "no:cacheprovider", "-q", str(tree / "tests")],
+        "arguments": [
+            "-c",
+            str(ini),
+            f"--rootdir={tree}",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            *extra,
+            str(tree / "tests"),
+        ],
         "plugins": [],
         "own_plugins": [],
         "late_filters": [],

@@ -61,13 +61,39 @@ def test_without_a_line_of_the_submission_the_message_decides_digits_aside() -> 
     assert [(group.cause.tests, group.cause.place) for group in grouped(tests)] == [(2, ""), (2, ""), (1, "")]
 
 
-def test_of_chained_exceptions_the_last_one_is_placed() -> None:
-    """What the test made of the submission's exception is the test's, and not the line where that was raised."""
+def test_of_chained_exceptions_the_last_one_with_a_line_of_the_submission_is_placed() -> None:
+    """What the test made of the submission's exception is the answer; the earlier one says where it came from."""
     chained = f"{CALLED.format(1, 5)}\n\nThe above exception was the direct cause of the following exception:\n"
     (group,) = grouped(
         [lost("a", "KeyError: 'z'", chained + "tests/test_a.py:5: in t\n    raise KeyError\nE   K")]
     )
-    assert (group.cause.place, group.cause.said) == ("", "KeyError: 'z'")
+    assert (group.cause.place, group.cause.said) == ("pkg/deep.py:5", "KeyError: 'z'")
+    own = chained + "pkg/other.py:9: in f\n    raise KeyError\nE   K"
+    (group,) = grouped([lost("a", "KeyError: 'z'", own)])
+    assert group.cause.place == "pkg/other.py:9"
+
+
+def test_assertions_are_grouped_by_what_is_called_and_what_differs() -> None:
+    """`assert False` of two functions is two causes; the same key with other values in other documents is one."""
+    failed = "tests/test_a.py:14: in test_b\n    assert {0}\nE   assert False"
+    tests = [
+        lost("a", "assert False", failed.format("is_a(x)")),
+        lost("b", "assert False", failed.format("is_a(y)")),
+        lost("c", "assert False", failed.format("is_b(x)")),
+    ]
+    tests += [
+        lost(name, f"AssertionError: assert {{'k': {name!r}}} == {{}}", failed.format("f(x) == y")).but(
+            demand=demand, calls="/workspace/pkg/a.py:3: def f(x):"
+        )
+        for name, demand in (
+            ("d", "['p']['k']: only left: 'd'"),
+            ("e", "['q'][0]['k']: only left: 'e'"),
+            ("f", "['p']['l']: 1 != 2"),
+        )
+    ]
+    groups = grouped(tests)
+    assert [[one.id[-1] for one in group.tests] for group in groups] == [["a", "b"], ["d", "e"], ["c"], ["f"]]
+    assert [group.cause.calls for group in groups] == ["", "pkg/a.py:3: def f(x):", "", "pkg/a.py:3: def f(x):"]
 
 
 def test_a_message_may_name_the_line_in_brackets() -> None:

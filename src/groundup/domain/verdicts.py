@@ -94,6 +94,8 @@ class TestResult(Record):
     duration_s: float | None = None
     message: Said = ""
     detail: Said = Field(default="", description="a short traceback of what failed, with its values")
+    demand: Said = Field(default="", description="what it demanded, in lines: paths that differ with both values")
+    calls: Said = Field(default="", description="`file:line: text` of what its failing statement calls: a claim")
     flaky: bool = Field(default=False, description="lost, and passed when it ran again alone")
     kind: Literal["test", "dependency"] = "test"
 

@@ -224,6 +224,8 @@ class Reporter:
         self._ordinals: dict[int, int] = {}
         self._reports: list[Any] = []
         self._told_s = 0.0
+        self._demands: Any = None
+        self._demanded = "", ""
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
 
@@ -282,6 +284,9 @@ class Reporter:
         """Tell which test begins, and afterwards what became of it."""
         ordinal = self._ordinals.get(id(item), 1)
         self._reports = []
+        self._demanded = "", ""
+        if self._demands is not None:
+            self._demands.begin()
         self._channel.send("begin", id=item.nodeid, ordinal=ordinal)
         yield
         outcome, message = merged(self._reports)
@@ -293,14 +298,33 @@ class Reporter:
             outcome=outcome,
             message=message,
             detail=detail_of(self._reports, rest_of_name(item.nodeid)),
+            demand=self._demanded[0],
+            calls=self._demanded[1],
             duration=round(duration, 4),
         )
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: Any) -> Generator[None, Any, None]:
-        """Write no more readable tracebacks once they have taken too long."""
+    def pytest_assertrepr_compare(self, op: str, left: Any, right: Any) -> Generator[None, Any, None]:
+        """Keep what two values differ in while they are at hand; pytest cuts them to a few lines."""
+        outcome = yield
+        demands = self._demanding()
+        if demands is not None:
+            explained = next(filter(None, outcome.get_result()), [""])
+            demands.compared(op, left, right, str(explained[0]))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
+        """Say what a failed test demanded; write no more readable tracebacks once they have taken too long."""
         began = self._clock(time.CLOCK_PROCESS_CPUTIME_ID)
-        yield
+        outcome = yield
+        # A failure of the test's body comes first; what follows while it is cleared away is another one.
+        if call.excinfo is not None and not any(self._demanded):
+            report = outcome.get_result()
+            demands = self._demanding() if report.failed else None
+            if demands is not None:
+                crash = getattr(report.longrepr, "reprcrash", None)
+                message = str(getattr(crash, "message", None) or report.longrepr or "")
+                self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
@@ -308,6 +332,14 @@ class Reporter:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""
         self._reports.append(report)
+
+    def _demanding(self) -> Any:
+        """Return what says what failed tests demanded, loaded at the first one; None where nobody reads it."""
+        if self._demands is None and self._spec.get("demands"):
+            trusted = self._spec.get("trusted", [])
+            roots = [path for path in self._spec["import_path"] if path not in trusted]
+            self._demands = trusted_module(self._spec["demands"]).Demands(roots, trusted)
+        return self._demands
 
 
 class TimeLimit:

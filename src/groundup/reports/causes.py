@@ -3,6 +3,7 @@
 Tracebacks come from the process of the submission, so a place is a claim: it groups tests, and decides nothing.
 """
 
+import ast
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
@@ -27,6 +28,14 @@ _EARLIER = re.compile(
 )
 """What stands between the tracebacks of an exception and of the one that it led to."""
 _IN_BRACKETS = re.compile(r"\((?P<file>[^()\n]+), line (?P<line>\d+)\)")
+_CALLED = re.compile(r"(?P<file>[^:\n]+):\d+: ")
+_DIFFERING = re.compile(
+    r"^(?:\S.*?)?(?:\[(?P<key>'[^'\n]*'|\"[^\"\n]*\")\](?:\[\d+\])*"
+    r"|(?P<name>\.\w+)|whole|line \d+|(?:\[\d+\])+)"
+    r": (?:(?P<side>only (?:left|right)):|.* != |left  |right )",
+    re.MULTILINE,
+)
+"""A line of what a test demanded: the path of a part that differs, and which side lacks it."""
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3(?:\.\d+)?)/|^<")
 _WORKSPACE = "/workspace/"
 _TEST_SUPPORT = "conftest.py"
@@ -38,6 +47,9 @@ class Cause(Record):
     said: str = Field(description="by the first of the tests: the exception with its values, or why it never ran")
     place: str = Field(default="", description="file:line of the submission; empty: no traceback names one")
     code: str = Field(default="", description="the text of that line")
+    calls: str = Field(
+        default="", description="`file:line: text` of what the failing statement calls, where no place is known"
+    )
     tests: int
     first: str = Field(description="name of the first of the tests")
 
@@ -99,11 +111,18 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     found: dict[tuple[str, str], list[tuple[TestResult, _Place]]] = {}
     for one in sorted(tests, key=lambda one: one.id):
         place = _Place() if one.kind == "dependency" else _place(one, hidden)
-        found.setdefault(_key(one, place), []).append((one, place))
+        found.setdefault(_key(one, place, hidden), []).append((one, place))
     groups = []
     for group in found.values():
         first, place = group[0]
-        cause = Cause(said=_said(first), place=place.where, code=place.code, tests=len(group), first=first.id)
+        cause = Cause(
+            said=_said(first),
+            place=place.where,
+            code=place.code,
+            calls="" if place.where else _called(first, hidden),
+            tests=len(group),
+            first=first.id,
+        )
         groups.append(CauseGroup(cause, tuple(one for one, _ in group)))
     return tuple(sorted(groups, key=lambda group: -group.cause.tests))
 
@@ -143,14 +162,53 @@ def _in_manifest(dependency: TestResult) -> str:
     return f"{name} in {where.partition('::')[0]}"
 
 
-def _key(test: TestResult, place: _Place) -> tuple[str, str]:
+def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str]:
     """Return what tests of one cause have in common."""
     if test.kind == "dependency":
         return "", _said(test)
     if place.where:
         exception = _EXCEPTION.match(test.message)
         return place.where, exception[0] if exception else test.outcome
-    return "", _NUMBER.sub("#", _said(test).removeprefix("AssertionError: "))  # pytest often leaves it out
+    said = _NUMBER.sub("#", _said(test).removeprefix("AssertionError: "))  # pytest often leaves it out
+    if test.message and _EXCEPTION.match(test.message) and not test.message.startswith("AssertionError"):
+        return "", said
+    differing = differing_places(test.demand)
+    return _called(test, hidden) or _expression(test), differing or said
+
+
+def differing_places(demand: str) -> str:
+    """Return in which parts two values differ, without the values; "" where they differ as a whole.
+
+    The last key of a path stands for it: the same key in two documents has one cause, whatever holds it.
+    """
+    places = {f"{one['key'] or one['name'] or ''} {one['side'] or '!='}" for one in _DIFFERING.finditer(demand)}
+    return " ".join(sorted(places))
+
+
+def _called(test: TestResult, hidden: HiddenFiles) -> str:
+    """Return where the submission defines what a failing statement calls; the submission's process says so."""
+    found = _CALLED.match(test.calls)
+    if found is None or not hidden.leave(found["file"]):
+        return ""
+    return test.calls.removeprefix(_WORKSPACE)
+
+
+def _expression(test: TestResult) -> str:
+    """Return the statement at which *test* failed without its constants and variables; "" where it is unknown."""
+    frames = [one["code"] for one in _FRAME.finditer(test.detail) if one["code"]]
+    try:
+        tree = ast.parse(frames[-1].strip()) if frames else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    if tree is None:
+        return ""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and id(node) not in called:
+            node.id = "_"
+        elif isinstance(node, ast.Constant):
+            node.value = None
+    return ast.dump(tree)
 
 
 def _said(test: TestResult) -> str:
@@ -168,15 +226,33 @@ def where_and_name(test: TestResult) -> tuple[str, str]:
     return where, name
 
 
+def failing_line(test: TestResult) -> tuple[str, str]:
+    """Return the heading of the innermost frame in the file of *test*, and its code; "" where there is none."""
+    file = test.id.partition("::")[0]
+    found = "", ""
+    for frame in _FRAME.finditer(last_of_chain(test.detail)):
+        if (frame["native"] or frame["short"]).removeprefix(_WORKSPACE) == file:
+            heading, *code = frame[0].strip().splitlines()
+            found = heading.replace(_WORKSPACE, ""), "".join(code)
+    return found
+
+
+def last_of_chain(detail: str) -> str:
+    """Return the traceback of the last exception of a chain: the one that a test ended with."""
+    return _EARLIER.split(detail)[-1]
+
+
 def _place(test: TestResult, hidden: HiddenFiles) -> _Place:
     """Return the innermost line of the submission in the traceback, else one in brackets in the message."""
     found = _Place()
-    for frame in _FRAME.finditer(_EARLIER.split(test.detail)[-1]):
-        file = frame["native"] or frame["short"]
-        if hidden.leave(file):
-            line = frame["native_line"] or frame["short_line"]
-            found = _Place(f"{file.removeprefix(_WORKSPACE)}:{line}", (frame["code"] or "").strip())
-    if found.where:
-        return found
+    # The last exception of a chain is the answer; where it has no line of the submission, earlier ones led to it.
+    for traceback in reversed(_EARLIER.split(test.detail)):
+        for frame in _FRAME.finditer(traceback):
+            file = frame["native"] or frame["short"]
+            if hidden.leave(file):
+                line = frame["native_line"] or frame["short_line"]
+                found = _Place(f"{file.removeprefix(_WORKSPACE)}:{line}", (frame["code"] or "").strip())
+        if found.where:
+            return found
     named = [one for one in _IN_BRACKETS.finditer(test.message) if hidden.leave(one["file"])]
     return _Place(f"{named[-1]['file'].removeprefix(_WORKSPACE)}:{named[-1]['line']}") if named else found

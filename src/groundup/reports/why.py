@@ -1,10 +1,11 @@
 """Losses in words: a line for each cause in reports, and one screen of them for `groundup why`. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
-from groundup.reports.causes import Cause, CauseGroup, Losses, where_and_name
+from groundup.reports.causes import Cause, CauseGroup, Losses, failing_line, last_of_chain, where_and_name
 from groundup.reports.document import AttemptRow
 from groundup.reports.lost import stage_name
 
@@ -15,6 +16,13 @@ _WIDTH = 200
 """Characters of what a stranger's test says in one line."""
 _VALUES = 3
 """Lines in which a test tells the values that it compared."""
+_AROUND = 6
+"""Lines of a cause besides what its test demanded."""
+_FILLER = re.compile(
+    r"Omitting \d+ identical|Use -v|Full diff:|Differing (items|attributes):|(\.\.\.)?Full output truncated"
+    r"|Skipping \d+ identical|Drill down into differing attribute|Matching attributes:|Common items:|\.\.\."
+)
+"""What pytest says beside values."""
 _COMPACT = 2
 """Lines of a cause for which there is no more room."""
 
@@ -75,9 +83,10 @@ def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[
     shown = groups if len(groups) * _COMPACT <= room else groups[: (room - _COMPACT) // _COMPACT]
     left = room - _COMPACT * (len(shown) + (len(shown) < len(groups)))
     blocks = []
-    for group in shown:
-        block = list(_whole(group, width))
-        left -= len(block) + 2 - _COMPACT  # two are for the empty lines around it
+    for number, group in enumerate(shown):
+        # What a cause takes, others lack: each has its part, and the last ones what is left.
+        block = list(_whole(group, width, max(_VALUES, left // (len(shown) - number) - _AROUND)))
+        left -= _rows(block, width) + 2 - _COMPACT  # two are for the empty lines around it
         if left < 0:  # causes after it are smaller; none is shown at more length
             block = _compact(group, width)
         blocks.append(block)
@@ -85,6 +94,11 @@ def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[
         tests = sum(group.cause.tests for group in rest)
         blocks.append([f"and {count(len(rest), 'cause')} more, of {_unit(rest[0], tests)}; --all prints them"])
     return blocks
+
+
+def _rows(lines: Sequence[str], width: int) -> int:
+    """Return how many lines of a screen *lines* take: a terminal breaks those that are longer than it is wide."""
+    return sum(max(-(-len(line) // max(width, 1)), 1) for line in lines)
 
 
 def _unit(group: CauseGroup, number: int) -> str:
@@ -98,31 +112,57 @@ def _compact(group: CauseGroup, width: int) -> list[str]:
     return [heading, _shortened(f"  {', '.join(_names(group.tests, known))}", width)]
 
 
-def _whole(group: CauseGroup, width: int) -> Iterator[str]:
+def _whole(group: CauseGroup, width: int, values: int) -> Iterator[str]:
     cause, first = group.cause, group.tests[0]
     flaky = sum(one.flaky for one in group.tests)
     again = f" ({flaky} passed when run again: flaky)" if flaky else ""
     yield _shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
     if cause.place:
         yield _shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
+    elif cause.calls:
+        yield _shortened(f"  calls {cause.calls}", max(width, _SAID))
     if first.kind == "dependency":
         yield _shortened(f"  {where_and_name(first)[1]}: {first.detail}", _WIDTH)
     else:
         yield f"  {first.id}"
-        yield from (f"    {line}" for line in _values(first))
+        yield from (f"    {line}" for line in _values(first, width - 4, values))
     if others := group.tests[1:]:
         yield from _others(others, where_and_name(first)[0], width)
 
 
-def _values(test: TestResult) -> Iterator[str]:
-    """Yield where a test called the submission, and the values that it tells."""
-    lines = [line.rstrip() for line in test.detail.splitlines() if line.strip(" ^~\t")]
-    told = [line for line in lines if line.startswith("E ")]
+def _values(test: TestResult, width: int, room: int) -> Iterator[str]:
+    """Yield where a test called the submission, and what it demanded, in about *room* lines of *width*."""
+    lines = [line.rstrip() for line in last_of_chain(test.detail).splitlines() if line.strip(" ^~\t")]
     way = [line for line in lines if not line.startswith("E ")]
-    yield from (_shortened(line, _WIDTH) for line in way[:2])
-    if len(way) > 2 and told:
+    statement = [line for line in test.demand.splitlines() if line.startswith("> ")]
+    heading, code = failing_line(test)
+    at = [heading, code] if heading else way
+    yield from (_shortened(line, _WIDTH) for line in at[: 1 if statement else 2] if line)
+    told = [f"E   {line}" if not line.startswith("> ") else line for line in demanded(test)]
+    if len(way) > 2 and told and not statement:
         yield "..."
-    yield from (_shortened(line, _WIDTH) for line in told[:_VALUES])
+    for number, line in enumerate(told):
+        room -= _rows([line], width)
+        if room < 0 and number >= _VALUES and number < len(told) - 1:
+            yield f"... {count(len(told) - number, 'line')} more: -t shows them"
+            break
+        yield line
+
+
+def demanded(test: TestResult) -> list[str]:
+    """Return what *test* demanded, in lines: its statement, what differs with both values, its exception."""
+    said = [line[1:].strip() for line in _last_told(test.detail)]
+    if not test.demand:
+        return said[:_VALUES]
+    lines = test.demand.splitlines()
+    statement = [line for line in lines if line.startswith("> ")]
+    return [*statement, *said[:1], *(line for line in lines if not line.startswith("> "))]
+
+
+def _last_told(detail: str) -> list[str]:
+    """Return the lines in which pytest tells the last exception of a chain, without those that tell no value."""
+    told = [line.rstrip() for line in last_of_chain(detail).splitlines() if line.startswith("E ")]
+    return [line for line in told if line.strip("E ^~?-+") and not _FILLER.match(line[1:].strip())]
 
 
 def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[str]:

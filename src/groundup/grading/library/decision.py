@@ -306,6 +306,8 @@ def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, e
         duration_s=known.duration_s,
         message=known.message,
         detail=known.detail if expected else "",
+        demand=known.demand if expected else "",
+        calls=known.calls if expected else "",
     )
 
 

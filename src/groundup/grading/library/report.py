@@ -19,6 +19,8 @@ MAX_LINE_BYTES = 1024 * 1024
 MAX_EVENTS = 400_000
 MAX_DETAIL = 4_000
 """Characters of a traceback."""
+MAX_CALLS = 400
+"""Characters of a file, a line and its text."""
 
 INTERRUPTED = 2
 """pytest's exit code of a session that a KeyboardInterrupt ended."""
@@ -62,6 +64,8 @@ class _Test(_Event):
     outcome: Outcome
     message: str
     detail: str = ""
+    demand: str = ""
+    calls: str = ""
     duration: float = Field(ge=0, allow_inf_nan=False)
 
 
@@ -103,6 +107,8 @@ class Result(Record):
     outcome: Outcome
     message: str = ""
     detail: str = Field(default="", description="a short traceback with the values of what failed")
+    demand: str = Field(default="", description="what the test demanded, in lines: paths that differ, both values")
+    calls: str = Field(default="", description="where what the failing statement calls is defined, and that line")
     duration_s: float = 0.0
 
 
@@ -234,6 +240,8 @@ class _State:
             outcome=event.outcome,
             message=_text(event.message, 300),
             detail=_text(event.detail, MAX_DETAIL),
+            demand=_text(event.demand, MAX_DETAIL),
+            calls=_text(event.calls, MAX_CALLS),
             duration_s=event.duration,
         )
         before = self.results.get(key)

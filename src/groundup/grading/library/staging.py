@@ -149,6 +149,7 @@ TRUSTED = "/opt/groundup"
 RUNNER = "runner.py"
 COMPILED_RUNNER = "runner.pyc"
 FAILING = "failing.py"
+DEMANDS = "demands.py"
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
 
@@ -301,7 +302,8 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
-        writer.file((FAILING,), [source_of(FAILING)], executable=False)
+        for name in (FAILING, DEMANDS):
+            writer.file((name,), [source_of(name)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))
         writer.folder(("bin",))

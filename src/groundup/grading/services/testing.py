@@ -42,6 +42,7 @@ TRUSTED = "/opt/groundup"
 _REPORT_FD = 3
 _HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _MAX_ROUNDS = 20
+_PROGRAMS = ("runner.py", "demands.py")
 _WANTED_ENDS = ("SystemExit", "KeyboardInterrupt", "Exit")
 """Exceptions by which hidden tests themselves end the session, for instance when the service is gone."""
 
@@ -86,6 +87,7 @@ class TestRun(Record):
                 duration_s=result.duration_s,
                 message=result.message,
                 detail=result.detail,
+                demand=result.demand,
             )
             for test, result in sorted(self.results.items())
         )
@@ -228,7 +230,7 @@ def _why(report: RunnerReport, result: CommandResult) -> str:
 def _spec(room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle) -> SandboxSpec:
     workspace, trusted = room / "workspace", room / "trusted"
     _write(workspace, {**tests.beside})
-    _write(trusted, {"runner.py": source_of("runner.py"), "pytest.ini": b"[pytest]\n"})
+    _write(trusted, {**{name: source_of(name) for name in _PROGRAMS}, "pytest.ini": b"[pytest]\n"})
     return SandboxSpec(
         workspace=workspace,
         mounts=(
@@ -286,6 +288,7 @@ def _command(
         "cwd": WORKSPACE,
         "stdin": "empty",
         "parting_signal": PARTING_SIGNAL,
+        "demands": f"{TRUSTED}/demands.py",
         "left_out_tests": gathered.tried,
         "left_out_files": [],
     }
@@ -299,4 +302,4 @@ def _command(
 
 
 def runner_digest() -> str:
-    return digest_bytes(source_of("runner.py"))
+    return digest_bytes(b"".join(map(source_of, _PROGRAMS)))
