@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tests.cli.conftest import Ended
 from tests.cli.test_edited_runs import commands, unsaid
+from tests.store.edits import FOUND
 from tests.store.folders import SHAPES, as_earlier, write_run
-from tests.store.test_checking import FOUND
 
 from groundup.cli.main import main as command_line
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Groundup
+from tests.store.edits import FOUND
 from tests.store.folders import SHAPES, as_earlier, write_run
-from tests.store.test_checking import FOUND
 
 EVERY = 4
 """Of the edits every such one is tried here; `python -m benchmarks.edits` tries all."""

@@ -19,8 +19,9 @@ from tests.runs.configurations import PROVIDER, QUICK, Recorder, evaluation, ora
 from tests.runs.test_api import Predict
 from tests.runs.toy import BEHAVIOUR
 from tests.runs.toy_agent import AGENT
+from tests.store.edits import FOUND
 from tests.store.folders import as_earlier, edit_line, write_run
-from tests.store.test_checking import FOUND, runs  # noqa: F401 - a fixture
+from tests.store.test_checking import runs  # noqa: F401 - a fixture
 
 
 @pytest.mark.parametrize("case", FOUND)

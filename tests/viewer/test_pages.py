@@ -28,9 +28,9 @@ from groundup.viewer.app import Viewer
 from groundup.viewer.index import NAME, RunIndex
 from tests.reports.made import Word, run_of
 from tests.serving.house import Client, job_in, opened
+from tests.store.edits import FOUND
 from tests.store.folders import SHAPES, SuiteName
 from tests.store.folders import write_run as write_whole_run
-from tests.store.test_checking import FOUND
 from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
 
 NODES = FleetFile(

@@ -4,6 +4,7 @@ What every reader of verdicts checks (`store.checking`), and what takes longer: 
 line of trajectories, test results and opinions is read.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -68,8 +69,30 @@ def _of_attempt(run: RunFolder, key: AttemptKey) -> Iterator[RecordFault]:
         yield RecordFault(file=_name(run, attempt.submission), attempt=key, why=fault)
     if why := _unreadable(attempt.tests, attempt.tests_file):
         yield RecordFault(file=_name(run, attempt.tests_file), attempt=key, why=why)
+    if fault := _of_logs(attempt):
+        name, why = fault
+        yield RecordFault(file=_name(run, attempt.logs / name), attempt=key, why=why)
     if why := _of_trajectory(attempt):
         yield RecordFault(file=_name(run, attempt.trajectory_file), attempt=key, why=why)
+
+
+_OF_TESTS = ("stdout.txt", "tests.txt")
+"""Logs with the end of the trusted runner's pytest, of libraries and of services."""
+_END = re.compile(rb"^(?:=+ )?(?=\d+ [a-z]+)(?:.*?\b(\d+) passed\b)?.* in \d+\.\d+s\b", re.MULTILINE)
+
+
+def _of_logs(attempt: AttemptFolder) -> tuple[str, str] | None:
+    """Return which log has fewer tests that passed than the list of them, as one written by hand may have."""
+    for name in _OF_TESTS:
+        try:
+            ends = [end[1] for end in _END.finditer(read_regular(attempt.logs / name, LARGE))]
+            passed = sum(test.outcome == "passed" for test in attempt.tests())
+        except (OSError, UsageError):  # told elsewhere, or there are none
+            continue
+        counted = sum(int(count or 0) for count in ends)
+        if ends and counted < passed:
+            return name, f"{counted} tests passed by it, and {passed} by {attempt.tests_file.name}"
+    return None
 
 
 def _of_trajectory(attempt: AttemptFolder) -> str | None:

@@ -108,7 +108,7 @@ def read_records(files: RunFiles, *, attempts: bool = True) -> RunRecords:
     for written in written_lines(files.path / VERDICTS):
         reading.take(written)
     reading.end()
-    if attempts and not reading.lock.packed:
+    if attempts and not reading.is_bundle():
         reading.check_files()
     return reading.records()
 
@@ -246,6 +246,11 @@ class _Reading:
                 for key, (number, _) in self.latest.items():
                     if number <= journal.lines and key not in self.bad:
                         self._fault(VERDICTS, number, key, why)
+
+    def is_bundle(self) -> bool:
+        """Whether it is a bundle, which has no test results; `lock.json` alone could be made to say so."""
+        names = (f"{self.files.path}/attempts/{key.task}/{key.index}/{TESTS_FILE}" for key in self.latest)
+        return self.lock.packed and not any(map(os.path.lexists, names))
 
     def check_files(self) -> None:
         """Check the files of each attempt that has a score, or is said to have nothing."""

@@ -207,7 +207,7 @@ class RunFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
-            raise UsageError(f"{path} cannot be read: {_first(error)}; restore it") from error
+            raise UsageError(f"{path} cannot be read: {_why_unreadable(error)}") from error
 
 
 class RunWriter(Closeable):
@@ -384,10 +384,11 @@ def _refuse_existing(path: Path) -> None:
     raise UsageError(f"the run {path} exists; finish it with `groundup resume {path}` or choose another --run-id")
 
 
-def _first(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
+def _why_unreadable(error: OSError | ValidationError) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'content'}: {plainly(first)}"
-    return str(error)
+        newer = first["input"] if first["loc"] == ("format",) else None
+        if isinstance(newer, int) and newer > 1:
+            return f"a newer groundup wrote it, in format {newer}; update groundup"
+        return f"{'.'.join(map(str, first['loc'])) or 'content'}: {plainly(first)}; restore it"
+    return f"{error.strerror or error}; restore it"

@@ -164,16 +164,14 @@ def parse_report(data: bytes, token: str) -> RunnerReport:
 def report_of(result: CommandResult, token: str) -> RunnerReport:
     """Return what the runner reported before it ended.
 
-    Raises `SandboxError` where it never started: that is before anything of a submission can be found, so it says
-    nothing of one. A machine that lets a process open few files does this.
+    Raises `SandboxError` where it said nothing: it did not start, and only then can anything of a submission be
+    found. A machine that lets a process open few files does this.
     """
     report = parse_report(result.report, token)
-    if report.python is None and result.ending is not Ending.SANDBOX_DIED:
+    if report.but(foreign=0) == RunnerReport() and result.ending is not Ending.SANDBOX_DIED:
         lines = result.stderr.decode("utf-8", "replace").split("\n")
-        words = printable(next((line.strip() for line in reversed(lines) if line.strip()), str(result.ending)))[
-            :200
-        ]
-        raise SandboxError(f"the test runner did not start: {words}; see `groundup doctor`")
+        words = next((line.strip() for line in reversed(lines) if line.strip()), str(result.ending))
+        raise SandboxError(f"the test runner did not start: {printable(words)[:200]}; see `groundup doctor`")
     return report
 
 
