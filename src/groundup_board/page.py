@@ -1,26 +1,22 @@
 """Several runs as one page that ranks them: a static HTML file with filters. Pure; decides nothing.
 
 Runs are ranked among those of one suite, set of tasks and grader, each over the whole set: what has no score
-counts 0. What strangers wrote is escaped, and a policy in the file keeps browsers from running or loading anything
-else.
+counts 0. The templates escape what strangers wrote.
 """
 
-import base64
-import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from html import escape
+from typing import Any
 
 from pydantic import Field
 
 from groundup.domain.limits import EpisodeLimits
-from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.reports.document import RunReport
-from groundup.reports.formats import STYLE
 from groundup.reports.intervals import LEAST_TASKS, mean_interval
 from groundup.reports.numbers import between, percent
+from groundup.reports.pages import one_file
 from groundup.reports.statistics import FEW, RANKS, Rank, ranks
 from groundup.reports.views import grader_words
 
@@ -60,45 +56,15 @@ class Entry(Record):
 
 
 _FILTERS = ("suite", "tasks", "language", "kind", "grader")
-_SCRIPT = """
-const choices=[...document.querySelectorAll("select")],rows=[...document.querySelectorAll("tr[data-suite]")];
-function show(){for(const row of rows)row.hidden=choices.some(choice=>choice.value&&
- !row.dataset[choice.name].split("|").includes(choice.value));
- for(const part of document.querySelectorAll("section"))part.hidden=!part.querySelector("tbody tr:not([hidden])");
- location.replace("#"+new URLSearchParams(choices.filter(one=>one.value).map(one=>[one.name,one.value])));}
-const asked=new URLSearchParams(location.hash.slice(1));
-for(const choice of choices){if(asked.has(choice.name))choice.value=asked.get(choice.name);
- choice.addEventListener("change",show);}
-if(location.hash)show();
-"""
-_MORE_STYLE = (
-    "body{max-width:1360px}table{width:100%}label{white-space:nowrap}select{margin:8px 12px 8px 4px}"
-    "dl{margin:4px 0}dt{font-weight:600}dd{margin:0 0 4px 16px}td:nth-child(3){font-weight:600}"
-    "td:nth-child(6){min-width:15em}"
-)
-_COLUMNS = ("rank", "95 % interval", "run", "agent", "model", "score", "cost", "verified", "disclosed", "evidence")
 
 
 def board(entries: Sequence[Entry]) -> str:
     """Return the page for *entries*: a table for each suite, set of tasks and grader, the best first."""
-    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Leaderboard</title><style>{STYLE}{_MORE_STYLE}</style></head><body><main>",
-        "<h1>Leaderboard</h1><p>",
-        *(_filter(name, entries) for name in _FILTERS),
-        "</p>",
-        *(line for group in _groups(entries) for line in _section(group)),
-        f'<p class="soft">Scores are means over all tasks of the set; what was not attempted counts 0. '
-        f"Ranks: {RANKS}; {FEW}. Verified: so many tasks, drawn by the seed, were graded again to the "
-        "same scores. Costs are claims. Anybody can: <code>groundup leaderboard verify BUNDLE</code>.</p>",
-        f"</main><script>{_SCRIPT}</script></body></html>",
-    ]
-    return "\n".join(parts) + "\n"
+    filters = {name: sorted({value for entry in entries for value in _values(name, entry)}) for name in _FILTERS}
+    groups = [_section(group) for group in _groups(entries)]
+    return one_file(
+        "board.html", "board.js", "groundup_board", filters=filters, groups=groups, ranks=RANKS, few=FEW
+    )
 
 
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -110,19 +76,14 @@ def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [found[key] for key in sorted(found)]
 
 
-def _section(group: Sequence[Entry]) -> Iterator[str]:
+def _section(group: Sequence[Entry]) -> dict[str, Any]:
     first = group[0]
-    yield "<section>"
-    yield (
-        f"<h2>{_safe(first.run.suite)} {_safe(first.run.suite_version)}, {_safe(first.task_set)}: "
-        f"{len(_scores(first))} tasks, {_safe(_grader(first))}</h2>"
-    )
-    yield f'<p class="soft">set of tasks <code>{_safe(first.set_digest)}</code></p>'
-    heads = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
-    yield f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>'
-    for entry, rank in sorted(zip(group, _ranked(group), strict=True), key=_place):
-        yield _row(entry, rank)
-    yield "</tbody></table></div></section>"
+    return {
+        "title": f"{first.run.suite} {first.run.suite_version}, {first.task_set}: "
+        f"{len(_scores(first))} tasks, {_grader(first)}",
+        "set_digest": first.set_digest,
+        "rows": [_row(*placed) for placed in sorted(zip(group, _ranked(group), strict=True), key=_place)],
+    }
 
 
 def _scores(entry: Entry) -> Mapping[str, list[float]]:
@@ -168,42 +129,25 @@ def _values(name: str, entry: Entry) -> tuple[str, ...]:
     return tuple(value.replace("|", "/") for value in values)
 
 
-def _filter(name: str, entries: Sequence[Entry]) -> str:
-    values = sorted({value for entry in entries for value in _values(name, entry)})
-    options = "".join(f'<option value="{_safe(value)}">{_safe(value)}</option>' for value in values)
-    label = "agent kind" if name == "kind" else name
-    return f'<label>{label} <select name="{name}"><option value="">all</option>{options}</select></label>'
-
-
-def _row(entry: Entry, rank: Rank | None) -> str:
-    run = entry.run
-    data = " ".join(f'data-{name}="{_safe("|".join(_values(name, entry)))}"' for name in _FILTERS)
-    mean, cost = _mean(entry), run.effort.cost_usd if run.effort else None
-    cells = (
-        "-" if rank is None or rank.tasks < LEAST_TASKS else str(rank.rank),
-        _interval(rank),
-        run.run_id,
-        run.subject.name,
-        run.subject.model_name or "-",
-        percent(mean) + between(mean_interval(list(_means(entry).values()))),
-        "-" if cost is None else f"${cost:.2f} claimed",
-    )
-    bar = f'<meter min="0" max="1" value="{mean:.4f}" aria-label="score"></meter> '
-    named = zip(_COLUMNS, cells, strict=False)
-    marks = "".join(f"<br><strong>{_safe(mark)}</strong>" for mark in entry.same_as)
-    shown = "".join(f"<td>{bar if name == 'score' else ''}{_safe(cell)}</td>" for name, cell in named)
-    link = f'<a href="{_safe(entry.evidence)}">bundle</a><br><code>{_safe(entry.digest[:12])}</code>'
-    if entry.pages is not None:
-        link = f'<a href="{_safe(entry.pages)}">tests and files</a><br>{link}'
-    further = (_verified(entry.verified) + marks, _disclosed(entry), link)
-    return f"<tr {data}>{shown}{''.join(f'<td>{cell}</td>' for cell in further)}</tr>"
+def _row(entry: Entry, rank: Rank | None) -> dict[str, Any]:
+    mean = _mean(entry)
+    return {
+        "entry": entry,
+        "data": {name: _values(name, entry) for name in _FILTERS},
+        "rank": "-" if rank is None or rank.tasks < LEAST_TASKS else str(rank.rank),
+        "interval": _interval(rank),
+        "mean": mean,
+        "score": percent(mean) + between(mean_interval(list(_means(entry).values()))),
+        "cost": entry.run.effort.cost_usd if entry.run.effort else None,
+        "verified": _verified(entry.verified),
+        "disclosed": _disclosed(entry),
+    }
 
 
 def _verified(found: Verified) -> str:
     """Say by whom, when and how much of an entry was graded again."""
     varying = f", {found.unsteady} attempts vary" if found.unsteady else ""
-    words = f"{found.tasks} of {found.of} tasks{varying}; by {found.by}, {found.at:%Y-%m-%d}, seed {found.seed}"
-    return f'<a href="{_safe(found.record)}">{_safe(words)}</a>'
+    return f"{found.tasks} of {found.of} tasks{varying}; by {found.by}, {found.at:%Y-%m-%d}, seed {found.seed}"
 
 
 def _interval(rank: Rank | None) -> str:
@@ -213,11 +157,11 @@ def _interval(rank: Rank | None) -> str:
     return f"too few tasks ({rank.tasks})" if rank.tasks < LEAST_TASKS else words
 
 
-def _disclosed(entry: Entry) -> str:
+def _disclosed(entry: Entry) -> dict[str, str]:
     run, effort = entry.run, entry.run.effort
     settings = run.subject.told_settings
     known = effort is not None and effort.cost_usd is not None
-    blocks = {
+    return {
         "model": run.subject.model_name or "none is named",
         "agent": run.subject.name + (f" ({settings})" if settings else ""),
         "limits": entry.limits,
@@ -231,12 +175,6 @@ def _disclosed(entry: Entry) -> str:
         "byte for byte the same": "; ".join(entry.same_as),
         "notes": entry.notes,
     }
-    lines = "".join(f"<dt>{name}</dt><dd>{_safe(text)}</dd>" for name, text in blocks.items() if text)
-    return f"<details><summary>more</summary><dl>{lines}</dl></details>"
-
-
-def _safe(text: str) -> str:
-    return escape(printable(text))
 
 
 def limits_in_words(limits: EpisodeLimits | None) -> str:

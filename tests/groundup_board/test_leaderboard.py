@@ -398,7 +398,7 @@ def test_submissions_of_others_are_marked(
     page = (tmp_path / "site" / "index.html").read_text()
     assert "2 of 2 submissions are those of mine (predictions)" in page
     assert "2 of 2 submissions are those of copy (my-own)" in page
-    assert "2 of 2 submissions that were graded again are the suite&#x27;s own (oracle)" in page
+    assert "2 of 2 submissions that were graded again are the suite&#39;s own (oracle)" in page
 
 
 def test_a_cost_is_what_a_run_claims(groundup: Groundup, bundle: Path, tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Runs made up for reports, from one word or number per attempt."""
 
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.reports.plots import Plot
 from groundup.store.records import ConfigFile, Planned, Predictions, RunConfiguration, VerdictLine
+from tests.needs import lack
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 GRADER = GraderIdentity(name="strict", version="3", data_version="d1", environment="rebuilt")
@@ -75,3 +78,14 @@ def _verdict(word: Word, grader: GraderIdentity) -> Verdict | None:
         reasons=() if full else (Reason(stage=Stage.TEST, message="some *failed* | \x1b[31m"),),
         grader=grader,
     )
+
+
+def words(plot: Plot) -> str:
+    """Return what the bars of *plot* say, a line each."""
+    return "\n".join(bar.words for row in plot.rows for bar in row.bars)
+
+
+def need_drawing() -> None:
+    """Go on where plots can become pictures."""
+    if find_spec("vl_convert") is None:
+        lack("vl-convert", "the extra plots is not installed")

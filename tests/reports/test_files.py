@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,14 +12,13 @@ from xml.etree import ElementTree
 import pytest
 
 from groundup.api.reports import write_plots, write_report
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.verdicts import Score
 from groundup.reports.formats import FORMS, ShownReport
-from groundup.reports.plots import as_png, plots_of
+from groundup.reports.plots import plots_of
 from groundup.reports.summary import report_of, report_run, side_by_side
 from groundup.suites.base import Summary
-from tests.needs import lack
-from tests.reports.made import Word, run_of
+from tests.reports.made import Word, need_drawing, run_of, words
 
 BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
 OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(2, 2)], "three": [(0, 4)], "four": ["pending"]}
@@ -64,7 +64,9 @@ def test_one_page_has_every_figure_and_loads_nothing() -> None:
     assert not {"link", "img", "iframe", "a"} & set(page.tags)
     assert not [value for name, value in page.attributes if name in ("src", "href")]
     assert [name for name, _ in page.attributes if name.startswith("on")] == []
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("figure") == 2
+    told = [value for name, value in page.attributes if name == "aria-label"]
+    assert told == [bar.words for plot in plots_of(made) for row in plot.rows for bar in row.bars]
 
 
 def test_what_strangers_wrote_is_text() -> None:
@@ -83,32 +85,44 @@ def test_what_strangers_wrote_is_text() -> None:
     assert ElementTree.fromstring(made.written("junit")) is not None
 
 
-def test_plots_are_whole_pictures_that_say_what_they_show(tmp_path: Path) -> None:
-    """Each is valid SVG with a title, and marks name their value."""
+def test_plots_say_what_they_show() -> None:
+    """Each bar names its value; an interval is drawn where there is one; stacked bars fill a row."""
     plots = {plot.name: plot for plot in plots_of(report())}
     assert set(plots) == {"scores", "outcomes"}
-    for plot in plots.values():
-        assert ElementTree.fromstring(plot.svg).find("{http://www.w3.org/2000/svg}title") is not None
-    assert "base: 50.0 %" in plots["scores"].svg
-    assert "base: tampered, 1 of 4 attempts" in plots["outcomes"].svg
-    written = {path.name for path in write_plots(report(), tmp_path / "figures")}
-    assert {name for name in written if name.endswith(".svg")} == {f"{name}.svg" for name in plots}
+    assert "base: 50.0 %" in words(plots["scores"])
+    assert "base: tampered, 1 of 4 attempts" in words(plots["outcomes"])
+    for row, run in zip(plots["scores"].rows, report().runs, strict=True):
+        assert row.bars[0].interval == run.headline.interval
+    assert [sum(bar.share for bar in row.bars) for row in plots["outcomes"].rows] == [1, 1]
 
 
-def test_plots_are_pictures_of_pixels_where_a_program_draws_them() -> None:
-    """Each is drawn on its own; its colours are not left to a browser, so it is no blank."""
+def test_plots_become_whole_pictures(tmp_path: Path) -> None:
+    """SVG that says what it shows, and PNG that is no blank."""
+    need_drawing()
+    written = {path.name: path.read_bytes() for path in write_plots(report(), tmp_path / "figures")}
+    assert set(written) == {f"{name}.{kind}" for name in ("scores", "outcomes") for kind in ("svg", "png")}
     for plot in plots_of(report()):
-        drawn = as_png(plot)
-        if drawn is None:
-            lack("vl-convert", "the extra plots is not installed")
-        assert drawn.startswith(b"\x89PNG")
-        assert len(drawn) > 5000, plot.name
+        picture = "".join(_attributes(written[f"{plot.name}.svg"]))
+        for row in plot.rows:
+            for bar in row.bars:
+                assert bar.words in picture
+        assert written[f"{plot.name}.png"].startswith(b"\x89PNG")
+        assert len(written[f"{plot.name}.png"]) > 5000, plot.name
 
 
-def test_without_that_program_there_is_no_picture_of_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no failure."""
+def _attributes(svg: bytes) -> Iterator[str]:
+    for element in ElementTree.fromstring(svg).iter():
+        yield from element.attrib.values()
+
+
+def test_without_the_program_that_draws_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One sentence says what to install."""
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    assert [as_png(plot) for plot in plots_of(report())] == [None] * 2
+    with pytest.raises(MissingExtraError, match=r"groundup\[plots\]"):
+        write_plots(report(), tmp_path / "figures")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_tables_by_band_become_plots() -> None:
@@ -124,9 +138,8 @@ def test_tables_by_band_become_plots() -> None:
     assert "executability" not in plots
     picture = plots["by-number-of-dependencies"]
     assert picture.title == "F1: by number of dependencies"
-    assert "other, 1-5: F1 75.0 %" in picture.svg
-    assert "51: F1" not in picture.svg
-    assert ElementTree.fromstring(picture.svg) is not None
+    assert "other, 1-5: F1 75.0 %" in words(picture)
+    assert "51: F1" not in words(picture)
 
 
 def test_rows_of_csv_are_those_of_the_report() -> None:

@@ -14,7 +14,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.at_hand import HERE
-from groundup.reports.formats import Rows, html
+from groundup.reports.formats import Rows
 from groundup.reports.numbers import share
 from groundup.reports.summary import report_run
 from groundup.reports.views import View
@@ -63,7 +63,9 @@ class RecordList(Sequence[R], Generic[R]):
         return f"<{self.view.title or 'RecordList'}: {len(self)} entries>"
 
     def _repr_html_(self) -> str:
-        return html([self.view])
+        from groundup.reports.pages import tables
+
+        return tables([self.view])
 
 
 class TaskListing(RecordList["TaskEntry"]):

@@ -103,18 +103,21 @@ def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
 
 
 def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
-    """Write the plots of a report below *folder* and return the files: SVG, with the extra `plots` also PNG."""
-    from groundup.reports.plots import as_png, plots_of
+    """Write the plots of a report below *folder* and return the files, SVG and PNG.
+
+    Raises `MissingExtraError` without the extra `plots`.
+    """
+    from groundup.reports.plots import drawn, plots_of
 
     if not Path(folder).is_dir():
         refuse_full(Path(folder))
+    pictures = [(plot.name, drawn(plot)) for plot in plots_of(made)]
     Path(folder).mkdir(parents=True, exist_ok=True)
-    written = []
-    for plot in plots_of(made):
-        written.append(_write(Path(folder) / f"{plot.name}.svg", plot.svg.encode()))
-        if (drawn := as_png(plot)) is not None:
-            written.append(_write(Path(folder) / f"{plot.name}.png", drawn))
-    return written
+    return [
+        _write(Path(folder) / f"{name}.{kind}", content)
+        for name, both in pictures
+        for kind, content in zip(("svg", "png"), both, strict=True)
+    ]
 
 
 def runs_below(folders: Sequence[AnyPath]) -> list[Path]:

@@ -88,7 +88,7 @@ class ReportLook:
     plots: Annotated[
         Path | None,
         typer.Option(
-            help="Write each plot to this folder: SVG, and with the extra plots PNG.", rich_help_panel=TALK
+            help="Write each plot to this folder, as SVG and PNG; needs the extra plots.", rich_help_panel=TALK
         ),
     ] = None
 

@@ -1,13 +1,15 @@
-"""A report as plots: small SVG pictures, drawn from the same records as the tables. Pure.
+"""A report's figures as bars: what each plot shows. Pages draw it as HTML; files are drawn by Vega-Lite.
 
-Each picture stands alone: its colours are in it, for light and dark, and its marks have words that screen readers
-read. Lengths are in pixels; shares run from 0 to 1.
+Shares run from 0 to 1. Each bar has words that say the whole of it, for screen readers and whoever points at it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from pydantic import Field
+
+from groundup.domain.errors import MissingExtraError
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
@@ -16,36 +18,52 @@ from groundup.reports.intervals import Interval
 from groundup.reports.numbers import between, percent
 from groundup.suites.base import Summary
 
-WIDTH = 760
-_LABELS = 190
-_ROW = 30
+PALETTE: Mapping[str, tuple[str, str]] = {
+    "s0": ("#2a6fbb", "#6ba6e8"),
+    "s1": ("#a85a17", "#e9a45b"),
+    "s2": ("#2f7f4f", "#6fc08f"),
+    "s3": ("#a0519e", "#c886c6"),
+    "s4": ("#b8443f", "#e5807b"),
+    "s5": ("#6a781d", "#b3c152"),
+    "s6": ("#217b82", "#62c1c8"),
+    "s7": ("#8a6d4f", "#c3a382"),
+    "rest": ("#dddcd6", "#3c3b38"),
+    "none": ("#f3f2ee", "#262523"),
+}
+"""Colours by name, for light and dark pages."""
+PALE = ("rest", "none")
+"""Of these, those on which text has the colour of text elsewhere."""
+NARROW = 0.04
+"""The share of the width below which a part of a stacked bar has no room for its label."""
 _BANDED_RUNS = 8
-_LABEL_LENGTH = 23
-_STYLE = """
-svg{font:13px system-ui,sans-serif;--ink:#1a1a19;--soft:#6b6a66;--line:#dddcd6;--mark:#2a6fbb;--ground:#fcfcfb;
---s0:#2a6fbb;--s1:#a85a17;--s2:#2f7f4f;--s3:#a0519e;--s4:#b8443f;--s5:#6a781d;--s6:#217b82;--s7:#8a6d4f}
-@media (prefers-color-scheme:dark){svg{--ink:#f2f1ec;--soft:#a9a8a2;--line:#3c3b38;--mark:#6ba6e8;--ground:#1a1a19;
---s0:#6ba6e8;--s1:#e9a45b;--s2:#6fc08f;--s3:#c886c6;--s4:#e5807b;--s5:#b3c152;--s6:#62c1c8;--s7:#c3a382}}
-text{fill:var(--ink)}.soft{fill:var(--soft)}.end{text-anchor:end}.middle{text-anchor:middle}
-.small{font-size:11px}.over{fill:var(--ground)}
-.grid{stroke:var(--line)}.bar{fill:var(--mark)}.whisker{stroke:var(--ink);stroke-width:1.5;fill:none}
-.none{fill:none;stroke:var(--line);stroke-dasharray:3 2}.tampered{fill:var(--s4)}
-.s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
-.s6{fill:var(--s6)}.s7{fill:var(--s7)}.rest{fill:var(--line)}
-"""
 
 
-_COLOUR = re.compile(r"--(\w+):(#\w+)")
-_USED = re.compile(r"var\(--(\w+)\)")
-_DARK = re.compile(r"@media[^{]*\{svg\{[^}]*\}\}")
+class PlotBar(Record):
+    """One bar, or one part of a stacked one."""
+
+    series: str
+    share: float = Field(description="of the whole width")
+    label: str
+    words: str = Field(description="the whole of what it says")
+    interval: Interval | None = None
+
+
+class PlotRow(Record):
+    """The bars beside one name."""
+
+    label: str
+    bars: tuple[PlotBar, ...]
 
 
 class Plot(Record):
-    """A picture: a short name for files, a title for people, and the SVG text."""
+    """A picture made of bars: a short name for files, and a title for people."""
 
     name: str
     title: str
-    svg: str
+    rows: tuple[PlotRow, ...]
+    colours: dict[str, str] = Field(description="of each series, by its name in `PALETTE`; a key where several")
+    stacked: bool = Field(default=False, description="bars of a row lie end to end and hold their labels")
+    percent: bool = Field(default=False, description="the whole width is 100 %")
 
 
 def plots_of(report: Report) -> Iterator[Plot]:
@@ -64,9 +82,34 @@ def plots_of(report: Report) -> Iterator[Plot]:
         banded = [run for run in plain if any(_banded(run, figure))][:_BANDED_RUNS]
         for headline in dict.fromkeys(one.headline for run in banded for one in _banded(run, figure)):
             yield _bands(headline, figure, banded)
-    curves = [one for run in report.runs for one in run.summaries if one.layout == "figure"]
-    for headline in dict.fromkeys(one.headline for one in curves):
-        yield _curves(next(one for one in curves if one.headline == headline))
+    curves = {one.headline: one for run in report.runs for one in run.summaries if one.layout == "figure"}
+    yield from map(_curves, curves.values())
+
+
+def counts(name: str, title: str, groups: Mapping[str, Mapping[str, int]]) -> Plot:
+    """Return whole numbers as bars: of each group one for each series, in the same order everywhere."""
+    series = list(dict.fromkeys(one for found in groups.values() for one in found))
+    most = max([1, *(number for found in groups.values() for number in found.values())])
+    rows = [
+        PlotRow(
+            label=group,
+            bars=tuple(
+                PlotBar(
+                    series=one,
+                    share=found.get(one, 0) / most,
+                    label=str(found.get(one, 0)),
+                    words=f"{one}, {group}: {found.get(one, 0)}",
+                )
+                for one in series
+            ),
+        )
+        for group, found in groups.items()
+    ]
+    return Plot(name=name, title=title, rows=tuple(rows), colours=_coloured(series))
+
+
+def _coloured(series: Sequence[str]) -> dict[str, str]:
+    return {one: f"s{number % 8}" for number, one in enumerate(series)}
 
 
 def _banded(run: RunReport, figure: str) -> Iterator[Summary]:
@@ -76,176 +119,120 @@ def _banded(run: RunReport, figure: str) -> Iterator[Summary]:
             yield one
 
 
-def _curves(summary: Summary) -> Plot:
-    """Return a curve for each row of a table of shares: a point for each of its columns."""
-    left, right, top = 60, WIDTH - 20, 16 + 20 * len(summary.scores)
-    bottom = top + 240
-    names = list(dict.fromkeys(name for row in summary.scores.values() for name in row))
-    most = max([0.05, *(score.value or 0.0 for row in summary.scores.values() for score in row.values())])
-    parts = []
-    for share in (0, 0.5, 1):
-        y = bottom - share * (bottom - top)
-        parts += [
-            _line(left, y, right, y, "grid"),
-            _text(left - 8, y + 4, f"{share * most * 100:.0f} %", "soft end"),
-        ]
-    for place, name in enumerate(names):
-        parts.append(_text(left + (place + 0.5) * (right - left) / len(names), bottom + 20, name, "small middle"))
-    for number, (row, scores) in enumerate(summary.scores.items()):
-        colour = f"s{number % 8}"
-        parts += [_rect(left, 4 + 20 * number, 12, 12, colour), _text(left + 18, 15 + 20 * number, row)]
-        points = []
-        for place, name in enumerate(names):
-            value = scores[name].value if name in scores else None
-            x, y = (
-                left + (place + 0.5) * (right - left) / len(names),
-                bottom - (value or 0.0) / most * (bottom - top),
-            )
-            points.append(f"{x:.1f},{y:.1f}")
-            words = escape(printable(f"{row}, {name}: {percent(value or 0.0)}"))
-            parts.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{colour}"><title>{words}</title></circle>'
-            )
-        parts.append(
-            f'<polyline points="{" ".join(points)}" fill="none" stroke="var(--{colour})" stroke-width="1.5"/>'
-        )
-    name = re.sub(r"\W+", "-", summary.headline.lower())
-    return _picture(name, summary.headline, bottom + 34, parts)
-
-
 def _bands(headline: str, figure: str, runs: Sequence[RunReport]) -> Plot:
     """Return *figure* by band, a bar for each run."""
     found = {run.run_id: one.scores for run in runs for one in _banded(run, figure) if one.headline == headline}
-    names = list(dict.fromkeys(name for scores in found.values() for name in scores))
-    parts, right, y = [], WIDTH - 70, 12.0 + 20 * len(found)
-    for number, run in enumerate(found):
-        parts += [
-            _rect(_LABELS, 4 + 20 * number, 12, 12, f"s{number}"),
-            _text(_LABELS + 18, 15 + 20 * number, run),
+    rows = []
+    for name in dict.fromkeys(name for scores in found.values() for name in scores):
+        values = {
+            run: scores[name][figure].value for run, scores in found.items() if figure in scores.get(name, {})
+        }
+        bars = [
+            PlotBar(
+                series=run, share=value, label=percent(value), words=f"{run}, {name}: {figure} {percent(value)}"
+            )
+            for run, value in values.items()
+            if value is not None
         ]
-    for name in names:
-        parts.append(_label(_LABELS - 10, y + 7 * len(found) + 4, name))
-        for number, (run, scores) in enumerate(found.items()):
-            value = scores[name][figure].value if figure in scores.get(name, {}) else None
-            if value is not None:
-                words = f"{run}, {name}: {figure} {percent(value)}"
-                parts.append(_rect(_LABELS, y, value * (right - _LABELS), 12, f"s{number}", words))
-                parts.append(_text(_LABELS + value * (right - _LABELS) + 6, y + 11, percent(value), "soft"))
-            y += 14
-        y += 10
-    name = ("" if figure == "F1" else f"{figure.lower()}-") + headline.lower().replace(" ", "-")
-    return _picture(name, f"{figure}: {headline[0].lower()}{headline[1:]}", y, parts)
-
-
-def counts(name: str, title: str, groups: Mapping[str, Mapping[str, int]]) -> Plot:
-    """Return whole numbers as bars: of each group one for each series, in the same order everywhere."""
-    series = list(dict.fromkeys(one for found in groups.values() for one in found))
-    most = max([1, *(number for found in groups.values() for number in found.values())])
-    parts, right, y = [], WIDTH - 70, 12.0 + 20 * len(series)
-    for at, one in enumerate(series):
-        parts += [_rect(_LABELS, 4 + 20 * at, 12, 12, f"s{at % 8}"), _text(_LABELS + 18, 15 + 20 * at, one)]
-    for group, found in groups.items():
-        parts.append(_label(_LABELS - 10, y + 7 * len(series) + 4, group))
-        for at, one in enumerate(series):
-            width = found.get(one, 0) / most * (right - _LABELS)
-            parts.append(_rect(_LABELS, y, width, 12, f"s{at % 8}", f"{one}, {group}: {found.get(one, 0)}"))
-            parts.append(_text(_LABELS + width + 6, y + 11, str(found.get(one, 0)), "soft"))
-            y += 14
-        y += 10
-    return _picture(name, title, y, parts)
-
-
-def as_png(plot: Plot) -> bytes | None:
-    """Return a picture as PNG in its light colours, at twice its size; None where vl-convert is not installed."""
-    try:
-        import vl_convert
-    except ImportError:
-        return None
-    light = dict(_COLOUR.findall(_STYLE.partition("@media")[0]))
-    plain = _DARK.sub("", plot.svg)
-    drawn = _USED.sub(lambda found: light[found[1]], plain)  # its renderer knows no variables
-    return bytes(vl_convert.svg_to_png(drawn, scale=2.0))
-
-
-def _picture(name: str, title: str, height: float, parts: Sequence[str]) -> Plot:
-    body = "".join(parts)
+        rows.append(PlotRow(label=name, bars=tuple(bars)))
     return Plot(
-        name=name,
-        title=title,
-        svg=f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" '
-        f'aria-label="{escape(title)}"><title>{escape(title)}</title><style>{_STYLE}</style>{body}</svg>',
+        name=("" if figure == "F1" else f"{figure.lower()}-") + headline.lower().replace(" ", "-"),
+        title=f"{figure}: {headline[0].lower()}{headline[1:]}",
+        rows=tuple(rows),
+        colours=_coloured(list(found)),
+        percent=True,
     )
 
 
-def _text(x: float, y: float, words: str, kind: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" class="{kind}">{escape(printable(words))}</text>'
-
-
-def _label(x: float, y: float, words: str, kind: str = "end") -> str:
-    """Return *words*, cut to the room of a label; the whole is shown where one points at it."""
-    shown = words if len(words) <= _LABEL_LENGTH else words[: _LABEL_LENGTH - 1] + "…"
-    whole = escape(printable(words))
-    return f'<text x="{x:g}" y="{y:g}" class="{kind}">{escape(printable(shown))}<title>{whole}</title></text>'
-
-
-def _rect(x: float, y: float, width: float, height: float, kind: str, words: str = "", more: str = "") -> str:
-    title = f"<title>{escape(printable(words))}</title>" if words else ""
-    return (
-        f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" height="{height:g}" class="{kind}"{more}>'
-        f"{title}</rect>"
-    )
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" class="{kind}"/>'
-
-
-def _whisker(low: float, high: float, y: float) -> list[str]:
-    ends = [_line(x, y - 4, x, y + 4, "whisker") for x in (low, high)]
-    return [_line(low, y, high, y, "whisker"), *ends]
-
-
-def _share_axis(left: float, right: float, height: float) -> list[str]:
-    parts = []
-    for tenth in (0, 0.25, 0.5, 0.75, 1):
-        x = left + tenth * (right - left)
-        parts += [_line(x, 8, x, height - 22, "grid"), _text(x, height - 6, f"{tenth * 100:g} %", "soft middle")]
-    return parts
+def _curves(summary: Summary) -> Plot:
+    """Return a table of shares: a bar for each of its rows, grouped by its columns."""
+    names = dict.fromkeys(name for row in summary.scores.values() for name in row)
+    most = max([0.05, *(score.value or 0.0 for row in summary.scores.values() for score in row.values())])
+    rows = []
+    for name in names:
+        values = {one: (scores[name].value or 0.0) for one, scores in summary.scores.items() if name in scores}
+        bars = [
+            PlotBar(series=one, share=value / most, label=percent(value), words=f"{one}, {name}: {percent(value)}")
+            for one, value in values.items()
+        ]
+        rows.append(PlotRow(label=name, bars=tuple(bars)))
+    name = re.sub(r"\W+", "-", summary.headline.lower())
+    return Plot(name=name, title=summary.headline, rows=tuple(rows), colours=_coloured(list(summary.scores)))
 
 
 def _scores(runs: Sequence[RunReport]) -> Plot:
-    height = 16 + _ROW * len(runs) + 24
-    right = WIDTH - 70
-    parts = _share_axis(_LABELS, right, height)
-    for number, run in enumerate(runs):
-        figure, y = run.headline, 16 + _ROW * number
+    rows = []
+    for run in runs:
+        figure = run.headline
         value = figure.score.value or 0.0
         words = f"{run.run_id}: {percent(value)}{between(figure.interval)}"
-        parts += [_label(_LABELS - 10, y + 16, run.run_id)]
-        parts += [_rect(_LABELS, y + 4, value * (right - _LABELS), 16, "bar", words, ' rx="2"')]
-        if figure.interval:
-            low, high = (
-                _LABELS + bound * (right - _LABELS) for bound in (figure.interval.low, figure.interval.high)
-            )
-            parts += _whisker(low, high, y + 12)
-        parts += [_text(right + 8, y + 16, percent(value))]
-    title = runs[0].headline.name.capitalize() + _with_intervals(run.headline.interval for run in runs)
-    return _picture("scores", title, height, parts)
+        bar = PlotBar(series=figure.name, share=value, label=percent(value), words=words, interval=figure.interval)
+        rows.append(PlotRow(label=run.run_id, bars=(bar,)))
+    # An interval is promised where one is drawn.
+    promise = " with 95 % intervals" if any(run.headline.interval for run in runs) else ""
+    colours = dict.fromkeys((run.headline.name for run in runs), "s0")
+    title = runs[0].headline.name.capitalize() + promise
+    return Plot(name="scores", title=title, rows=tuple(rows), colours=colours, percent=True)
 
 
-def _with_intervals(intervals: Iterable[Interval | None]) -> str:
-    """Return the end of a plot's title: an interval is promised where one is drawn."""
-    return " with 95 % intervals" if any(intervals) else ""
+def _costs(runs: Sequence[RunReport]) -> Plot:
+    costs = [run.effort.cost_usd or 0.0 for run in runs if run.effort]
+    rows = []
+    for run, cost in zip(runs, costs, strict=True):
+        score = percent(run.headline.score.value or 0.0)
+        bar = PlotBar(
+            series="cost",
+            share=cost / (max(costs) or 1.0),
+            label=f"${cost:.2f}, {score}",
+            words=f"{run.run_id}: {score} for ${cost:.4f}",
+        )
+        rows.append(PlotRow(label=run.run_id, bars=(bar,)))
+    return Plot(name="costs", title="Cost of each run, and its score", rows=tuple(rows), colours={"cost": "s0"})
 
 
 _STANDINGS = ("unfit", "tampered", "infrastructure", "not attempted", "made", "pending")
+_COLOURS = {
+    "solved": "s0",
+    "tampered": "s4",
+    "unfit": "s4",
+    "infrastructure": "rest",
+    "pending": "none",
+    "made": "rest",
+}
+_STAGE_COLOURS = ("s1", "s2", "s3", "s5", "s6", "s7")
 
 
-def _lost(stage: str) -> str:
-    return "not solved" if stage == "unstated" else f"lost at {stage}"
+def _outcomes(runs: Sequence[RunReport]) -> Plot:
+    endings = [_endings(run) for run in runs]
+    names = sorted({name for one in endings for name in one}, key=lambda name: (name != "solved", name))
+    stages = [name for name in names if name not in _COLOURS]
+    # The same colours in every report, as far as there are enough.
+    colours = {**_COLOURS, **{name: _STAGE_COLOURS[number % 6] for number, name in enumerate(stages)}}
+    rows = []
+    for run, one in zip(runs, endings, strict=True):
+        total = sum(one.values()) or 1
+        bars = [
+            PlotBar(
+                series=name,
+                share=one[name] / total,
+                label=str(one[name]),
+                words=f"{run.run_id}: {name}, {one[name]} of {total} attempts",
+            )
+            for name in names
+            if name in one
+        ]
+        rows.append(PlotRow(label=run.run_id, bars=tuple(bars)))
+    return Plot(
+        name="outcomes",
+        title="How attempts ended",
+        rows=tuple(rows),
+        colours={name: colours[name] for name in names},
+        stacked=True,
+        percent=True,
+    )
 
 
-def _shares(run: RunReport) -> dict[str, int]:
+def _endings(run: RunReport) -> dict[str, int]:
     """Return how many attempts ended how: solved, at which stage points were lost, or without one."""
     below = {_lost(stage): count for stage, count in run.lost_at.items()}
     if run.counts.tampered:  # they are among those that lost something, at whatever they name first
@@ -259,61 +246,86 @@ def _shares(run: RunReport) -> dict[str, int]:
     return {name: count for name, count in {"solved": full, **below, **others}.items() if count}
 
 
-_COLOURS = {
-    "solved": "s0",
-    "tampered": "s4",
-    "unfit": "s4",
-    "infrastructure": "rest",
-    "pending": "none",
-    "made": "rest",
-}
-_STAGE_COLOURS = ("s1", "s2", "s3", "s5", "s6", "s7")
+def _lost(stage: str) -> str:
+    return "not solved" if stage == "unstated" else f"lost at {stage}"
 
 
-def _colours(names: Sequence[str]) -> dict[str, str]:
-    """Return a colour for each ending: the same in every report, as far as there are enough."""
-    stages = [name for name in names if name not in _COLOURS]
-    return {**_COLOURS, **{name: _STAGE_COLOURS[number % 6] for number, name in enumerate(stages)}}
+def drawn(plot: Plot) -> tuple[bytes, bytes]:
+    """Return a plot as SVG, and as PNG at twice its size. Raises `MissingExtraError`."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError(
+            "plots are drawn by Vega-Lite; install it with `pip install 'groundup[plots]'`"
+        ) from error
+    wanted = specification(plot)
+    return vl_convert.vegalite_to_svg(wanted).encode(), bytes(vl_convert.vegalite_to_png(wanted, scale=2.0))
 
 
-def _outcomes(runs: Sequence[RunReport]) -> Plot:
-    shares = [_shares(run) for run in runs]
-    names = sorted({name for one in shares for name in one}, key=lambda name: (name != "solved", name))
-    colours = _colours(names)
-    legend_rows = (len(names) + 3) // 4
-    height = 20 + 20 * legend_rows + _ROW * len(runs) + 8
-    parts = []
-    for number, name in enumerate(names):
-        x, y = 10 + (number % 4) * ((WIDTH - 20) / 4), 8 + 20 * (number // 4)
-        parts += [_rect(x, y, 12, 12, colours[name]), _text(x + 18, y + 11, name)]
-    for number, (run, one) in enumerate(zip(runs, shares, strict=True)):
-        y, x, total = 20 + 20 * legend_rows + _ROW * number, float(_LABELS), sum(one.values()) or 1
-        parts.append(_label(_LABELS - 10, y + 16, run.run_id))
-        for name in names:
-            width = one.get(name, 0) / total * (WIDTH - _LABELS - 20)
-            if width:
-                words = f"{run.run_id}: {name}, {one[name]} of {total} attempts"
-                parts.append(_rect(x, y + 4, width - 2, 16, colours[name], words))
-                if width > 26:
-                    kind = "middle" if colours[name] in ("rest", "none") else "middle over"
-                    parts.append(_text(x + width / 2, y + 16, str(one[name]), kind))
-                x += width
-    return _picture("outcomes", "How attempts ended", height, parts)
+def specification(plot: Plot) -> dict[str, Any]:
+    """Return *plot* as a Vega-Lite document in its light colours."""
+    series, several = [printable(one) for one in plot.colours], len(plot.colours) > 1
+    axis = {"format": ".0%", "tickCount": 5} if plot.percent else None
+    x = {"field": "from", "type": "quantitative", "title": None, "axis": axis, "scale": {"domain": [0, 1]}}
+    y = {"field": "row", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 190}}
+    beside = {} if plot.stacked or not several else {"yOffset": {"field": "series", "sort": series}}
+    colour = {
+        "field": "series",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": series, "range": [PALETTE[one][0] for one in plot.colours.values()]},
+        "legend": {"orient": "top", "columns": 4} if several else None,
+    }
+    place = {"align": "center"} if plot.stacked else {"align": "left", "dx": 6}
+    layers = [
+        {
+            "mark": {"type": "bar", "stroke": "white"},
+            "encoding": {
+                "x": x,
+                "x2": {"field": "to"},
+                "color": colour,
+                "description": {"field": "words"},
+            },
+        },
+        {
+            "mark": {"type": "text", **place},
+            "encoding": {
+                "x": {**x, "field": "label_at"},
+                "text": {"field": "label"},
+                "color": {"field": "ink", "type": "nominal", "scale": None},
+            },
+        },
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 1.5},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+        },
+    ]
+    return {
+        "title": printable(plot.title),
+        "width": 520,
+        "height": {"step": 14 if beside else 30},
+        "data": {"values": [value for row in plot.rows for value in _values(plot, row)]},
+        "encoding": {"y": y, **beside},
+        "layer": layers,
+        "config": {"view": {"stroke": None}, "font": "sans-serif"},
+    }
 
 
-def _costs(runs: Sequence[RunReport]) -> Plot:
-    points = [(run.effort.cost_usd or 0.0, run.headline.score.value or 0.0, run) for run in runs if run.effort]
-    most = max(cost for cost, _, _ in points) or 1.0
-    left, right, top, bottom = 60, WIDTH - 150, 16, 276
-    parts = []
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        y = bottom - share * (bottom - top)
-        parts += [_line(left, y, right, y, "grid"), _text(left - 8, y + 4, f"{share * 100:g} %", "soft end")]
-    for share in (0, 0.5, 1):
-        parts.append(_text(left + share * (right - left), bottom + 20, f"${share * most:.2f}", "soft middle"))
-    for cost, value, run in points:
-        x, y = left + cost / most * (right - left), bottom - value * (bottom - top)
-        words = escape(printable(f"{run.run_id}: {percent(value)} for ${cost:.4f}"))
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="bar"><title>{words}</title></circle>')
-        parts.append(_label(x + 9, y + 4, run.run_id, ""))
-    return _picture("costs", "Cost of the run against its score", bottom + 34, parts)
+def _values(plot: Plot, row: PlotRow) -> Iterator[dict[str, str | float]]:
+    """Yield what Vega-Lite is to draw of *row*."""
+    end = 0.0
+    for bar in row.bars:
+        start, end = (end, end + bar.share) if plot.stacked else (0.0, bar.share)
+        low, high = (bar.interval.low, bar.interval.high) if bar.interval else (None, end)
+        yield {
+            "row": printable(row.label),
+            "series": printable(bar.series),
+            "from": start,
+            "to": end,
+            "words": printable(bar.words),
+            "label": "" if plot.stacked and bar.share < NARROW else bar.label,
+            "label_at": (start + end) / 2 if plot.stacked else max(end, high),
+            "ink": "white" if plot.stacked and plot.colours[bar.series] not in PALE else "black",
+            **({} if low is None else {"low": low, "high": high}),
+        }

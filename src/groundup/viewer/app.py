@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.columns import shown
-from groundup.reports.formats import STYLE
+from groundup.reports.pages import style
 from groundup.reports.plots import plots_of
 from groundup.reports.views import figures_view, paper_views, views_of
 from groundup.runs import evidence
@@ -475,4 +475,4 @@ STATIC_NAMES: Mapping[str, str] = {"viewer.css": "text/css", "viewer.js": "text/
 
 def static_file(name: str) -> str:
     content = (_STATIC / name).read_text(encoding="utf-8")
-    return STYLE + content + evidence.highlight_styles() if name == "viewer.css" else content
+    return style() + content + evidence.highlight_styles() if name == "viewer.css" else content

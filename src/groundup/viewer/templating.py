@@ -3,48 +3,36 @@
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader
+from jinja2 import Environment
 from markupsafe import Markup
 
 from groundup.domain.names import printable
-from groundup.domain.version import __version__
+from groundup.reports import pages
 from groundup.reports.document import TaskPair
 from groundup.reports.lost import shares_lost, stage_name
-from groundup.reports.numbers import between, percent, share, words
+from groundup.reports.numbers import share, words
 from groundup.runs import evidence
 
 
 def templates(*, still: bool) -> Environment:
     """Return the templates; with *still*, of pages that are files."""
-    made = Environment(
-        loader=PackageLoader("groundup.viewer"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    made = pages.templates("groundup.viewer")
     made.filters.update(
         share=share,
-        percent=percent,
         plain=evidence.plain,
-        printable=printable,
         coded=_coded,
         farthest=_farthest,
         words=words,
         part=_part,
-        own=_own,
         size=_size_words,
     )
-    made.globals.update(
-        between=between, shares_lost=shares_lost, stage_name=stage_name, version=__version__, still=still
-    )
+    made.globals.update(shares_lost=shares_lost, stage_name=stage_name, still=still)
     return made
 
 
 def _farthest(pairs: Sequence[TaskPair]) -> list[TaskPair]:
     """Return pairs of scores, those that are farthest apart first."""
     return sorted(pairs, key=lambda pair: (-abs(pair.difference), pair.task))
-
-
-def _own(svg: str) -> Markup:
-    """Let a picture be markup: it is made here, from escaped words."""
-    return Markup(svg)  # noqa: S704
 
 
 def _coded(text: str) -> Markup:

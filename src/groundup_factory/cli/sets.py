@@ -356,18 +356,20 @@ _Set = Annotated[Path, typer.Argument(metavar="SET", help="The folder of a set."
 def show_yield(
     folder: _Set,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the survivors of each step to this file, as SVG.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the survivors of each step to this file, as SVG (extra plots)."),
     ] = None,
     json: Json = False,
 ) -> int:
     """Show how many repositories survived each step, why the others did not, and what an entry costs."""
     from groundup.cli.console import print_document, print_table, say
+    from groundup.reports.plots import drawn
     from groundup.store.ownership import write_made
     from groundup_factory.yields import plot_of, yield_of
 
     found = yield_of(folder)
     if plot is not None:
-        write_made(plot, plot_of(found).svg.encode())
+        write_made(plot, drawn(plot_of(found))[0])
         say(f"groundup: wrote {plot}")
     if json:
         print_document(found)

@@ -14,6 +14,7 @@ from groundup.reports.summary import report_results, side_by_side
 from groundup.reports.views import View, paper_views
 from groundup.suites.base import AttemptResult, Results
 from groundup.suites.dibench.summaries import run_summaries
+from tests.reports.made import words
 
 GRADER = GraderIdentity(name="execution", version="2", data_version="d", environment="rebuilt")
 
@@ -185,12 +186,12 @@ def test_figures_5_and_6_are_executability_by_size_and_by_dependencies() -> None
     assert tokens["10000-49999"]["Exec"] == Score(numerator=0, denominator=2)
     assert tokens[">=1000000"]["Exec"] == Score(numerator=0, denominator=1)
     plots = {plot.name: plot for plot in plots_of(made)}
-    assert "base, 1-9999: Exec 66.7 %" in plots["exec-by-tokens-of-source-code"].svg
-    assert "base, 1-5: Exec 33.3 %" in plots["exec-by-number-of-dependencies"].svg
-    assert "base, 1-5: F1" in plots["by-number-of-dependencies"].svg
+    assert "base, 1-9999: Exec 66.7 %" in words(plots["exec-by-tokens-of-source-code"])
+    assert "base, 1-5: Exec 33.3 %" in words(plots["exec-by-number-of-dependencies"])
+    assert "base, 1-5: F1" in words(plots["by-number-of-dependencies"])
     both = reported(("base", MODEL, BASE), ("versions", ablated("oracle-metadata"), AFTER))
     (plot,) = [one for one in plots_of(both) if one.name == "exec-by-number-of-dependencies"]
-    assert "versions" not in plot.svg, "an ablation has its table"
+    assert "versions" not in words(plot), "an ablation has its table"
 
 
 def test_figure_8_is_how_repositories_spread() -> None:
@@ -204,7 +205,7 @@ def test_figure_8_is_how_repositories_spread() -> None:
     rust = summary(made, "Density by number of dependencies")["rust"]
     assert {name: score.numerator for name, score in rust.items()} == {"1": 1, "3-4": 2}
     (plot,) = [one for one in plots_of(made) if one.name == "density-by-tokens-of-source-code"]
-    assert "python, 20000-49999: 75.0 %" in plot.svg
+    assert "python, 20000-49999: 75.0 %" in words(plot)
 
 
 @pytest.mark.parametrize("grader", ["execution", "strict"])
