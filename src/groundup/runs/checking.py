@@ -69,8 +69,8 @@ def _of_attempt(run: RunFolder, key: AttemptKey) -> Iterator[RecordFault]:
         yield RecordFault(file=_name(run, attempt.submission), attempt=key, why=fault)
     if why := _unreadable(attempt.tests, attempt.tests_file):
         yield RecordFault(file=_name(run, attempt.tests_file), attempt=key, why=why)
-    if fault := _of_logs(attempt):
-        name, why = fault
+    if told := _of_logs(attempt):
+        name, why = told
         yield RecordFault(file=_name(run, attempt.logs / name), attempt=key, why=why)
     if why := _of_trajectory(attempt):
         yield RecordFault(file=_name(run, attempt.trajectory_file), attempt=key, why=why)
