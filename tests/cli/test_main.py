@@ -188,10 +188,10 @@ def test_the_version(groundup: Groundup) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["evalute"], "No such command 'evalute'"),
+        (["evalute"], "has no command 'evalute'"),
         (["run"], "name a suite and an agent"),
-        (["report"], "Missing argument"),
-        (["run", TWO, "-a", "oracle", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (["report"], "groundup report needs RUNS"),
+        (["run", TWO, "-a", "oracle", "--jobs", "0"], "--jobs: must be at least 1"),
     ],
 )
 def test_a_command_line_that_is_not_understood_ends_with_2(

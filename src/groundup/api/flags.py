@@ -261,8 +261,8 @@ class EvaluateFlags(ProvenanceFlags, ImportFlags, total=False):
     """What `evaluate` takes."""
 
 
-class ResumeFlags(SelectionFlags, GradingFlags, MakingFlags, WorkFlags, total=False):
-    """What `resume` takes."""
+class ResumeFlags(MakingFlags, WorkFlags, total=False):
+    """What `resume` takes: tasks, grader and sandbox are those that the run was begun with."""
 
 
 class RunFlags(SubjectFlags, SelectionFlags, GradingFlags, MakingFlags, WorkFlags, NamingFlags, total=False):

@@ -4,8 +4,8 @@ A request can be planned without doing anything, and be worked on. `api.runs.fin
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -82,11 +82,15 @@ class Resumption(NamedTuple):
     folder: Path
     options: RunOptions
     settings: Settings
-    changes: Mapping[str, object] = field(default_factory=dict)
-    """What the user names again; where it differs from what the run has, the resume is refused."""
+    changes: Mapping[str, object] = MappingProxyType({})
+    """What a file of runs names again; where it differs from what the run has, the resume is refused."""
 
     def pending(self) -> tuple[tuple[AttemptKey, ...], int]:
-        """Return the attempts that have no verdict, and how many the run has in all."""
+        """Return the attempts that have no verdict, and how many the run has in all.
+
+        Raises `UsageError` where the run cannot be resumed.
+        """
+        api.resumable(self.folder, self.settings, self.changes)
         latest = RunFolder(self.folder).latest()
         keys = RunFolder(self.folder).config().planned.keys
         return tuple(key for key in keys if key not in latest or not latest[key].settles), len(keys)
@@ -169,7 +173,7 @@ def resumption(run: AnyPath, *, settings: Settings | None = None, **flags: Unpac
     """Return how *run*, a folder or an id in the output folder, is finished. Raises `UsageError`."""
     given: ResumeFlags = checked(ResumeFlags, flags)
     found = _without_sandbox(given, settings)
-    return Resumption(run_folder(run, found), _options(given, found), found, _named_again(given))
+    return Resumption(run_folder(run, found), _options(given, found), found)
 
 
 def regrading(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[RegradeFlags]) -> NewRun:
@@ -255,7 +259,7 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
     )
 
 
-def _named_again(given: RegradeFlags | ResumeFlags) -> dict[str, object]:
+def _named_again(given: RegradeFlags) -> dict[str, object]:
     """Return the fields of a run's configuration that the user named, for a run that has one already."""
     if given.get("limit") is not None:
         raise UsageError("--limit draws the tasks of a new run; this one has its tasks, name some with --tasks")

@@ -253,15 +253,13 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
     from groundup.domain.errors import InfrastructureError, SubmissionError, TaskError, UsageError
 
     try:
-        if given == ["all", "--help"]:
-            create_app(whole=True)(args=["--help"], prog_name="groundup")
-        elif not _glanced(given):
-            create_app()(args=given, prog_name="groundup")
+        if whole := given == ["all", "--help"]:
+            given = ["--help"]
+        return (0 if _glanced(given) else _called(create_app(whole=whole), given)), None
     except SystemExit as ending:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
-        code = ending.code if isinstance(ending.code, int) else 0
-        return code, _not_understood(ending.__context__) if code == 2 else None
+        return ending.code if isinstance(ending.code, int) else 0, None
     except KeyboardInterrupt:
         return _interrupted()
     except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
@@ -276,19 +274,27 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
         return _machine_fault(error)
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
         return _bug(error, given)
-    return 0, None
+
+
+def _called(app: CommandPanel, given: list[str]) -> int:
+    """Call the command line; return its exit code. Raises `UsageError` for what it does not understand."""
+    from groundup.domain.errors import UsageError
+
+    try:
+        code = app(args=given, prog_name="groundup", standalone_mode=False)
+    except typer.Abort as error:  # ^C, or an end of input where a question was asked
+        raise KeyboardInterrupt from error
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # each error of the parser has it, in every version of typer
+            raise
+        from groundup.cli.refusals import refused
+
+        raise UsageError(refused(error, given)) from error
+    return code if isinstance(code, int) else 0
 
 
 def _json_is_asked(given: list[str]) -> bool:
     return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
-
-
-def _not_understood(error: BaseException | None) -> str | None:
-    """Return what is wrong with a command line, as standard error has it; None where a command ended itself."""
-    if isinstance(error, typer.Exit):
-        return None
-    message = getattr(error, "format_message", None)  # of every error of click's
-    return str(message()) if message else "the command line was not understood; see standard error"
 
 
 def _interrupted() -> tuple[int, str]:

@@ -338,11 +338,20 @@ class CommandPanel(TyperGroup):
         return [*listed, *others]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]  # typer's own
-        """Return a command; a name that is unknown is answered with what is like it, so all are built for it."""
-        for name in [cmd_name] if cmd_name in self.members else self.members:
-            if name not in self.commands:
-                self.commands[name] = self.members[name].build()
+        """Return a command, built when it is asked for."""
+        if cmd_name in self.members and cmd_name not in self.commands:
+            self.commands[cmd_name] = self.members[cmd_name].build()
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]  # typer's own
+        """Return the command that *args* begin with. Raises `UsageError` with what it is called here."""
+        if args and args[0] not in self.members and not args[0].startswith("-"):
+            from groundup.cli.refusals import unknown_command
+            from groundup.domain.errors import UsageError
+
+            known = [name for name, one in self.members.items() if not one.is_absent]
+            raise UsageError(unknown_command(ctx.command_path, args[0], known))
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]  # typer's own
         """Write the help as click does, without rich."""

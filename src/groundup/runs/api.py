@@ -97,6 +97,13 @@ def resume(
     are suites, tasks, graders, sandboxes and predictions that have changed since. A run that was begun without the
     verdict cache goes on without it, and a limit on its cost stays until another is given.
     """
+    made = resumable(folder, settings, changes)
+    kept = _as_begun(options, RunFolder(folder))
+    return _work(RunJob(made, folder, kept, settings, progress, resumed=True, stop=stop))
+
+
+def resumable(folder: Path, settings: Settings, changes: Mapping[str, object] | None = None) -> RunPlan:
+    """Return the plan of the run in *folder*, to go on with. Raises `UsageError` where it cannot be resumed."""
     config = RunFolder(folder).config()
     earlier = config.configuration
     if isinstance(earlier.submissions, Served):
@@ -106,9 +113,7 @@ def resume(
         )
     if keys := changed_fields(earlier, _with(earlier, changes)):
         refuse(config.run_id, keys)
-    made = make_plan(earlier, settings)
-    kept = _as_begun(options, RunFolder(folder))
-    return _work(RunJob(made, folder, kept, settings, progress, resumed=True, stop=stop))
+    return make_plan(earlier, settings)
 
 
 def regrade(
