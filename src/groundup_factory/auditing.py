@@ -13,7 +13,6 @@ from groundup.api import requests
 from groundup.api.flags import AnyPath, Names, names
 from groundup.api.runs import finished
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
-from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
 from groundup.episodes.backends import Backends, backends
@@ -23,6 +22,7 @@ from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, refuse_others, write_made
 from groundup.suites.base import Auditor, Suite
 from groundup.suites.opening import open_suite
+from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 from groundup_factory.audit import (
@@ -87,14 +87,12 @@ def audit(  # noqa: PLR0913 - all but the suite by name
 def _chosen(suite: Suite, wanted: Sequence[str] | None) -> list[Task]:
     """Return the tasks to audit: those that are wanted, else all that can be graded and have an oracle."""
     every = suite.by_name()
-    groups = suite.groups()
     usual = set(suite.gradable()) & set(suite.referenced())
     if wanted is None:
         return [every[name] for name in every if name in usual]
-    for name in wanted:
-        if name not in every and name not in groups:
-            raise UsageError(unknown("task", name, [*every, *groups]))
-    ids = {one for name in wanted for one in (usual.intersection(groups[name]) if name in groups else (name,))}
+    refuse_unknown(suite, wanted)
+    named = usual.intersection(members(wanted, every, groups_of(suite)))
+    ids = named.union(every.keys() & set(wanted))
     return [every[name] for name in sorted(ids)]
 
 

@@ -53,7 +53,10 @@ def flag_of(hint: object) -> FlagHelp | None:
 Tasks = Annotated[
     Names,
     FlagHelp(
-        "Only these tasks or groups of them, such as `sqlparse,tenacity`; can be repeated.", WHICH, metavar="NAMES"
+        "Only these tasks or groups of them, such as `sqlparse,tenacity`, those like `'sql*'`, or `failed:RUN`; "
+        "can be repeated.",
+        WHICH,
+        metavar="NAMES",
     ),
 ]
 Exclude = Annotated[Names, FlagHelp("All tasks but these; can be repeated.", WHICH, metavar="NAMES")]

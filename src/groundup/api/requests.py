@@ -27,10 +27,11 @@ from groundup.api.flags import (
     refuse_wrong_prices,
 )
 from groundup.api.reports import run_folder
+from groundup.api.selection import chosen_tasks, refuse_unknown_tasks
 from groundup.api.subjects import subject_of
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
-from groundup.domain.names import unknown
+from groundup.domain.names import checked_name, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
@@ -61,6 +62,8 @@ class NewRun(NamedTuple):
 
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`."""
+        if self.run_id:
+            checked_name(self.run_id)
         return api.plan(self.configuration, self.settings, self.choice)
 
     def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
@@ -117,6 +120,7 @@ def evaluation(
     from groundup.runs.predictions import ablated_as, is_one_submission, model_named_in
 
     given: EvaluateFlags = checked(EvaluateFlags, flags)
+    refuse_unknown_tasks(suite, given.get("tasks"), _excluded(given), settings_for(given, settings))
     path = Path(predictions)
     task, chosen = names(given.get("task"), "--task") or (), names(given.get("tasks"), "--tasks") or ()
     if len(task) > 1 or chosen:  # both say which tasks; the folder says whether it is one repository
@@ -153,6 +157,7 @@ def importing(
 ) -> NewRun:
     """Return the run that takes in and grades what *agent* made elsewhere. Raises `UsageError`."""
     given: ImportFlags = checked(ImportFlags, flags)
+    refuse_unknown_tasks(suite, given.get("tasks"), _excluded(given), settings_for(given, settings))
     submissions = Predictions(
         path=str(Path(source).absolute()), agent_name=agent, model_name=model, source="import"
     )
@@ -163,6 +168,7 @@ def running(suite: str, agent: str, *, settings: Settings | None = None, **flags
     """Return the run in which *agent* does the tasks of *suite*. Raises `UsageError`."""
     given: RunFlags = checked(RunFlags, flags)
     found = settings_for(given, settings)
+    refuse_unknown_tasks(suite, given.get("tasks"), _excluded(given), found)
     submissions = submissions_of(suite, subject_of(agent, given), found)
     if given.get("generate_only") and not isinstance(submissions, Generated):
         raise UsageError(f"--generate-only: {agent} makes nothing, it hands in what is there; leave the flag out")
@@ -181,7 +187,7 @@ def regrading(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack
     given: RegradeFlags = checked(RegradeFlags, flags)
     found = _without_sandbox(given, settings)
     folder = run_folder(run, found)
-    configuration = api.regrading(folder, found, _named_again(given))
+    configuration = api.regrading(folder, found, _named_again(given, found))
     options = _options(given, found).but(use_cache=False)
     return NewRun(configuration, options, found, given.get("run_id") or api.regrade_name(folder, found))
 
@@ -225,7 +231,7 @@ def _new_run(
         suite=suite,
         submissions=submissions,
         grader=_grader(given),
-        tasks=names(given.get("tasks"), "--tasks"),
+        tasks=chosen_tasks(given.get("tasks"), settings),
         exclude=_excluded(given) or (),
         attempts=given.get("attempts"),
         timeout_s=given.get("timeout"),
@@ -259,12 +265,12 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
     )
 
 
-def _named_again(given: RegradeFlags) -> dict[str, object]:
+def _named_again(given: RegradeFlags, settings: Settings) -> dict[str, object]:
     """Return the fields of a run's configuration that the user named, for a run that has one already."""
     if given.get("limit") is not None:
         raise UsageError("--limit draws the tasks of a new run; this one has its tasks, name some with --tasks")
     changes: dict[str, object] = {
-        "tasks": names(given.get("tasks"), "--tasks"),
+        "tasks": chosen_tasks(given.get("tasks"), settings),
         "exclude": _excluded(given),
         "attempts": given.get("attempts"),
         "grader": _grader(given),

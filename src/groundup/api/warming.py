@@ -33,6 +33,7 @@ from groundup.settings import Settings
 from groundup.store.files import write_atomically
 from groundup.suites.base import Suite
 from groundup.suites.opening import open_suite
+from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import async_scratch_folder, scratch_folder
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import disk_errors
@@ -288,15 +289,13 @@ async def warm(
         )
     suite = open_suite(name, settings)
     known = suite.by_name()
-    for one in tasks:
-        if one not in known:
-            raise UsageError(unknown("task", one, known))
+    refuse_unknown(suite, tasks)
     graders = suite.graders()
     if grader is not None and grader not in graders:
         raise UsageError(unknown("grader", grader, graders))
     chosen = (grader,) if grader is not None else tuple(graders)
     store, places = layer_store(settings), asyncio.Semaphore(jobs)
-    wanted = tasks or suite.gradable()
+    wanted = sorted(members(tasks, known, groups_of(suite))) if tasks else suite.gradable()
 
     async def one_task(task: Task, tools: Backends, scratch: Path) -> Warmed:
         async with places:

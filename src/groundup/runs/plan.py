@@ -39,6 +39,7 @@ from groundup.store.records import (
 )
 from groundup.suites.base import Grader, Suite
 from groundup.suites.opening import named_suite, open_suite
+from groundup.suites.selection import Groups, groups_of, members, refuse_unknown
 
 
 def _seconds(given: object) -> object:
@@ -102,8 +103,6 @@ ALL_TASKS = TaskChoice()
 
 _READERS = (GeneratedSource, ServedSource)
 """Where submissions come from that somebody makes who reads what a task asks for."""
-Groups = Mapping[str, Collection[str]]
-"""Tasks by the common names that their suite gives them."""
 
 
 class RunPlan(NamedTuple):
@@ -154,13 +153,14 @@ def make_plan(configuration: RunConfiguration, settings: Settings, choice: TaskC
     suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)
     every = suite.by_name()
+    refuse_unknown(suite, (*(configuration.tasks or ()), *configuration.exclude))
     source = _source(configuration, suite, sorted(every))
     named = _named(configuration) or ()
     usual = [] if named and every.keys() >= {*named} else _usual(suite, configuration)
     if isinstance(source, _READERS):
         usual = [name for name in usual if every[name].instruction is not None] or usual
     spoken_of = {*named, *configuration.exclude}
-    groups = {} if spoken_of <= every.keys() else {**suite.task_sets(), **suite.groups()}
+    groups = {} if spoken_of <= every.keys() else groups_of(suite)
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     attempts = configuration.attempts or source.attempts()
     if choice.only_predicted:
@@ -302,39 +302,21 @@ def _without_grading(grader: Grader, configuration: RunConfiguration, chosen: Ma
 def _left_out(
     configuration: RunConfiguration, every: Collection[str], usual: Collection[str], groups: Groups
 ) -> tuple[str, ...]:
-    unwanted = _members(configuration.exclude, sorted(every), groups)
+    unwanted = members(configuration.exclude, sorted(every), groups)
     return tuple(sorted(set(every) - set(usual) - unwanted))
 
 
 def _selected(
     configuration: RunConfiguration, every: Sequence[str], usual: Sequence[str], groups: Groups
 ) -> list[str]:
-    for name in (*(configuration.tasks or ()), *configuration.exclude):
-        if name not in every and name.removeprefix("!") not in groups:
-            if name.startswith("!"):
-                raise UsageError(unknown(f"language or group of {configuration.suite}", name[1:], groups))
-            raise UsageError(unknown("task", name, [*every, *groups]))
-    wanted = _members(_named(configuration) or usual, every, groups)
-    selected = sorted(wanted - _members(configuration.exclude, every, groups))
+    wanted = members(_named(configuration) or usual, every, groups)
+    selected = sorted(wanted - members(configuration.exclude, every, groups))
     gone = [name for name in selected if name not in every]
     if gone:
         raise UsageError(unknown("task", gone[0], every))
     if not selected:
         raise UsageError(f"no task of {configuration.suite} is left to do; check --tasks and --exclude")
     return selected
-
-
-def _members(names: Sequence[str], every: Sequence[str], groups: Groups) -> set[str]:
-    """Return the tasks that *names* mean: tasks, groups of them, and with `!` what is outside a group."""
-    found: set[str] = set()
-    for name in names:
-        if name in every or name.removeprefix("!") not in groups:
-            found.add(name)
-        elif name.startswith("!"):
-            found |= set(every) - set(groups[name[1:]])
-        else:
-            found |= set(groups[name])
-    return found
 
 
 def _named(configuration: RunConfiguration) -> tuple[str, ...] | None:
