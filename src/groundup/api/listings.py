@@ -26,6 +26,7 @@ from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import Suite, Summary
 from groundup.suites.opening import SUITES, open_suite
+from groundup.suites.selection import groups_of
 
 R = TypeVar("R", bound=Record)
 
@@ -155,9 +156,14 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
         )
         for task in chosen.by_name().values()
     )
-    title = f"{chosen.name} {chosen.version}: {len(rows)} tasks"
+    title = f"{suite} {chosen.version}: {len(rows)} task{'' if len(rows) == 1 else 's'}"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
     return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
+
+
+def groups(suite: str, *, settings: Settings | None = None) -> list[str]:
+    """Return the names that stand for several tasks of *suite*. Raises `UsageError`."""
+    return sorted(groups_of(open_suite(suite, settings or load())))
 
 
 def task_of(repository: Path, task: str | None = None, settings: Settings | None = None) -> tuple[str, str]:

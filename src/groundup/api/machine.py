@@ -22,8 +22,24 @@ class MachineReport(Record):
 
     @property
     def ready(self) -> bool:
-        """Whether submissions can be graded here at all."""
+        """Whether a submission can be graded here: sandboxes open, and a task has what it needs."""
+        return self.opens_sandboxes and any(one.online for one in self.suites)
+
+    @property
+    def opens_sandboxes(self) -> bool:
+        """Whether nothing is missing that every task needs."""
         return not any(fact.status is FactStatus.BAD for fact in self.facts)
+
+
+def standing_of(suite: str, *, settings: Settings | None = None) -> Gradable:
+    """Return how many tasks of *suite* can be graded here, and what the others lack, as `doctor` counts them."""
+    settings = settings or load()
+
+    async def found() -> Gradable:
+        _, (one,) = await gradable(settings, await index_trouble(environment()), [suite])
+        return one
+
+    return asyncio.run(found())
 
 
 def examine_machine(*, settings: Settings | None = None) -> MachineReport:

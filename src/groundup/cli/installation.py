@@ -43,7 +43,7 @@ EXAMPLES: dict[str, Examples] = {
 def doctor(json: Json = False) -> int:
     """Show what this machine can do, and how to get what is missing.
 
-    Exit code 3: this machine cannot grade submissions as it is.
+    Exit code 3: this machine can grade no task as it is.
     """
     from groundup.api.machine import examine_machine
     from groundup.cli.console import print_document, print_table, say
@@ -66,10 +66,12 @@ def doctor(json: Json = False) -> int:
                 say(f"{one.suite}: {lack}")
             for sentence in one.beside:
                 say(f"{one.suite}: {sentence}")
-    able = ", ".join(f"{one.online} of {one.tasks} tasks of {one.suite}" for one in suites)
-    say(f"groundup: can be graded here: {able}" if found.ready else "groundup: not ready; see above")
+    able = ", ".join(map(str, suites))
+    say(f"groundup: can be graded here: {able}" if found.opens_sandboxes else "groundup: not ready; see above")
+    if found.opens_sandboxes and not found.ready:
+        say("groundup: not ready: no task can be graded here yet; the lines above say what is missing")
     lacks = [lack for one in suites for lack in one.lacks if lack.command]
-    if lacks and found.ready:
+    if lacks and found.opens_sandboxes:
         most = max(lacks, key=lambda lack: lack.tasks)
         say(f"groundup: the shortest way to {most.tasks} more: `{most.command}`")
     return 0 if found.ready else 3

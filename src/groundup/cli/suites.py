@@ -63,13 +63,21 @@ def tasks(
     found = listings.tasks(suite, output=output)
     if json:
         documents = [one.model_dump(mode="json") for one in found]
-        print_document({"suite": found.suite, "version": found.version, "tasks": documents})
+        print_document(
+            {
+                "suite": found.suite,
+                "version": found.version,
+                "groups": listings.groups(suite),
+                "gradable": _gradable(suite, found.view.columns),
+                "tasks": documents,
+            }
+        )
     else:
         columns = found.view.columns
         print_table(found.view.title, columns, found.view.rows, spare=columns[-2:1:-1])
         for task, why in found.blocked.items():
             say(f"{task} {why}")
-        _say_how_many(suite, columns, found.view.rows)
+        _say_how_many(suite, columns)
         for sentence in found.beside:
             say(f"groundup: {sentence}")
     return 0
@@ -84,19 +92,33 @@ def glanced(suite: str, output: Path | None = None) -> bool:
     if glance is None:
         return False
     print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:1:-1])
-    _say_how_many(suite, glance.columns, glance.rows)
+    _say_how_many(suite, glance.columns)
     return True
 
 
-def _say_how_many(suite: str, columns: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
-    """Say how many tasks this machine can grade, where the suite tells."""
+def _say_how_many(suite: str, columns: "Sequence[str]") -> None:
+    """Say which groups there are, how many tasks this machine can grade, as `doctor`, and what the others lack."""
+    from groundup.api.listings import groups
+    from groundup.api.machine import standing_of
     from groundup.cli.console import say
-    from groundup.environments.at_hand import HERE, YES
+    from groundup.environments.at_hand import HERE
 
-    if HERE in columns:
-        able = sum(row[columns.index(HERE)] == YES for row in rows)
-        most = f"{able} of {len(rows)} tasks of {suite} lack at most what is fetched when it is needed"
-        say(f"groundup: {most}; `groundup doctor` asks for that, and counts what can be graded here")
+    if named := groups(suite):
+        say(f"groundup: groups for --tasks and --exclude: {', '.join(named)}")
+    if HERE not in columns:
+        return
+    found = standing_of(suite)
+    for lack in found.lacks:
+        say(f"{suite}: {lack}")
+    say(f"groundup: can be graded here: {found}; the column `{HERE}` knows nothing of what is fetched when needed")
+
+
+def _gradable(suite: str, columns: "Sequence[str]") -> dict[str, object] | None:
+    """Return how many tasks can be graded here; None where the suite does not say what they need."""
+    from groundup.api.machine import standing_of
+    from groundup.environments.at_hand import HERE
+
+    return standing_of(suite).model_dump(mode="json") if HERE in columns else None
 
 
 def _print_statistics(suite: str, json: bool) -> int:

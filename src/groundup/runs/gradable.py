@@ -58,6 +58,9 @@ class Gradable(Record):
     beside: tuple[str, ...] = ()
     """What graders beside the default one lack: one sentence each."""
 
+    def __str__(self) -> str:
+        return f"{self.online} of {self.tasks} tasks of {self.suite}"
+
 
 class Host(Record):
     """What this machine has that tasks need."""
@@ -72,14 +75,16 @@ class Host(Record):
     """Why the package index cannot be asked; empty where it answers."""
 
 
-async def gradable(settings: Settings, index: str = "") -> tuple[Host, tuple[Gradable, ...]]:
-    """Return what was found on this machine and how each suite stands.
+async def gradable(
+    settings: Settings, index: str = "", named: Sequence[str] | None = None
+) -> tuple[Host, tuple[Gradable, ...]]:
+    """Return what was found on this machine and how each suite stands, or those that are *named*.
 
     *index* says why the package index cannot be asked; empty where it answers.
     """
     suites: dict[str, Suite | str] = {}
     needs: dict[str, Mapping[str, Needs]] = {}
-    for name in SUITES.names():
+    for name in SUITES.names() if named is None else named:
         try:
             suite = open_suite(name, settings)
             known = suite.by_name()
