@@ -1,12 +1,13 @@
 """`groundup leaderboard`: runs that others can check, and a page that ranks them."""
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples, Json, Run
+from groundup.cli.options import Examples, Json, Run, time_option
 
 if TYPE_CHECKING:
     from groundup_board.verification import BoardRules
@@ -74,7 +75,12 @@ class Recheck:
         float, typer.Option(min=0, max=1, help="A share of 1 by which scores may differ, such as 0.01.")
     ] = 0.0
     timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds for a task's tests (default: what its recipe says).")
+        float | None,
+        typer.Option(
+            parser=partial(time_option, least=1),
+            metavar="TIME",
+            help="Time for a task's tests, such as 10m (default: what its recipe says).",
+        ),
     ] = None
 
 

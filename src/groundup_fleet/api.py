@@ -75,7 +75,7 @@ def up(report: Report, **flags: Unpack[FleetFlags]) -> None:
         raise UsageError(f"everyone who reaches {host} could run code on every node; leave --no-keys out")
     if keys and file is None:
         raise UsageError("name a file for the address and the keys, with --address-file; or use --no-keys")
-    place = SchedulerPlace(host, given.get("port") or 0, keys, given.get("lost_after") or 60)
+    place = SchedulerPlace(host, given.get("port") or 0, keys, round(float(given.get("lost_after") or 60)))
     hosts, program = names(given.get("ssh"), "--ssh") or (), given.get("program") or "groundup"
     over_ssh = ssh_nodes(hosts, _slots(given), given.get("memory_mb"), program)
     serving = serve_fleet(place, Path(file) if file else None, wanted(given), over_ssh, report)

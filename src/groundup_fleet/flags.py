@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict
 
-from groundup.api.flags import AnyPath, FlagHelp, Names
+from groundup.api.flags import AnyPath, FlagHelp, Names, Time
 
 Slots = Annotated[int | None, FlagHelp("Attempts at once on a node (default: its processors).", "Nodes", least=1)]
 MemoryMb = Annotated[
@@ -33,5 +33,11 @@ class FleetFlags(TypedDict, total=False):
     address_file: Annotated[AnyPath | None, FlagHelp("Where address and keys are written.", "Scheduler")]
     no_keys: Annotated[bool, FlagHelp("Neither keys nor encryption; on loopback only.", "Scheduler")]
     lost_after: Annotated[
-        int, FlagHelp("Seconds of silence after which a node counts as lost (default: 60).", "Scheduler", least=1)
+        Time,
+        FlagHelp(
+            "Silence after which a node counts as lost, such as 2m (default: 60s).",
+            "Scheduler",
+            metavar="TIME",
+            least=1,
+        ),
     ]

@@ -27,6 +27,10 @@ Assignments = Mapping[str, object] | Sequence[str] | None
 """Settings by name, or texts NAME=VALUE."""
 
 
+Time = float | str | None
+"""Seconds, or a text with a unit, such as `90s`, `10m` or `8h`."""
+
+
 class FlagHelp(NamedTuple):
     """What a flag means, and how it looks on the command line."""
 
@@ -50,6 +54,11 @@ def flag_of(hint: object) -> FlagHelp | None:
     return found._replace(help=words[-1]) if found and words else found
 
 
+def is_time(hint: object) -> bool:
+    """Whether an annotation declares a time, which may be a text with a unit."""
+    return getattr(hint, "__origin__", None) == Time
+
+
 Tasks = Annotated[
     Names,
     FlagHelp(
@@ -66,7 +75,13 @@ Grader = Annotated[
     FlagHelp("Such as `strict` or `official`; see `groundup suites` (default: the suite's first).", HOW),
 ]
 Timeout = Annotated[
-    float | None, FlagHelp("Seconds for the tests of one task (default: as its recipe says).", HOW, least=0.1)
+    Time,
+    FlagHelp(
+        "Time for the tests of one task, such as 90s or 10m (default: as its recipe says).",
+        HOW,
+        metavar="TIME",
+        least=0.1,
+    ),
 ]
 Sandbox = Annotated[
     str | None,
@@ -91,7 +106,9 @@ MaxCost = Annotated[
     float | None, FlagHelp("Most that the run may cost in all, in USD; needs --price or --prices.", WORK)
 ]
 MaxTurns = Annotated[int | None, FlagHelp("Largest number of model replies in one attempt.", EPISODE, least=1)]
-MaxSeconds = Annotated[float | None, FlagHelp("Longest time of one attempt, in seconds.", EPISODE, least=1)]
+MaxSeconds = Annotated[
+    Time, FlagHelp("Longest time of one attempt, such as 600s or 1h.", EPISODE, metavar="TIME", least=1)
+]
 AgentEnvironment = Annotated[
     Literal["task", "empty"] | None,
     FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
@@ -220,8 +237,8 @@ class MakingFlags(TypedDict, total=False):
     prices: Prices
     price: PriceOfTokens
     wait_for_model: Annotated[
-        str | None,
-        FlagHelp("How long a server that still starts is waited for, such as 10m.", MODEL, metavar="TIME"),
+        Time,
+        FlagHelp("How long to wait for a server that still starts, such as 10m.", MODEL, metavar="TIME", least=0),
     ]
     model_jobs: Annotated[int | None, FlagHelp("Calls to the model at once (default: 64).", MODEL, least=1)]
     reuse_replies: Annotated[
@@ -346,7 +363,7 @@ class ServeFlags(TypedDict, total=False):
     agent_environment: AgentEnvironment
     hide_scores: Annotated[HideScores, "Do not show the score to the model; the trainer still gets the reward."]
     max_turns: Annotated[MaxTurns, "Largest number of commands in one episode."]
-    max_seconds: Annotated[MaxSeconds, "Longest time of one episode, in seconds."]
+    max_seconds: Annotated[MaxSeconds, "Longest time of one episode, such as 600s or 1h."]
     agent_name: Annotated[AgentName, "Name of the agent, for reports (default: client)."]
     model_name: ModelLabel
     slots: Annotated[int | None, FlagHelp("Episodes that are open at once (default: 8).", SERVER, least=1)]
@@ -355,13 +372,18 @@ class ServeFlags(TypedDict, total=False):
         int | None, FlagHelp("Largest number of slots for one client (default: all).", SERVER, least=1)
     ]
     idle: Annotated[
-        float | None,
-        FlagHelp("Seconds until a silent client's session is given up (default: 900).", SERVER, least=0.1),
+        Time,
+        FlagHelp(
+            "Time until a silent client's session is given up (default: 15m).", SERVER, metavar="TIME", least=0.1
+        ),
     ]
     drain: Annotated[
-        float | None,
+        Time,
         FlagHelp(
-            "Seconds that open episodes may still take when the server stops (default: 60).", SERVER, least=0
+            "Time that open episodes may still take when the server stops (default: 60s).",
+            SERVER,
+            metavar="TIME",
+            least=0,
         ),
     ]
     host: Host

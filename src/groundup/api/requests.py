@@ -22,6 +22,7 @@ from groundup.api.flags import (
     SelectionFlags,
     WorkFlags,
     flag_of,
+    is_time,
     money,
     names,
     refuse_wrong_prices,
@@ -29,6 +30,7 @@ from groundup.api.flags import (
 from groundup.api.reports import run_folder
 from groundup.api.selection import chosen_tasks, refuse_unknown_tasks
 from groundup.api.subjects import subject_of
+from groundup.domain.durations import duration
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
 from groundup.domain.names import checked_name, unknown
@@ -207,11 +209,20 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
         except ValidationError as error:
             raise UsageError(f"{name}: {plainly(error.errors()[0])}") from error
         flag = flag_of(hints[name])
+        if is_time(hints[name]) and isinstance(found[name], str):
+            found[name] = _said_of(name, found[name])
         if flag is not None and flag.least is not None and not found[name] >= flag.least:
             raise UsageError(f"{name}: {found[name]} is too little; it must be at least {flag.least:g}")
         if flag is not None and flag.most is not None and not found[name] <= flag.most:
             raise UsageError(f"{name}: {found[name]} is too much; it must be at most {flag.most:g}")
     return found
+
+
+def _said_of(name: str, text: str) -> float:
+    try:
+        return duration(text)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
 
 
 def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:

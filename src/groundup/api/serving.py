@@ -63,7 +63,7 @@ def serving(suite: str, *, settings: Settings | None = None, **flags: Unpack[Ser
         splits=names(given.get("split"), "--split") or ("test",),
         seed=given.get("seed"),
         tokens=_tokens(given),
-        drain_s=given.get("drain", 60.0) or 0.0,
+        drain_s=float(given.get("drain", 60.0) or 0.0),
         workers=given.get("workers"),
         resumed=(path / "config.json").exists(),
     )

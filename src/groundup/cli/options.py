@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints, is_typeddict
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from groundup.api.flags import AnyPath, Assignments, Names, flag_of
+from groundup.api.flags import AnyPath, Assignments, Names, Time, flag_of, is_time
 from groundup.cli.console import Format
 from groundup.domain.gone import refuse_gone
 
@@ -279,7 +279,26 @@ def _options(kind: Any) -> Iterator[inspect.Parameter]:
         yield _plain_option(option.replace(default=default))
 
 
-_WRITTEN = {Names: list[str] | None, Assignments: list[str] | None, AnyPath | None: Path | None}
+def time_option(given: object, *, unit: str = "s", least: float = 0.0) -> float:
+    """Return a time such as `10m`, or a number of *unit*, in this unit. Raises `typer.BadParameter`."""
+    from groundup.domain.durations import duration
+    from groundup.domain.errors import UsageError
+
+    try:
+        found = duration(str(given), unit) / duration("1", unit)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
+    if found < least:
+        raise typer.BadParameter(f"must be at least {least:g}{unit}")
+    return found
+
+
+_WRITTEN = {
+    Time: float | None,
+    Names: list[str] | None,
+    Assignments: list[str] | None,
+    AnyPath | None: Path | None,
+}
 """What a command line holds for types that are wider in Python."""
 
 
@@ -289,11 +308,13 @@ def _option(name: str, hint: Any) -> Any:
     assert flag is not None, name
     short = () if flag.short is None else (flag.short,)
     written = _WRITTEN.get(hint.__origin__, hint.__origin__)
+    of_time = functools.partial(time_option, least=flag.least or 0.0) if is_time(hint) else None
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         *short,
+        parser=of_time,
         help=flag.help,
-        min=flag.least,
+        min=None if of_time else flag.least,
         max=flag.most,
         metavar=flag.metavar,
         rich_help_panel=flag.panel,

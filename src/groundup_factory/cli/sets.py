@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from groundup.api.flags import BaseUrl, MaxCost, PriceOfTokens, Prices, money, refuse_wrong_prices
 from groundup.api.flags import names as listed_names
-from groundup.cli.options import Examples, Json
+from groundup.cli.options import Examples, Json, time_option
 
 if TYPE_CHECKING:
     from groundup_factory.filters import FilterRules
@@ -108,10 +109,22 @@ class SetRules:
     prices: Prices = None
     price: PriceOfTokens = None
     rounds: Annotated[int, typer.Option(min=1, help="How often the model may correct what the checks found.")] = 3
-    minutes: Annotated[float, typer.Option(min=0.1, help="Minutes after which an entry is given up.")] = 30
+    minutes: Annotated[
+        float,
+        typer.Option(
+            parser=partial(time_option, unit="m", least=0.1),
+            metavar="TIME",
+            help="Minutes, or such as 90s, after which an entry is given up.",
+        ),
+    ] = 30
     hours: Annotated[
         float | None,
-        typer.Option("--time", metavar="HOURS", min=0, help="For all of it; the same command goes on later."),
+        typer.Option(
+            "--time",
+            metavar="TIME",
+            parser=partial(time_option, unit="h"),
+            help="For all of it: hours, or such as 90m; the same command goes on later.",
+        ),
     ] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
     again: Annotated[bool, typer.Option("--again", help="Try entries again that were rejected before.")] = False
