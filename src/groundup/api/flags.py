@@ -165,6 +165,15 @@ class WorkFlags(TypedDict, total=False):
     """How a run is worked on. Changes no verdict."""
 
     jobs: Jobs
+    time: Annotated[
+        Time,
+        FlagHelp(
+            "Most time for all of it, such as 8h; `groundup resume` does what is left.",
+            WORK,
+            metavar="TIME",
+            least=0.1,
+        ),
+    ]
     no_cache: Annotated[bool, FlagHelp("Grade everything: neither read nor write the verdict cache.", WORK)]
     keep: Annotated[bool, FlagHelp("Keep the graders' scratch folders.", WORK)]
     workers: Workers

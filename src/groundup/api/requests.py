@@ -270,6 +270,7 @@ def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:
         retries=settings.retries,
         retry_delay_s=settings.retry_delay_s,
         use_cache=not flags.get("no_cache", False),
+        time_s=flags.get("time"),
         keep=flags.get("keep", False),
         workers=flags.get("workers"),
         agents_on_nodes=flags.get("agents_on_nodes", False),

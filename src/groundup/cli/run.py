@@ -124,7 +124,7 @@ def run(
     return new_run(running(suite, agent, **flags), talk, dry_run=dry_run)
 
 
-_BESIDE_A_FILE = {"jobs", "no_cache", "keep", "output"}
+_BESIDE_A_FILE = {"jobs", "no_cache", "keep", "output", "time"}
 """Flags that say how runs are worked on, which their file does not."""
 
 

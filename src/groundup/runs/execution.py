@@ -102,11 +102,15 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
                 )
             )
             try:
-                async with _shown(fleet, writer):
+                async with _shown(fleet, writer), asyncio.timeout(job.options.time_s) as limit:
                     await pending.work_off()
             except asyncio.CancelledError:
                 if not interrupted():
                     raise
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                job.progress(Warned(message="the time of --time is over: what was not finished is pending"))
             # Interpreters are found when they are needed, so the builder knows more of itself now.
             writer.ended(start, datetime.now(UTC), tools.identity())
             write_report(writer.folder.path, job.settings)

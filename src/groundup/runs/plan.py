@@ -57,6 +57,7 @@ class RunOptions(Record):
     )
     retry_delay_s: float = Field(default=2.0, ge=0)
     use_cache: bool = Field(default=True, description="look verdicts up before grading")
+    time_s: float | None = Field(default=None, gt=0, description="for this start of the run; None: no limit")
     keep: bool = Field(default=False, description="keep the grader's scratch folders in the attempts' folders")
     agent_jobs: int | None = Field(
         default=None, ge=1, description="attempts at making submissions at once; None: as many as jobs"
