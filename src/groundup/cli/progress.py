@@ -15,6 +15,7 @@ from groundup.domain.names import printable
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Reason, Status
+from groundup.reports.why import common_cause
 from groundup.runs.interrupts import leave_lost_terminal
 from groundup.runs.progress import (
     AttemptAt,
@@ -137,10 +138,10 @@ def _made(event: AttemptMade) -> str:
 
 
 class _Told:
-    """Events as lines; the same failure of the infrastructure is told in full once for each attempt."""
+    """Events as lines; the same failure of the infrastructure is told in full once, whomever it meets."""
 
     def __init__(self) -> None:
-        self._failures: dict[AttemptKey, tuple[Reason, ...]] = {}
+        self._first: dict[str, AttemptKey] = {}
 
     def words(self, event: Event) -> str:
         """Return an event as one line."""
@@ -148,10 +149,13 @@ class _Told:
         if not isinstance(event, AttemptEnded) or verdict is None or verdict.status is not Status.INFRASTRUCTURE:
             return words(event)
         key = event.line.attempt
-        known, self._failures[key] = self._failures.get(key), verdict.reasons
-        if not verdict.reasons or known != verdict.reasons:
+        cause = common_cause("; ".join(one.message for one in verdict.reasons), key.task)
+        is_new = cause not in self._first
+        first = self._first.setdefault(cause, key)
+        if not verdict.reasons or is_new:
             return words(event)
-        same = verdict.but(reasons=(Reason(stage=verdict.reasons[0].stage, message="as before"),))
+        as_told = "as before" if first == key else f"as {first}"
+        same = verdict.but(reasons=(Reason(stage=verdict.reasons[0].stage, message=as_told),))
         return words(event.but(line=event.line.but(verdict=same)))
 
 

@@ -79,6 +79,7 @@ def why(
 ) -> int:
     """Print what attempts of RUN lost, by cause: lines of the submission, and one test of each with its values."""
     from groundup.api.reports import run_folder
+    from groundup.cli.attempts import print_heading
     from groundup.cli.console import print_document, say
     from groundup.settings import load
     from groundup.store.folder import RunFolder
@@ -105,6 +106,8 @@ def why(
         print_document(documents[0] if len(documents) == 1 else {"attempts": documents})
     elif every or test is not None:
         for one in attempts:
+            if len(attempts) > 1:  # what follows names tests, which other tasks have, too
+                print_heading(f"{one.key}: {one.score}", {}, "bold")
             _print_every(folder, one, test)
     else:
         _print_screen(folder, records.lines, attempts)

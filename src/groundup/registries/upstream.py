@@ -193,7 +193,7 @@ class Upstream:
                     self._down[host] = time.monotonic() + _DOWN_S
                     raise NetworkError(
                         f"{shown(url)} cannot be reached: {str(error) or type(error).__name__}; "
-                        "check the network and the proxy settings, then resume"
+                        "check the network and the proxy settings, then do the same again"
                     ) from error
                 await asyncio.sleep(pause)
             except (httpx.InvalidURL, httpx.TooManyRedirects) as error:

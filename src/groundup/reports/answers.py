@@ -1,13 +1,13 @@
 """What a report and a comparison say first: the answer, in sentences. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from groundup.reports.comparison import from_ahead
 from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
 from groundup.reports.lost import shares_lost, stage_name, tasks_worth, worst_first
 from groundup.reports.numbers import around, between, chance, percent, points, share, signed, standing_words
-from groundup.reports.why import cause_words, count, row_words
+from groundup.reports.why import cause_words, common_cause, count, row_words
 
 _NAMED = 3
 """Tasks, runs or attempts of one kind that a sentence names."""
@@ -22,15 +22,22 @@ def run_answer(run: RunReport) -> tuple[str, ...]:
         missing = [row for row in lost if row.standing == "not_attempted"]
         handed_in = [row for row in lost if row.standing != "not_attempted"]
         named = [f"{len(missing)} not attempted"] * bool(missing)
-        named += [f"{row_name(row, run)} {_what_was_lost(row)}" for row in handed_in[:_NAMED]]
-        more = f"; {len(handed_in) - _NAMED} more" if len(handed_in) > _NAMED else ""
+        groups = [*_by_cause(handed_in, _what_was_lost)]
+        named += [f"{_group_name(rows, run)} {what}" for rows, what in groups[:_NAMED]]
+        left = sum(len(rows) for rows, _ in groups[_NAMED:])
+        more = f"; {left} more" if left else ""
         sentences.append(f"lost most: {'; '.join(named)}{more}")
         if len(run.points_lost) > 1:
             at = ", ".join(f"{stage} {words}" for stage, words in shares_lost(run.points_lost).items())
             sentences.append(f"lost in all: {tasks_worth(sum(run.points_lost.values()))}; {at}")
     unknown = [row for row in run.attempts if row.standing in NO_VERDICT]
     if unknown:
-        sentences.append(f"no verdict, in no mean: {_some([row_name(row, run) for row in unknown])}")
+        told = f"no verdict, in no mean: {_some([row_name(row, run) for row in unknown])}"
+        causes = [(rows, what) for rows, what in _by_cause(unknown, _first_reason) if what]
+        if causes and len(causes[0][0]) > 1:
+            rows, what = causes[0]
+            told += f"; {_group_name(rows, run)}: {what}"
+        sentences.append(told)
     return tuple(sentences)
 
 
@@ -69,6 +76,28 @@ def _what_was_lost(row: AttemptRow) -> str:
     if row.losses is not None:
         return f"{got}, {count(row.losses.tests, 'test')} lost, {_most(row)}"
     return got + "".join(f", {stage_name(row.scores, one.stage)}: {one.message[:120]}" for one in row.reasons[:1])
+
+
+def _first_reason(row: AttemptRow) -> str:
+    return next((f"{stage_name(row, one.stage)}: {one.message}" for one in row.reasons), "")
+
+
+def _by_cause(
+    rows: Sequence[AttemptRow], told: Callable[[AttemptRow], str]
+) -> Iterator[tuple[list[AttemptRow], str]]:
+    """Yield *rows* that have one cause together, with what is told of the first of them, in their order."""
+    groups: dict[str, list[AttemptRow]] = {}
+    for row in rows:
+        groups.setdefault(common_cause(told(row), row.task), []).append(row)
+    for same in groups.values():
+        yield same, told(same[0])
+
+
+def _group_name(rows: Sequence[AttemptRow], run: RunReport) -> str:
+    """Name attempts that have one cause."""
+    if len(rows) == 1:
+        return row_name(rows[0], run)
+    return f"all {len(rows)} attempts" if len(rows) == len(run.attempts) else f"{len(rows)} attempts"
 
 
 def _most(row: AttemptRow) -> str:

@@ -62,7 +62,7 @@ def _hidden_scores(configuration: RunConfiguration) -> HiddenScores:
 
 def condition_sentences(found: Conditions) -> Iterator[str]:
     """Yield what a reader must know; nothing of what is as usual."""
-    if found.hidden_scores != "unknown":
+    if found.hidden_scores != "unknown" and found.verdicts:  # without a verdict nobody may have begun
         yield _SHOWN[found.hidden_scores]
     if found.stand_ins:
         yield f"another interpreter or tool than the task asks for stood in for {_of(found.stand_ins, found)}"

@@ -8,12 +8,13 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED
 from groundup.domain.verdicts import GraderIdentity, Score
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
-from groundup.reports.columns import label, shown, standing
+from groundup.reports.columns import Column, label, shown, standing
 from groundup.reports.comparison import from_ahead
 from groundup.reports.conditions import condition_sentences
 from groundup.reports.document import (
     ATTEMPTED,
     NO_VERDICT,
+    AttemptRow,
     Figure,
     Report,
     RunComparison,
@@ -24,11 +25,15 @@ from groundup.reports.numbers import amount, between, chance, percent, points, s
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import Power, Rank
 from groundup.reports.terminal import Bar
-from groundup.reports.why import row_words
+from groundup.reports.why import common_cause, row_words
 from groundup.suites.base import Summary
 
 UNATTEMPTED_SHOWN = 8
 REASONS_SHOWN = 8
+_WHY = "why"
+"""The column with the reasons."""
+_LONG = 60
+"""Characters of a reason that is not told twice."""
 _TITLED = 3
 """As many runs, and more, a title counts instead of naming them."""
 _PAPER_WIDTH = 12
@@ -221,9 +226,26 @@ def _attempts(run: RunReport) -> View:
         title=f"{run.suite} · {run.run_id}",
         above=_above(run),
         columns=tuple(column.head for column in columns) if rows else (),
-        rows=tuple(tuple(column.told(run, row) for column in columns) for row in rows),
+        rows=_each_cause_once(run, rows, columns),
         below=(*below, *run.warnings, *_integrity(run)),
     )
+
+
+def _each_cause_once(
+    run: RunReport, rows: Sequence[AttemptRow], columns: Sequence[Column]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the cells of *rows*; a long reason that an earlier row has, too, is told as that row's."""
+    first: dict[str, str] = {}
+    cells = []
+    for row in rows:
+        made = {column.head: column.told(run, row) for column in columns}
+        why = made.get(_WHY, "")
+        if len(why) > _LONG:
+            known = first.setdefault(common_cause(why, row.task), label(run, row))
+            if known != label(run, row):
+                made[_WHY] = f"as {known}"
+        cells.append(tuple(made.values()))
+    return tuple(cells)
 
 
 def _above(run: RunReport) -> tuple[str, ...]:

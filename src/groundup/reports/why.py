@@ -64,6 +64,14 @@ def row_words(row: AttemptRow) -> str:
     return "; ".join(filter(None, reasons))
 
 
+_ADDRESS = re.compile(r"(https?://[^/\s]+)/\S*")
+
+
+def common_cause(text: str, task: str) -> str:
+    """Return *text* without what only *task* has: two attempts with the same result have one cause."""
+    return _ADDRESS.sub(r"\1", text).replace(task, "TASK")
+
+
 def count(number: int, word: str) -> str:
     """Return such as `1 test` or `2 tests`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
