@@ -233,7 +233,7 @@ def test_what_was_not_attempted_counts_among_the_losses() -> None:
     run = report_run(*run_of("r", words))
     assert run.points_lost == {"not attempted": 2.0, "test": 1.0}
     answer = run_answer(run)
-    assert answer[1].startswith("lost most: 4 not attempted; half/0 50.0 %")
+    assert answer[1].startswith("lost most: 4 not attempted; 3 attempts 50.0 %, test: ")
     assert answer[2] == "lost in all: 3 tasks; not attempted 2 tasks, 67 %, test 1 task, 33 %"
     assert sum(run.points_lost.values()) == pytest.approx(5 * (1 - (run.headline.score.value or 0)))
 

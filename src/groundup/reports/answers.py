@@ -88,7 +88,8 @@ def _by_cause(
     """Yield *rows* that have one cause together, with what is told of the first of them, in their order."""
     groups: dict[str, list[AttemptRow]] = {}
     for row in rows:
-        groups.setdefault(common_cause(told(row), row.task), []).append(row)
+        own = "" if row.reasons or row.losses else f"{row.task}/{row.index}"  # what says no cause shares none
+        groups.setdefault(own or common_cause(told(row), row.task), []).append(row)
     for same in groups.values():
         yield same, told(same[0])
 
