@@ -27,7 +27,7 @@ from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.environments.interpreters import present_interpreter
 from groundup.extensions import owner_of
 from groundup.registries.cache import FetchCache
-from groundup.registries.nuget.client import NuGetClient, nuget_settings
+from groundup.registries.nuget import NuGetClient, nuget_settings
 from groundup.registries.pypi.client import index_trouble
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec

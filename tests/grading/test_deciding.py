@@ -30,7 +30,7 @@ def test_what_is_found_by_name_decides_as_well() -> None:
     """Gateways are found by a table, and count; so do the builder's modules; other suites do not."""
     found = modules_behind("groundup.suites.nl2repobench.strict")
 
-    assert {"groundup.registries.npm.client", "groundup.registries.pypi.gateway"} <= found
+    assert {"groundup.registries.npm", "groundup.registries.pypi.gateway"} <= found
     assert not any(name.startswith(("groundup.suites.dibench", "groundup.suites.repogenesis")) for name in found)
     assert "groundup.environments.python_builder" in modules_behind("groundup.environments.local")
 

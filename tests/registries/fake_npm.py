@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from groundup.registries.npm.client import NpmSettings
+from groundup.registries.npm import NpmSettings
 from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, packed
 

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.npm.client: what npm, yarn and pnpm get inside a sandbox, and what no one gets."""
+"""Tests of groundup.registries.npm: what npm, yarn and pnpm get inside a sandbox, and what no one gets."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,8 +8,7 @@ from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.npm.client import NpmClient, NpmGateway
-from groundup.registries.npm.pages import BRIEF_TYPE
+from groundup.registries.npm import BRIEF_TYPE, NpmClient, NpmGateway
 from groundup.registries.settings import Authorization
 from tests.registries.fake_npm import FakeNpm
 from tests.registries.fake_site import Site, guest

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.npm.pages: reading what registries say, whatever it is."""
+"""Tests of groundup.registries.npm: reading what registries say, whatever it is."""
 
 import json
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.registries.client import cutoff_instant
-from groundup.registries.npm.pages import PackumentError, is_name, parse_packument, version_of, written
+from groundup.registries.npm import PackumentError, is_name, parse_packument, version_of, written
 
 URL = "https://registry.example/ms"
 

@@ -1,4 +1,4 @@
-"""Tests of groundup.registries.npm.client: what npm is configured for is what is asked."""
+"""Tests of groundup.registries.npm: what npm is configured for is what is asked."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import InfrastructureError
-from groundup.registries.npm.client import npm_settings
+from groundup.registries.npm import npm_settings
 
 
 def user(tmp_path: Path, settings: Mapping[str, str], npmrc: str = "") -> dict[str, str]:

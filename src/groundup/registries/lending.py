@@ -102,7 +102,7 @@ def _pypi() -> type[RegistryGateway]:
 
 
 def _npm() -> type[RegistryGateway]:
-    from groundup.registries.npm.client import NpmGateway
+    from groundup.registries.npm import NpmGateway
 
     return NpmGateway
 
@@ -114,7 +114,7 @@ def _crates() -> type[RegistryGateway]:
 
 
 def _nuget() -> type[RegistryGateway]:
-    from groundup.registries.nuget.gateway import NuGetGateway
+    from groundup.registries.nuget import NuGetGateway
 
     return NuGetGateway
 

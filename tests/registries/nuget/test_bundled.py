@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.registries.nuget.bundled import bundled_names
+from groundup.registries.nuget import bundled_names
 
 PROPS = """<Project><ItemGroup>
 <KnownFrameworkReference Include="Microsoft.NETCore.App" TargetFramework="net9.0"

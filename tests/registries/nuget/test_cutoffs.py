@@ -7,8 +7,7 @@ import pytest
 
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.nuget.client import NuGetClient, NuGetSettings
-from groundup.registries.nuget.gateway import NuGetGateway
+from groundup.registries.nuget import NuGetClient, NuGetGateway, NuGetSettings
 from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, guest
 from tests.registries.nuget.made import FakeNuGet, put_in_folder

@@ -14,8 +14,7 @@ import pytest
 from groundup.domain.errors import InfrastructureError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.nuget.client import NuGetClient, NuGetSettings, nuget_settings
-from groundup.registries.nuget.gateway import NuGetGateway
+from groundup.registries.nuget import NuGetClient, NuGetGateway, NuGetSettings, nuget_settings
 from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, guest
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from groundup.registries.cache import FetchCache
-from groundup.registries.nuget.client import NuGetClient, NuGetSettings
-from groundup.registries.nuget.gateway import CONFIG_PLACE, NuGetGateway
+from groundup.registries.nuget import CONFIG_PLACE, NuGetClient, NuGetGateway, NuGetSettings
 from groundup.registries.settings import Index
 from tests.registries.fake_site import Site
 from tests.registries.nuget.made import FakeNuGet

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.registries.nuget.versions import normalised, order
+from groundup.registries.nuget import normalised, order
 
 VERSIONS = st.from_regex(r"[0-9]{1,4}(\.[0-9]{1,4}){0,3}(-[a-zA-Z0-9]{1,5}(\.[0-9a-z]{1,3})?)?", fullmatch=True)
 

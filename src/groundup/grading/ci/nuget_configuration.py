@@ -14,7 +14,7 @@ from groundup.languages.formats import files_of
 from groundup.manifests.editing import Edit, Text, edited
 from groundup.manifests.records import ManifestError
 from groundup.manifests.xml_tree import Element, parse
-from groundup.registries.nuget.gateway import SOURCE
+from groundup.registries.nuget import SOURCE
 
 _NAMES = frozenset({"nuget.config", "NuGet.config", "NuGet.Config"})
 """As NuGet looks for them where capitals count."""

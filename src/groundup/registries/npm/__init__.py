@@ -1,1 +1,0 @@
-"""npm registries: the user's settings, their packuments, the client on the host, the gateway of a sandbox."""

@@ -1,1 +1,0 @@
-"""NuGet: the user's sources and folders of packages, and what a sandbox sees of them."""
