@@ -83,6 +83,14 @@ Timeout = Annotated[
         least=0.1,
     ),
 ]
+StandIn = Annotated[
+    str | None,
+    FlagHelp(
+        "One interpreter in place of those that tasks ask for, such as 3.13; verdicts then say stand-in.",
+        HOW,
+        metavar="VERSION",
+    ),
+]
 Sandbox = Annotated[
     str | None,
     FlagHelp("bubblewrap, docker or podman (setting: sandbox, default: bubblewrap).", HOW),
@@ -149,6 +157,7 @@ class GradingFlags(TypedDict, total=False):
     ]
     no_exec: Annotated[bool, FlagHelp("Only read the sources and run nothing: the grader `static`.", HOW)]
     timeout: Timeout
+    python: StandIn
     sandbox: Sandbox
     image: Annotated[
         str | None,
@@ -293,6 +302,8 @@ class EvaluateFlags(ProvenanceFlags, ImportFlags, total=False):
 class ResumeFlags(MakingFlags, WorkFlags, total=False):
     """What `resume` takes: tasks, grader and sandbox are those that the run was begun with."""
 
+    python: Annotated[StandIn, "The stand-in that the run was begun with, where it had one."]
+
 
 class RunFlags(SubjectFlags, SelectionFlags, GradingFlags, MakingFlags, WorkFlags, NamingFlags, total=False):
     """What `run` takes."""
@@ -363,6 +374,7 @@ class ServeFlags(TypedDict, total=False):
     seed: Annotated[int | None, FlagHelp("Shuffle the tasks with this seed (default: ordered by name).", WHICH)]
     grader: Annotated[Grader, "Grader whose scores are the rewards (default: the suite's first)."]
     timeout: Timeout
+    python: StandIn
     sandbox: Sandbox
     submits: Annotated[
         int | None,

@@ -227,7 +227,9 @@ def _said_of(name: str, text: str) -> float:
 
 def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:
     """Return *base* (None: as file and environment say) with those flags on top that are settings, too."""
-    given = {name: flags.get(name) for name in ("output", "sandbox", "image", "jobs", "agent_environment")}
+    given = {
+        name: flags.get(name) for name in ("output", "sandbox", "image", "jobs", "agent_environment", "python")
+    }
     if base is None:
         return load(given)
     update = {name: value for name, value in given.items() if value is not None}
@@ -303,7 +305,7 @@ def _sandbox(name: str | None, image: str | None) -> str | None:
 
 def _without_sandbox(given: WorkFlags, base: Settings | None) -> Settings:
     """Return the settings for a run that has its sandbox already."""
-    return settings_for({"output": given.get("output"), "jobs": given.get("jobs")}, base)
+    return settings_for({name: given.get(name) for name in ("output", "jobs", "python")}, base)
 
 
 def _excluded(given: SelectionFlags) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ changes. Where that or the interpreter differs, uv is asked. An unusable file co
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -109,9 +110,16 @@ async def _fetch(minor: str, fetched: Path) -> Interpreter:
         raise MachineError(
             f"Python {minor} is not on this machine, and uv could not fetch it ({_last_words(result)}); install "
             f"python{minor} by the system's packages or pyenv and put it on PATH, or name a copy of uv's builds "
-            "in UV_PYTHON_INSTALL_MIRROR (an https:// address, or file:// and a folder), and run again"
+            "in UV_PYTHON_INSTALL_MIRROR (an https:// address, or file:// and a folder), and run again; "
+            f"{stand_in_advice()}"
         )
     return found
+
+
+def stand_in_advice() -> str:
+    """Return how the interpreter that runs groundup takes the place of one that is missing."""
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"or say `--python {running}`: that one stands in, which each verdict then says"
 
 
 async def present_interpreter(minor: str, fetched: Path) -> Interpreter | None:
@@ -213,6 +221,10 @@ async def probed(path: Path, minor: str, variables: dict[str, str]) -> Interpret
         ) from error
     if probed.implementation != "CPython" or probed.free_threaded or not probed.version.startswith(f"{minor}."):
         return None
+    if place := _unreadable(probed):
+        raise InfrastructureError(
+            f"the interpreter {path} names {place}, which cannot be read; give it to this user or take it off PATH"
+        )
     executable = probed.prefix / "bin" / f"python{minor}"
     return Interpreter(
         version=probed.version,
@@ -224,6 +236,21 @@ async def probed(path: Path, minor: str, variables: dict[str, str]) -> Interpret
         shared_library=Path(*probed.shared_library) if probed.shared_library else None,
         packages=probed.packages,
     )
+
+
+def _unreadable(probed: _Probed) -> Path | None:
+    """Return the first folder of an interpreter that this user may not read, such as one in another's home."""
+    places: list[Path] = [*probed.standard_library, *([probed.include] if probed.include else [])]
+    for place in places + ([probed.shared_library[0]] if probed.shared_library else []):
+        try:
+            place.stat()
+        except PermissionError:
+            return place
+        except OSError:  # it is not there, which is for others to judge
+            continue
+        if place.is_dir() and not os.access(place, os.R_OK | os.X_OK):
+            return place
+    return None
 
 
 async def _uv(arguments: list[str], variables: dict[str, str], timeout_s: float) -> ProgramResult:

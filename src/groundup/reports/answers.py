@@ -79,7 +79,7 @@ def _what_was_lost(row: AttemptRow) -> str:
 
 
 def _first_reason(row: AttemptRow) -> str:
-    return next((f"{stage_name(row, one.stage)}: {one.message}" for one in row.reasons), "")
+    return next((f"{stage_name(row.scores, one.stage)}: {one.message}" for one in row.reasons), "")
 
 
 def _by_cause(

@@ -13,7 +13,7 @@ from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.git import answers
-from groundup.environments.interpreters import Interpreter, known_present
+from groundup.environments.interpreters import Interpreter, known_present, stand_in_advice
 from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_builder import has_layer
 from groundup.environments.requests import GitSource, SourceRequest
@@ -255,7 +255,8 @@ def python_advice(command: str) -> str:
     return (
         f"`{command}` fetches them from GitHub's releases (UV_PYTHON_INSTALL_MIRROR "
         "names a copy of these: an https:// address, or file:// and a folder), or install them by the system's "
-        "packages or pyenv and put them on PATH, or bring them from another machine by `groundup warm --bundle`"
+        "packages or pyenv and put them on PATH, or bring them from another machine by `groundup warm --bundle`, "
+        f"{stand_in_advice()}"
     )
 
 
