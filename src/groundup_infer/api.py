@@ -1,6 +1,7 @@
 """Which packages source code needs, and writing what is missing into a repository's manifests."""
 
 import os
+import posixpath
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -58,8 +59,23 @@ class Declarations(Record):
     def unused(self, found: Inference) -> tuple[Declaration, ...]:
         """Return what is declared for run time and imported nowhere, such as plugins and what is left over."""
         imported = {imported_name(self.language, item.name) for item in found.dependencies}
+        referred = {
+            (project.path, _joined(project.path, one.path))
+            for project in found.projects
+            for one in project.references
+        }
         runtime = (one for one in self.declarations if one.kind is DependencyKind.RUNTIME)
-        return tuple(one for one in runtime if imported_name(self.language, one.name) not in imported)
+        return tuple(
+            one
+            for one in runtime
+            if imported_name(self.language, one.name) not in imported
+            and (one.path, _joined(one.path, one.name.replace("\\", "/"))) not in referred
+        )
+
+
+def _joined(project: str, path: str) -> str:
+    """Return the path from the root of what *project* refers to as *path*."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(project), path))
 
 
 def declared(root: Path, languages: Iterable[Language]) -> dict[Language, Declarations]:
@@ -92,7 +108,8 @@ def write_missing(root: Path, found: Sequence[Inference], kinds: Sequence[str]) 
     for one in found:
         language = one.language
         manifests = [file for file in find_manifests(root, language) if file.format in WRITABLE]
-        paths = _one_per_folder([file.path for file in manifests])
+        paths = [file.path for file in manifests]
+        paths = paths if language == "csharp" else _one_per_folder(paths)  # each of its projects is one
         needed = [item.name for item in one.dependencies if item.kind.value in kinds]
         if not paths and needed:
             failed.append(f"{language}: there is no manifest to write {', '.join(needed[:5])} to; make one first")

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from groundup.sources.files import SUFFIXES, SourceFiles
+from groundup.sources.files import READ, SourceFiles
 from groundup.sources.python_layout import SourcePlace
 from groundup_infer.csharp_files import csharp_imports, line_with, mentioned, test_attributes
 from groundup_infer.csharp_packages import (
@@ -94,7 +94,7 @@ class _Repository:
     """All projects of a tree with their files. Files that no project has are one project without a path."""
 
     def __init__(self, tree: SourceFiles) -> None:
-        self.sources = {one.path: one for one in tree.sources if one.suffix in SUFFIXES["csharp"]}
+        self.sources = {one.path: one for one in tree.sources if one.suffix in READ["csharp"]}
         files = {path: csharp_imports(one.data, one.suffix) for path, one in self.sources.items()}
         self.own = frozenset[str]().union(*(file.namespaces for file in files.values()))
         self._around = self.own | {name[:end] for name in self.own for end in _dots(name)}
@@ -136,6 +136,9 @@ class _Repository:
         for package, use in self._uses(part):
             uses[package].append(use)
         tests = [path for path in part.files if test_attributes(self.sources[path])]
+        if tests or part.project.is_named_test or not part.project.path:
+            for package, use in self._settings.commands_of(part.project):
+                uses[package].append(use)
         if tests:
             self._add_runners(part, uses, tests)
         has_aspnet = bool(part.project.sdks & ASPNET_SDKS) or any(one.is_aspnet for one in below)

@@ -1,6 +1,7 @@
 """What one C# source file opens, declares and mentions."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from groundup.grammars import captures, line_of, parse, text_of
@@ -24,9 +25,33 @@ _USING = re.compile(
     r"(global\s+)?using\s+(?:static\s+)?(?:unsafe\s+)?(?:\w+\s*=\s*)?(?:global::)?([A-Za-z_][\w.]*)"
 )
 _RAZOR = re.compile(rb"^[ \t]*@(?:using|inherits|inject)\s+(?:static\s+)?([A-Za-z_][\w.]*)", re.MULTILINE)
-_COMMENT = re.compile(rb"^[ \t]*//[^\n]*", re.MULTILINE)
+_COMMENT = re.compile(rb"^[ \t]*//[^\n]*|/\*(?s:.*?)\*/", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|elif|else|endif)\b")
+_BESIDE: Mapping[str, Mapping[str, re.Pattern[bytes]]] = {
+    ".fs": {
+        "using": re.compile(rb"^[ \t]*open[ \t]+(?:type[ \t]+|global\.)?([A-Za-z_][\w.]*)", re.MULTILINE),
+        "namespace": re.compile(
+            rb"^[ \t]*(?:namespace|module)[ \t]+(?:rec[ \t]+)?([A-Za-z_][\w.]*)", re.MULTILINE
+        ),
+        "type": re.compile(
+            rb"^[ \t]*(?:type|and|module)[ \t]+(?:private[ \t]+|internal[ \t]+)?(\w+)", re.MULTILINE
+        ),
+    },
+    ".vb": {
+        "using": re.compile(
+            rb"^[ \t]*Imports[ \t]+(?:\w+[ \t]*=[ \t]*)?([A-Za-z_][\w.]*)", re.MULTILINE | re.IGNORECASE
+        ),
+        "namespace": re.compile(rb"^[ \t]*Namespace[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE | re.IGNORECASE),
+        "type": re.compile(
+            rb"^[ \t]*(?:\w+[ \t]+){0,4}(?:Class|Module|Structure|Interface|Enum)[ \t]+(\w+)",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+    },
+}
+"""Languages whose projects stand beside C#'s, without a grammar here: what opens and declares by lines."""
 _WORD = re.compile(rb"[A-Za-z_]\w+")
-_ATTRIBUTE = re.compile(rb"\[\s*(?:\w+\.)*(\w+)")
+_ATTRIBUTE = re.compile(rb"\[<?\s*(?:\w+\.)*(\w+)")
+_ATTRIBUTE_OF_VB = re.compile(rb"<\s*(?:\w+\.)*(\w+)")
 _LONGEST = 300
 """Characters of a namespace; nobody writes a longer one."""
 _MOST = 100
@@ -53,11 +78,16 @@ def csharp_imports(source: bytes, suffix: str = ".cs") -> CSharpFile:
             for match in _RAZOR.finditer(source)
         ]
         return CSharpFile(found, frozenset())
+    if suffix in _BESIDE:
+        return _by_lines(source, _BESIDE[suffix])
     usings: list[tuple[str, int]] = []
     namespaces: set[str] = set()
     types: set[str] = set()
     shared: set[str] = set()
-    for name, node in captures("csharp", _QUERY, parse("csharp", source).root_node):
+    tree = parse("csharp", source)
+    if tree.root_node.has_error and _DIRECTIVE.search(source):
+        tree = parse("csharp", _with_first_branches(source))
+    for name, node in captures("csharp", _QUERY, tree.root_node):
         if name == "namespace":
             namespaces.update(name for name in ["".join(text_of(node).split())] if len(name) <= _LONGEST)
         elif name == "type":
@@ -72,6 +102,37 @@ def csharp_imports(source: bytes, suffix: str = ".cs") -> CSharpFile:
     return CSharpFile(usings, frozenset(namespaces), frozenset(counted), frozenset(shared))
 
 
+def _with_first_branches(source: bytes) -> bytes:
+    """Return *source* as it is where each `#if` holds: a declaration in pieces is one again, its lines stay."""
+    kept: list[bytes] = []
+    taken: list[bool] = []
+    for line in source.splitlines(keepends=True):
+        directive = _DIRECTIVE.match(line)
+        what = directive[1] if directive else b""
+        if what == b"if":
+            taken.append(True)
+        elif what in (b"elif", b"else") and taken:
+            taken[-1] = False
+        elif what == b"endif" and taken:
+            taken.pop()
+        kept.append(line if directive is None and all(taken) else b"\n" * line.endswith(b"\n"))
+    return b"".join(kept)
+
+
+def _by_lines(source: bytes, patterns: Mapping[str, re.Pattern[bytes]]) -> CSharpFile:
+    found = {
+        what: [
+            (match[1].decode("ascii", "replace"), source.count(b"\n", 0, match.start(1)) + 1)
+            for match in pattern.finditer(source)
+            if len(match[1]) <= _LONGEST
+        ]
+        for what, pattern in patterns.items()
+    }
+    namespaces = frozenset(name for name, _ in found["namespace"])
+    types = frozenset(name for name, _ in found["type"]) if len(namespaces) <= _MOST else frozenset[str]()
+    return CSharpFile(found["using"], namespaces, types)
+
+
 def mentioned(source: SourceFile) -> frozenset[str]:
     """Return the identifiers in a file, without those of comments that fill a line."""
     code = _COMMENT.sub(b"", source.data)
@@ -80,7 +141,9 @@ def mentioned(source: SourceFile) -> frozenset[str]:
 
 def test_attributes(source: SourceFile) -> frozenset[str]:
     """Return the attributes by which a test framework would find tests in the file."""
-    found = {match[1].decode("ascii", "replace") for match in _ATTRIBUTE.finditer(source.data)}
+    code = _COMMENT.sub(b"", source.data)
+    pattern = _ATTRIBUTE_OF_VB if source.suffix == ".vb" else _ATTRIBUTE
+    found = {match[1].decode("ascii", "replace") for match in pattern.finditer(code)}
     return TEST_ATTRIBUTES & found
 
 

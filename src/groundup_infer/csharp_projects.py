@@ -118,7 +118,7 @@ def read_projects(manifests: Mapping[str, bytes]) -> tuple[Project, ...]:
     return tuple(
         _project(path, _parsed(data), [one for folder in _upwards(path) for one in inherited[folder]])
         for path, data in sorted(manifests.items())
-        if path.lower().endswith(".csproj")
+        if path.lower().endswith((".csproj", ".fsproj", ".vbproj"))
     )
 
 

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 
 from groundup_infer.csharp_packages import traces
@@ -21,10 +21,12 @@ class ProjectSettings:
 
     def __init__(self, manifests: Mapping[str, bytes]) -> None:
         self._found: list[tuple[str, str, Use]] = []
+        self._called: list[tuple[str, str, Use]] = []
         for path, data in manifests.items():
             name = posixpath.basename(path).lower()
             use = Use(path, 1, posixpath.basename(path))
             self._found += [(package, _folder_of(path), use) for package in _packages_of(name, data)]
+            self._called += [(package, _folder_of(path), use) for package, use in _called_in(path, data)]
         texts = (data for path, data in manifests.items() if posixpath.basename(path) == "global.json")
         self.has_platform = any(b"Microsoft.Testing.Platform" in data for data in texts)
         """Whether `dotnet test` starts test programs by themselves, without adapters."""
@@ -36,9 +38,28 @@ class ProjectSettings:
                 yield from ((trace.package, Use(project.path or ".", 1, sign)) for trace in ones)
         for sdk in project.sdks & traces("sdk").keys():
             yield from ((trace.package, Use(project.path, 1, sdk)) for trace in traces("sdk")[sdk])
-        for package, folder, use in self._found:
-            if not folder or project.folder == folder or project.folder.startswith(f"{folder}/"):
-                yield package, use
+        yield from _those_for(project, self._found)
+
+    def commands_of(self, project: Project) -> Iterator[tuple[str, Use]]:
+        """Yield what commands that test, such as those of CI, want of *project*, one with tests."""
+        yield from _those_for(project, self._called)
+
+
+def _those_for(project: Project, found: Iterable[tuple[str, str, Use]]) -> Iterator[tuple[str, Use]]:
+    for package, folder, use in found:
+        if not folder or project.folder == folder or project.folder.startswith(f"{folder}/"):
+            yield package, use
+
+
+def _called_in(path: str, data: bytes) -> Iterator[tuple[str, Use]]:
+    """Yield the packages that commands in a file name, with the line that does."""
+    if not path.lower().endswith(_COMMANDS):
+        return
+    text = data.decode("utf-8", "replace")
+    for sign, ones in traces("command").items():
+        if (at := text.find(sign)) >= 0:
+            use = Use(path, text.count("\n", 0, at) + 1, sign)
+            yield from ((trace.package, use) for trace in ones)
 
 
 def _folder_of(path: str) -> str:
@@ -58,9 +79,6 @@ def _packages_of(name: str, data: bytes) -> Iterator[str]:
         for sign, ones in traces("rule").items():
             if any(rule.startswith(sign) and rule[len(sign) :].isdigit() for rule in rules):
                 yield from (trace.package for trace in ones)
-    if name.endswith(_COMMANDS):
-        found = (ones for sign, ones in traces("command").items() if sign in text)
-        yield from (trace.package for ones in found for trace in ones)
     if name == _FODY:
         yield "Fody"
         yield from (f"{weaver}.Fody" for weaver in _WEAVER.findall(text) if weaver != "Weavers")

@@ -129,10 +129,32 @@ def _write_projects(
         elif project is None:
             yield Written(path=path, content=data)
         else:
-            needed = [item for item in project.dependencies if item.kind.value in wanted]
-            said = Evaluation(there, path).value("ManagePackageVersionsCentrally") or ""
+            evaluated = Evaluation(there, path)
+            given = _given_above(evaluated, path, there)
+            needed = [
+                item
+                for item in project.dependencies
+                if item.kind.value in wanted and item.name.lower() not in given
+            ]
+            said = evaluated.value("ManagePackageVersionsCentrally") or ""
             references = [_project_reference(one.path) for one in project.references]
             yield written(path, data, needed, references, central=said.lower() == "true")
+
+
+def _given_above(evaluated: Evaluation, project: str, read: Read) -> frozenset[str]:
+    """Return the packages that files above *project* declare for it, in lower case."""
+    found: set[str] = set()
+    for name in ("Directory.Build.props", "Directory.Packages.props", "Directory.Build.targets"):
+        path = evaluated.nearest(name, posixpath.dirname(project))
+        data = read(path) if path else None
+        if path is None or data is None:
+            continue
+        try:
+            declared = FORMATS["msbuild"].read(data, path).dependencies
+        except ManifestError:
+            continue
+        found |= {item.name.lower() for item in declared if item.kind not in _ON_DEMAND}
+    return frozenset(found)
 
 
 def _project_reference(path: str) -> Dependency:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from groundup_infer.api import declared
+from groundup_infer.api import declared, infer
 from tests.suites.dibench.conftest import Groundup
 
 
@@ -68,3 +68,22 @@ def test_what_could_not_be_written_ends_with_an_error(groundup: Groundup, tmp_pa
     assert ended.code == 2
     assert "pyproject.toml: left as it is" in json.loads(ended.out)["not_written"][0]
     assert (root / "pyproject.toml").read_text() == "[project\n"
+
+
+def test_a_reference_that_is_inferred_is_not_left_over(tmp_path: Path) -> None:
+    """A declared project is listed among what nothing imports only where nothing uses it."""
+    library = '<Project Sdk="Microsoft.NET.Sdk"></Project>'
+    used = "".join(f'<ProjectReference Include="..\\{one}\\{one}.csproj" />' for one in ("Core", "Idle"))
+    files = {
+        "Core/Core.csproj": library,
+        "Core/C.cs": "namespace Core { public class Heart {} }",
+        "Idle/Idle.csproj": library,
+        "App/App.csproj": library.replace("></", f"><ItemGroup>{used}</ItemGroup></"),
+        "App/A.cs": "using Core;\nclass A { Heart h; }",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    found = infer(tmp_path)
+    unused = declared(tmp_path, ["csharp"])["csharp"].unused(found[0])
+    assert [one.name for one in unused] == ["..\\Idle\\Idle.csproj"]

@@ -153,7 +153,7 @@ def test_settings_and_files_speak_for_packages() -> None:
         src__App__FodyWeavers_xml="<Weavers><Costura /></Weavers>",
         _github__workflows__ci_yml='run: dotnet test --collect:"XPlat Code Coverage"',
     )
-    assert found == {"MinVer", "StyleCop.Analyzers", "Fody", "Costura.Fody", "coverlet.collector"}
+    assert found == {"MinVer", "StyleCop.Analyzers", "Fody", "Costura.Fody"}
     rules = inferred(
         "csharp",
         {
@@ -256,3 +256,59 @@ def test_a_file_of_thousands_of_namespaces_is_read_without_their_products() -> N
     found = csharp_imports(code.encode())
     assert (len(found.usings), len(found.namespaces), found.types) == (2000, 2000, frozenset())
     assert alone(NET, f"using Newtonsoft.Json;\n{code}") == {"Newtonsoft.Json"}
+
+
+def test_what_a_command_of_ci_names_goes_to_the_tests() -> None:
+    """Into the project with tests alone, with the command's line; the library's users get no logger."""
+    files = {
+        "src/A/A.csproj": NET,
+        "src/A/A.cs": "namespace A { public class One {} }",
+        "tests/A.Tests/A.Tests.csproj": NET,
+        "tests/A.Tests/T.cs": "using Xunit;\nnamespace A.Tests { class T { [Fact] void F() { new One(); } } }",
+        ".github/workflows/ci.yml": "on: push\n\n# run: dotnet test --logger GitHubActions",
+    }
+    found = inferred("csharp", files)
+    assert packages(found, "A") == set()
+    logger = next(one for one in project(found, "A.Tests").dependencies if one.name == "GitHubActionsTestLogger")
+    assert (logger.evidence[0].path, logger.evidence[0].line) == (".github/workflows/ci.yml", 3)
+
+
+@pytest.mark.parametrize("comment", ["/// [Test]", "// [Fact]", "/* [Test]\n[Fact] */"])
+def test_an_attribute_in_a_comment_tests_nothing(comment: str) -> None:
+    """The project stays a library, whose packages are for run time."""
+    found = inferred(
+        "csharp", {"src/A/A.csproj": NET, "src/A/A.cs": f"using Newtonsoft.Json;\n{comment}\nclass A {{}}"}
+    )
+    assert [(one.name, one.kind) for one in project(found, "A").dependencies] == [
+        ("Newtonsoft.Json", InferredKind.RUNTIME)
+    ]
+
+
+def test_signatures_in_several_forms_lose_no_types() -> None:
+    """Methods that begin in one of two branches leave the class and what stands around it."""
+    method = "#if NET8_0\n  public int M{0}(int a)\n#else\n  public long M{0}(long a)\n#endif\n  {{ return 1; }}\n"
+    source = "namespace A;\npublic static class Checks {\n" + "".join(map(method.format, range(4))) + "}\n"
+    assert "Checks" in csharp_imports(source.encode()).types
+
+
+@pytest.mark.parametrize(
+    ("suffix", "source"),
+    [
+        ("fs", "namespace Calc\n\ntype Adder() =\n    member _.Add(a, b) = a + b\n"),
+        ("vb", "Namespace Calc\n    Public Class Adder\n    End Class\nEnd Namespace\n"),
+    ],
+)
+def test_projects_of_other_languages_are_seen(suffix: str, source: str) -> None:
+    """One in F# or Visual Basic is referred to by what it declares, and its own packages are found."""
+    opened = {"fs": "open Newtonsoft.Json\n", "vb": "Imports Newtonsoft.Json\n"}[suffix]
+    text = source.replace("\n\n", f"\n\n{opened}\n") if suffix == "fs" else opened + source
+    files = {
+        f"src/Calc/Calc.{suffix}proj": NET,
+        f"src/Calc/Adder.{suffix}": text,
+        "src/App/App.csproj": NET,
+        "src/App/App.cs": "using Calc;\nnamespace App { class P { Adder a = new Adder(); } }",
+    }
+    found = inferred("csharp", files)
+    calc = next(one for one in found.projects if one.path.endswith(f"Calc.{suffix}proj"))
+    assert {one.name for one in calc.dependencies} == {"Newtonsoft.Json"}
+    assert references(found, "App") == [f"../Calc/Calc.{suffix}proj"]

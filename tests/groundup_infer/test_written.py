@@ -189,3 +189,19 @@ def test_what_is_not_shown_is_counted(groundup: Groundup, tmp_path: Path) -> Non
     ended = groundup("infer", root)
     assert "0 packages" in ended.out
     assert "--all shows 1 that are optional, for building or for tests" in ended.err
+
+
+def test_projects_of_one_folder_and_what_props_declare(groundup: Groundup, tmp_path: Path) -> None:
+    """Each project of a folder is written; what a file above declares is not declared again."""
+    project = '<Project Sdk="Microsoft.NET.Sdk">\n  <ItemGroup>\n  </ItemGroup>\n</Project>\n'
+    item = '<PackageReference Include="Serilog" Version="4.0.0" />'
+    props = f"<Project>\n  <ItemGroup>\n    {item}\n  </ItemGroup>\n</Project>\n"
+    (tmp_path / "Directory.Build.props").write_text(props)
+    for name in ("App", "App - Backup"):
+        (tmp_path / f"{name}.csproj").write_text(project)
+    (tmp_path / "A.cs").write_text("using Serilog;\nusing Newtonsoft.Json;\nclass A {}\n")
+    groundup("infer", str(tmp_path), "--write")
+    for name in ("App", "App - Backup"):
+        text = (tmp_path / f"{name}.csproj").read_text()
+        assert "Newtonsoft.Json" in text
+        assert "Serilog" not in text

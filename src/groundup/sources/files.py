@@ -20,7 +20,8 @@ SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() 
 CYTHON = LANGUAGES["python"].also_read
 STYLES = LANGUAGES["javascript"].also_read
 READ = {language: (*suffixes, *LANGUAGES[language].also_read) for language, suffixes in SUFFIXES.items()}
-"""What is read for imports: Cython's modules load others as Python's do, style sheets use those of packages."""
+"""What is read for imports: Cython's modules load others as Python's do, style sheets use those of packages,
+projects in F# and Visual Basic stand beside those in C#."""
 
 SKIPPED_FOLDERS = words(
     """

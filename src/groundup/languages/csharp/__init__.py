@@ -23,6 +23,7 @@ def _formats() -> "Sequence[ManifestFormat]":
 LANGUAGE = LanguageRecord(
     name="C#",
     suffixes=(".cs", ".razor", ".cshtml"),
+    also_read=(".fs", ".vb"),
     registry="nuget",
     installer="dotnet",
     lock_files=(
