@@ -117,10 +117,13 @@ def test_values_are_true_and_equal_as_on_github(condition: str, holds: bool) -> 
 
 
 def test_the_event_is_the_one_that_starts_the_workflow() -> None:
-    """Where a pull request starts it, a condition on pushes fails, and the branch is unknown."""
+    """Where a pull request starts it, it comes from a fork; what a release has is unknown."""
     started = Contexts({}, event="pull_request")
     assert started.holds("github.event_name == 'push'") is False
-    assert started.holds("github.ref == 'refs/heads/main'") is None
+    assert started.holds("github.ref == 'refs/heads/main'") is False
+    assert started.holds("github.event.pull_request.head.repo.fork") is True
+    assert started.holds("github.event.pull_request.head.repo.full_name != github.repository") is None
+    assert Contexts({}, event="release").holds("github.ref == 'refs/heads/main'") is None
 
 
 def test_of_several_legs_nothing_is_known() -> None:

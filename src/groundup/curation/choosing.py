@@ -20,7 +20,7 @@ from groundup.grading.ci.records import JobRequest, UnsupportedJobError
 from groundup.languages import TOOLCHAINS
 from groundup.workflows.commands import program_of
 from groundup.workflows.foretelling import with_known_values
-from groundup.workflows.jobs import written_out
+from groundup.workflows.jobs import CALLS, JobReader, written_out
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree, RepositoryTree, WithFile
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
@@ -252,18 +252,27 @@ def _written_out(
     """
     caller = read_workflow(tree.read(candidate.workflow) or b"", candidate.workflow)
     job = _foretold(tree, caller, candidate.job)
-    uses = job.reusable or ""
-    path, _, inner = (candidate.through or "").rpartition(": ")
-    other = foreign.get(uses)
-    called = read_workflow(other.data if other else tree.read(path) or b"", path)
-    remark = f"Written by groundup: what the job {job.id} of {caller.path} does by calling\n{uses}"
-    if other is not None:
-        remark += f" (commit {other.commit})"
+    caller = JobReader(tree, {uses: one.data for uses, one in foreign.items()}).started(caller, job)
+    remark = f"Written by groundup: what the job {job.id} of {caller.path} does by calling"
+    values = {} if job.matrix.dynamic and not leg else pinned(job, leg)
+    *_, last = places = (candidate.through or "").split(CALLS)
+    inner = last.rpartition(": ")[2]
     name = f".github/workflows/groundup-{re.sub(r'[^a-z0-9-]+', '-', inner.lower())}.yml"
     if name in tree.paths():
         raise WorkflowError(f"{name} is there already")
-    values = {} if job.matrix.dynamic and not leg else pinned(job, leg)
-    return name, inner, written_out(caller, job, values, called, remark)
+    data = b""
+    for place in places:
+        path, _, called_job = place.rpartition(": ")
+        uses = job.reusable or ""
+        other = foreign.get(uses)
+        called = read_workflow(other.data if other else tree.read(path) or b"", path)
+        remark += f"\n{uses}" + (f" (commit {other.commit})" if other is not None else "")
+        data = written_out(caller, job, values, called, remark)
+        if place != last:
+            caller = read_workflow(data, name)
+            job = _foretold(tree, caller, called_job)
+            values = pinned(job, best_leg(tree, caller, job))
+    return name, inner, data
 
 
 def _unlocated(wish: JobWish, repository: str, original: Path, found: Located) -> TestJob:

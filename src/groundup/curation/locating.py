@@ -175,7 +175,7 @@ def locate(tree: RepositoryTree, foreign: Mapping[str, bytes] | None = None) -> 
             continue  # its callers speak for it
         for written in workflow.jobs[:_MOST_JOBS]:
             job = written.but(matrix=with_known_values(workflow, written, tree))
-            candidate = _candidate(jobs, workflow, job)
+            candidate = _candidate(jobs, jobs.started(workflow, job), job)
             if candidate is not None and candidate.score >= _FEWEST_POINTS:
                 found.append(candidate)
             elif _is_unseen(job.reusable, foreign or {}):

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from groundup.workflows.shell import pieces, substituted
+from groundup.workflows.shell import pieces, substituted, with_given_scripts
 
 _HARMLESS = re.compile(r"(?:true|:|echo|printf|exit 0)\b|:")
 _LOOKED_UP = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w./-]+)\s*\)")
@@ -87,7 +87,7 @@ _MODULES = ("tox", "nox", "pytest", "coverage", "invoke", "poetry", "hatch", "pd
 
 def simple_commands(script: str) -> Iterator[list[str]]:
     """Yield the words of each command of *script*, wrappers and assignments taken away."""
-    for piece in pieces(script):
+    for piece in pieces(with_given_scripts(script)):
         words = unwrapped(words_of(piece.text))
         inner = _script_of(words)
         if inner is not None:

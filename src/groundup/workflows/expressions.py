@@ -1,7 +1,7 @@
 """GitHub's expressions, as far as they can be known before a workflow runs.
 
 A value is JSON, or UNKNOWN, which spreads: `unknown || true` is true, `unknown && true` is unknown. The job is
-taken to run on Linux and to go well; a push that starts it is one to the repository's own main branch.
+taken to run on Linux and to go well; `events` says what starts it.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from groundup.workflows.events import github_of
 from groundup.workflows.workflow import as_text
 
 
@@ -28,10 +29,7 @@ _TOKEN = re.compile(
     r"|(?P<sign>==|!=|<=|>=|&&|\|\||[!<>()\[\],.]))"
 )
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
-_RUNNER: Mapping[str, JsonValue] = {"os": "Linux", "arch": "X64"}
-_PUSH: Mapping[str, JsonValue] = {
-    "ref": "refs/heads/main", "ref_name": "main", "base_ref": "", "head_ref": "", "ref_type": "branch",
-}  # fmt: skip
+_RUNNER: Mapping[str, JsonValue] = {"os": "Linux", "arch": "X64", "environment": "github-hosted"}
 _OPEN = frozenset({"github", "steps", "needs", "job", "runner", "env"})
 """Contexts whose missing keys are unknown, not empty. Any step may set variables for those after it."""
 _EMPTY = frozenset({"secrets", "vars"})
@@ -90,7 +88,7 @@ class Contexts:
         if name in _EMPTY:
             return {}
         if name == "github":
-            return {"event_name": self.event, "workspace": ".", **(_PUSH if self.event == "push" else {})}
+            return github_of(self.event)
         return UNKNOWN
 
     def text(self, text: str) -> str | None:

@@ -20,6 +20,8 @@ _CLASSIFIED = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 _BY_CLASSIFIERS = "supported_python_classifiers_json_array"
 """The output of `build-and-inspect-python-package` that many a matrix is made of."""
 _OUTPUT = re.compile(r"needs\.([\w-]+)\.outputs\.([\w-]+)")
+_HAS_DEFAULT = re.compile(r"\s*\|\|")
+"""Follows an output which may be empty; where nobody knows it, the default is as good a leg as any."""
 _OF_STEP = re.compile(r"\$\{\{\s*steps\.([\w-]+)\.outputs\.([\w-]+)\s*\}\}")
 _TO_OUTPUT = re.compile(r""">>\s*["']?\$\{?GITHUB_OUTPUT\}?["']?\s*$""")
 _OF_FILE = re.compile(r"""\$\((?:cat|jq\s+-\w*c\w*\s+['"]?\.['"]?)\s+<?\s*([\w./-]+)\)""")
@@ -57,9 +59,9 @@ def _foretold(expression: str, workflow: Workflow, tree: RepositoryTree) -> Json
     text = inner[1]
     for match in _OUTPUT.finditer(inner[1]):
         written = _written(workflow, match[1], match[2], tree)
-        if written is None:
+        if written is None and not _HAS_DEFAULT.match(inner[1], match.end()):
             return None
-        text = text.replace(match[0], "'" + written.replace("'", "''") + "'")
+        text = text.replace(match[0], "'" + (written or "").replace("'", "''") + "'")
     value = Contexts({}).value(text)
     return None if value is UNKNOWN else value
 

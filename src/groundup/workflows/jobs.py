@@ -8,6 +8,7 @@ The called jobs stand in it with the values of their inputs. Secrets and variabl
 """
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
@@ -19,11 +20,13 @@ from pydantic import JsonValue
 from groundup.domain.errors import TaskError
 from groundup.domain.languages import SetupKind
 from groundup.languages import SETUPS
+from groundup.workflows.events import events_of
 from groundup.workflows.expressions import UNKNOWN, Contexts
 from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.meanings import Meanings
 from groundup.workflows.runners import Meaning, Purpose
-from groundup.workflows.tree import InFolder, RepositoryTree
+from groundup.workflows.shell import written_files
+from groundup.workflows.tree import InFolder, RepositoryTree, WithFile
 from groundup.workflows.workflow import (
     Job,
     Step,
@@ -36,6 +39,10 @@ from groundup.workflows.workflow import (
 )
 
 _DEEPEST = 8
+_DEEPEST_CALLED = 4
+"""How many workflows may call each other."""
+CALLS = " → "
+"""Stands in `Look.through` between a job that calls a workflow, and the job in that."""
 _MOST = 2000
 _SETS_VARIABLE = re.compile(r"(\w+)(?:=|<<)")
 
@@ -209,6 +216,7 @@ class Look(NamedTuple):
     versions: tuple[tuple[str, str], ...]
     """Kind of language and version, as setup actions are asked for them."""
     through: str | None
+    """The called workflow's path and job; where that calls another, these follow after `CALLS`."""
     foreign: str | None
     """A workflow of another repository that it calls."""
     in_machine: bool
@@ -234,6 +242,32 @@ class JobReader:
         contexts = contexts_of(workflow, job, leg)
         return self._own(job, contexts) if job.reusable is None else self._called(workflow, job, contexts)
 
+    def started(self, workflow: Workflow, job: Job, leg: Leg | None = None) -> Workflow:
+        """Return *workflow* as the event starts it in which most tests of *job* run; of equals, by `events_of`.
+
+        *leg* None means any leg.
+        """
+        events = events_of(workflow)
+        if len(events) == 1:
+            return workflow.but(started_by=events[0])
+        return max(
+            (workflow.but(started_by=event) for event in events), key=lambda one: self._worth(one, job, leg)
+        )
+
+    def _worth(self, workflow: Workflow, job: Job, leg: Leg | None) -> tuple[int, int]:
+        """Return how few of *job* and what it needs the event leaves out, and how many of its steps then test."""
+        contexts = contexts_of(workflow, job, leg)
+        try:
+            needed = workflow.needed(job.id)
+        except WorkflowError:
+            needed = (job,)
+        left_out = sum(contexts_of(workflow, one, None).holds(one.condition) is False for one in needed)
+        if job.reusable is not None:
+            return -left_out, len(self._called(workflow, job, contexts).tests)
+        steps = tuple(placed_steps(job.steps, contexts, self._seen_by(job)[0]))
+        testing = {step.index for step, one in self._meanings_of(steps, job) if one.purpose is Purpose.TEST}
+        return -left_out, len(testing)
+
     def test_steps(self, workflow: Workflow, job: Job, leg: Leg) -> tuple[Step, ...]:
         """Return the job's own steps that run tests in *leg*, by themselves or through a local action.
 
@@ -251,10 +285,14 @@ class JobReader:
     def _seen_by(self, job: Job) -> tuple[RepositoryTree, Meanings]:
         """Return the repository as *job* has it, and what scripts do there."""
         place = checkout_folder(job)
-        if place not in self._seen:
+        written = {path: text for step in job.steps for path, text in written_files(step.run or "")}
+        key = json.dumps((place, written))
+        if key not in self._seen:
             tree = InFolder(self._tree, place) if place else self._tree
-            self._seen[place] = tree, Meanings(tree)
-        return self._seen[place]
+            for path, text in written.items():
+                tree = WithFile(tree, path, text.encode())
+            self._seen[key] = tree, Meanings(tree)
+        return self._seen[key]
 
     def _own(self, job: Job, contexts: Contexts) -> Look:
         """Look at the steps of *job*."""
@@ -319,8 +357,8 @@ class JobReader:
                 part = meaning.part or (f"only {below}/" if below else None)
                 yield meaning.but(certainty=certainty, part=part)
 
-    def _called(self, workflow: Workflow, job: Job, contexts: Contexts) -> Look:
-        """Look at the workflow that *job* calls: its best job counts."""
+    def _called(self, workflow: Workflow, job: Job, contexts: Contexts, depth: int = _DEEPEST_CALLED) -> Look:
+        """Look at the workflow that *job* calls: its best job counts, which may call a further one."""
         called = job.reusable or ""
         given = given_inputs(workflow, job, contexts)
         if not called.startswith("./") and called not in self._foreign:
@@ -333,15 +371,18 @@ class JobReader:
         except TaskError:
             return _NOTHING._replace(through=path)
         for other in inner.jobs:
-            look = self._inside(inner, other, given, contexts.event)
+            look = self._inside(inner, other, given, contexts.event, depth - 1)
             if look is not None and (best is None or _strength(look) > _strength(best)):
-                best = look._replace(through=f"{path}: {other.id}")
+                further = f"{CALLS}{look.through}" if look.through else ""
+                best = look._replace(through=f"{path}: {other.id}{further}")
         return best or _NOTHING._replace(through=path)
 
-    def _inside(self, inner: Workflow, other: Job, given: Mapping[str, JsonValue], event: str) -> Look | None:
-        """Look at one job of a called workflow; None where it calls a further one, or does not run."""
-        if other.reusable is not None and other.reusable.startswith("./"):
-            return None  # one level is what people write
+    def _inside(
+        self, inner: Workflow, other: Job, given: Mapping[str, JsonValue], event: str, depth: int
+    ) -> Look | None:
+        """Look at one job of a called workflow; None where it calls too many others, or does not run."""
+        if other.reusable is not None and depth <= 0:
+            return None
         on = inner.document.get("on")
         call = on.get("workflow_call") if isinstance(on, dict) else None
         inputs = {**declared_inputs(call), **given}
@@ -351,7 +392,9 @@ class JobReader:
         for leg in legs(other.matrix)[:24]:
             contexts = contexts_of(inner, other, leg, inputs, event)
             looks.append(
-                self._own(other, contexts) if other.reusable is None else self._called(inner, other, contexts)
+                self._own(other, contexts)
+                if other.reusable is None
+                else self._called(inner, other, contexts, depth)
             )
         return max(looks, key=_strength)
 
@@ -391,6 +434,9 @@ def _scripts(step: Step) -> Iterator[str]:
     if step.uses is None:
         return
     action = step.uses.split("@")[0].lower()
+    if action.startswith("docker://"):
+        yield f"docker run image {step.inputs.get('args', '')}"
+        return
     if action in ("actions-rs/cargo", "actions-rs-plus/cargo"):
         yield f"cargo {step.inputs.get('command', '')} {step.inputs.get('args', '')}"
         return

@@ -28,6 +28,7 @@ _PREPARES = frozenset({
     "corepack", "docker", "test", "[", "[[", "source", ".", "true", "exit", "sed", "grep", "find", "tar", "unzip",
     "nvm", "ni", "nci",
 })  # fmt: skip
+_CONTAINERS = frozenset({"docker", "docker-compose", "podman"})
 _SCRIPT = re.compile(r"\.(sh|bash|ps1|py|cmd|bat|js|mjs|cjs|ts|cs|cake|fsx|zsh)$")
 _OTHER_LANGUAGES = (".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")
 """Endings of scripts that are not a shell's."""
@@ -95,6 +96,8 @@ class Meanings:
             return [*self._build_project(words)] or [direct]
         if direct is not None:
             return [direct]
+        if program in _CONTAINERS:
+            return _in_container(words)
         if program in _PREPARES and "/" not in words[0]:
             return ()
         if program == "dotnet":
@@ -245,6 +248,17 @@ class Meanings:
                 meant.append(Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3))
         for meaning in meant:
             yield meaning.under(path)
+
+
+def _in_container(words: Sequence[str]) -> list[Meaning]:
+    """Return what `docker run IMAGE pytest` or `docker compose exec app pytest` tests."""
+    for at in range(2, len(words)):
+        inner = meaning_of(unwrapped(words[at:]) or words[at:])
+        if inner is not None and inner.purpose is Purpose.TEST and {"run", "exec"} & set(words[1:at]):
+            return [
+                Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.5, part="in a container")
+            ]
+    return []
 
 
 def _called_by_hatch(words: Sequence[str]) -> list[str]:

@@ -69,6 +69,7 @@ _PROGRAMS: Mapping[Purpose, frozenset[str]] = {
     Purpose.PUBLISH: frozenset({"twine", "coveralls", "codecov", "gh", "semantic-release", "release-it"}),
 }  # fmt: skip
 _BY_PROGRAM = {name: purpose for purpose, names in _PROGRAMS.items() for name in names}
+IN_BROWSER = "tests in a browser"
 _E2E = frozenset({"playwright", "cypress", "puppeteer", "nightwatch", "detox"})
 _PART = re.compile(
     r"integration|e2e|end.to.end|docker|browser|wasm|emscripten|smoke|downstream|notebook|selenium|benchmark|"
@@ -86,7 +87,7 @@ def meaning_of(words: Sequence[str]) -> Meaning | None:
         purpose = special(list(words[1:]))
     elif program in _E2E:
         purpose = Purpose.TEST if "test" in words or "run" in words else Purpose.OTHER
-        return Meaning(purpose=purpose, command=line, part="tests in a browser")
+        return Meaning(purpose=purpose, command=line, part=IN_BROWSER)
     else:
         purpose = _BY_PROGRAM.get(program)
     if purpose is None:

@@ -70,6 +70,28 @@ def _after_document(script: str, at: int, word: str) -> int:
     return at if end is None else end.end()
 
 
+_DOCUMENT = r"<<-?[ ]*+['\"]?(?P<word>\w++)['\"]?"
+_BODY = r"[^\n]*+\n(?P<body>.*?)^[ \t]*(?P=word)[ \t]*$"
+_WRITTEN = re.compile(rf"^[^\n#<]*?\b(?:cat|tee)\b[^\n<]*+{_DOCUMENT}{_BODY}", re.MULTILINE | re.DOTALL)
+_TARGET = re.compile(r"(?:>|\btee\b(?:\s+-a)?)\s*[\"']?(?:\./)?([\w./-]+)")
+_GIVEN = re.compile(
+    rf"^[ \t]*(?:ba|z)?sh\b[^\n|;&<]*+{_DOCUMENT}[ \t]*+\n(?P<body>.*?)^[ \t]*(?P=word)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def written_files(script: str) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each file that *script* writes: `cat > go.sh <<'END'`."""
+    for match in _WRITTEN.finditer(script):
+        if target := _TARGET.search(match[0].partition("\n")[0]):
+            yield target[1], match["body"]
+
+
+def with_given_scripts(script: str) -> str:
+    """Return *script* with what a shell is given in it (`bash <<'END'`) in the place of that command."""
+    return _GIVEN.sub(lambda match: match["body"], script)
+
+
 def substituted(text: str) -> Iterator[str]:
     """Yield the scripts whose output stands in *text*: `$(script)`, also within double quotes."""
     for match in _WITHIN.finditer(text):

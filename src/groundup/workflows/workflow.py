@@ -94,15 +94,14 @@ class Workflow(Record):
     events: tuple[str, ...] = Field(default=(), description="what starts it")
     environment: dict[str, str] = {}
     jobs: tuple[Job, ...] = ()
+    started_by: str = Field(default="", description="the event that was chosen for one of its jobs")
     document: dict[str, JsonValue] = Field(repr=False)
 
     @property
     def event(self) -> str:
-        """The event that starts it here: a push where that does."""
-        for event in ("push", "pull_request", "workflow_dispatch"):
-            if event in self.events:
-                return event
-        return self.events[0] if self.events else "push"
+        """The event that starts it here: a push where that does, and no other was chosen."""
+        usual = (event for event in ("push", "pull_request", "workflow_dispatch") if event in self.events)
+        return self.started_by or next(usual, next(iter(self.events), "push"))
 
     def job(self, name: str) -> Job:
         """Return a job by its id. Raises `WorkflowError` with the choices."""

@@ -31,14 +31,20 @@ from groundup.inside import source_of
 from groundup.inside.shim import PORT
 from groundup.sandbox.composition import INSIDE, PYTHON
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
+from groundup.workflows.events import ACTOR, payload_of
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.jobs import contexts_of, own_steps
-from groundup.workflows.matrix import Leg
+from groundup.workflows.matrix import Leg, legs
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, steps_of
 
 RUNNER = "ubuntu-latest"
-_KEPT = ("name", "env", "defaults", "permissions")
-_DROPPED_OF_JOB = ("runs-on", "strategy", "environment", "concurrency", "timeout-minutes")
+_KEPT = ("name", "env", "defaults")
+_KEPT_OF_JOB = ("name", "needs", "if", "outputs", "env", "defaults", "steps", "continue-on-error")
+_KEPT_OF_STEP = (
+    "id", "name", "if", "uses", "run", "with", "env", "shell", "continue-on-error", "timeout-minutes",
+    "working-directory",
+)  # fmt: skip
+"""What decides how a job ends. act refuses a whole workflow for a key or a permission that it does not know."""
 
 
 def derived_workflow(workflow: Workflow, job: str, leg: Leg, scripts: Mapping[int, str] | None = None) -> bytes:
@@ -66,14 +72,16 @@ def _job(workflow: Workflow, job: Job, leg: Leg | None, scripts: Mapping[int, st
     jobs = workflow.document["jobs"]
     assert isinstance(jobs, dict)
     contexts = contexts_of(workflow, job, leg)
-    original = _with_variables(jobs[job.id], contexts)
+    original = _with_variables(_as_one_of(jobs[job.id], job, leg), contexts)
     steps = original.get("steps")
     original["steps"] = [
         _with_variables(step, contexts) | ({"run": scripts[index]} if index in scripts else {})
         for index, step in enumerate(steps if isinstance(steps, list) else ())
     ]
-    derived = _without_folder({key: value for key, value in original.items() if key not in _DROPPED_OF_JOB})
+    derived = _without_folder({key: value for key, value in original.items() if key in _KEPT_OF_JOB})
     derived["runs-on"] = RUNNER
+    if condition := _past_soft_jobs(workflow, job):
+        derived["if"] = condition
     if leg:
         derived["strategy"] = {"matrix": {"include": [leg]}}
     elif leg is None and "strategy" in original:
@@ -85,6 +93,42 @@ def _job(workflow: Workflow, job: Job, leg: Leg | None, scripts: Mapping[int, st
     }
     derived["steps"] = _steps(original["steps"], kept, job.working_directory)
     return derived
+
+
+_OF_STATUS = re.compile(r"\b(?:always|failure|success|cancelled)\s*\(")
+
+
+def _past_soft_jobs(workflow: Workflow, job: Job) -> str:
+    """Return the condition of a job that needs one with `continue-on-error`, which act lets hold it up; else "".
+
+    On GitHub such a job's failure keeps no other from running.
+    """
+    tables = workflow.document["jobs"]
+    soft = {
+        name
+        for name in job.needs
+        if isinstance(tables, dict)
+        and isinstance(table := tables.get(name), dict)
+        and table.get("continue-on-error")
+    }
+    if not soft or _OF_STATUS.search(job.condition or ""):
+        return ""
+    hard = [f"needs['{name}'].result == 'success'" for name in job.needs if name not in soft]
+    own = re.sub(r"^\s*\$\{\{(.*)\}\}\s*$", r"\1", job.condition or "true", flags=re.DOTALL)
+    return "${{ " + " && ".join(("!cancelled()", *hard, f"({own})")) + " }}"
+
+
+def _as_one_of(job_of_document: JsonValue, job: Job, leg: Leg | None) -> JsonValue:
+    """Return a job that knows which of how many legs it is: act is given this one alone."""
+    if not leg:
+        return job_of_document
+    known = legs(job.matrix)
+    index = known.index(leg) if leg in known else 0
+    text = json.dumps(job_of_document)
+    for name, value in (("total", len(known)), ("index", index)):
+        text = re.sub(rf"\bstrategy\.job-{name}\b", str(value), text)
+    changed: JsonValue = json.loads(text)
+    return changed
 
 
 def _with_variables(part: JsonValue, contexts: Contexts) -> dict[str, JsonValue]:
@@ -105,7 +149,12 @@ def _steps(value: JsonValue, kept: Collection[int], folder: str | None) -> JsonV
         skipped: dict[str, JsonValue] = {"name": step.title, "if": False, "run": "exit 1", "shell": "bash"}
         if step.id:
             skipped["id"] = step.id
-        derived.append(_placed(original, folder) if step.index in kept else skipped)
+        known = {
+            key: value
+            for key, value in (original.items() if isinstance(original, dict) else ())
+            if key in _KEPT_OF_STEP
+        }
+        derived.append(_placed(known, folder) if step.index in kept else skipped)
     return derived
 
 
@@ -140,16 +189,22 @@ def _as_yaml(document: Mapping[str, JsonValue]) -> bytes:
         pair = bytes.fromhex(match[1] + match[2])
         return f"\\U{ord(pair.decode('utf-16-be')):08x}"
 
-    text = _OF_ACT.sub("env.GROUNDUP_UNSET", json.dumps(document, ensure_ascii=True))
+    text = json.dumps(document, ensure_ascii=True)
+    for pattern, known in _OF_GITHUB.items():
+        text = re.sub(pattern, known, text)
     return re.sub(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", one, text).encode()
 
 
-_OF_ACT = re.compile(r"\benv\.ACT\b")
-"""A variable that GitHub has not, by which steps are left out under act."""
+_OF_GITHUB: Mapping[str, str] = {
+    r"\benv\.ACT\b": "env.GROUNDUP_UNSET",
+    r"\brunner\.environment\b": "'github-hosted'",
+}
+"""What expressions name and act has otherwise than GitHub."""
 _ACT = "/opt/act/act"
 _STUBS = "/opt/act/stubs"
 _REPOSITORY = f"{WORKSPACE}/repository"
 _WORKFLOW = f"{WORKSPACE}/workflow.yml"
+_EVENT = f"{WORKSPACE}/event.json"
 _NAMES = ("bash", "sh", "python", "python3", "node", "pwsh", "docker", "git")
 _FOLDERS = ("/usr/bin", "/usr/sbin")
 _LATE_S = 30.0
@@ -173,6 +228,7 @@ class ActSandbox:
         self._context = context
         self._folder = context.scratch / "act"
         self._sandbox: Sandbox | None = None
+        self._commit = ""
 
     async def __aenter__(self) -> Self:
         workspace = self._folder / "workspace"
@@ -181,7 +237,9 @@ class ActSandbox:
         planned = self._planned
         for folder, kept in planned.needs.local_actions.items():
             _copy_local(planned, folder, repository, kept)
-        _write_git(repository / ".git")
+        self._commit = _write_git(repository / ".git")
+        event = payload_of(planned.workflow.event, planned.request.full_name)
+        (workspace / "event.json").write_text(json.dumps(event), encoding="utf-8")
         derived = derived_workflow(planned.workflow, planned.job.id, planned.leg, planned.scripts)
         (workspace / "workflow.yml").write_bytes(derived)
         self._stubs = write_stubs(planned.needs.actions, self._folder / "stubs")
@@ -213,7 +271,7 @@ class ActSandbox:
         """
         assert self._sandbox is not None
         self._sandbox.excuse(relay.debt.owed_s)
-        await relay.serve(await self._sandbox.listen(PORT), timeout_s)
+        await relay.serve(await self._sandbox.listen(PORT), timeout_s, self._commit)
         return await self._sandbox.run(
             Command(
                 argv=(_ACT, *self._arguments()),
@@ -231,7 +289,7 @@ class ActSandbox:
         arguments += ["--container-daemon-socket", "-", "--action-cache-path", ACT_CACHE, "--pull=false"]
         arguments += ["--artifact-server-addr", "127.0.0.1", "--cache-server-addr", "127.0.0.1"]
         arguments += ["--env", f"GITHUB_REPOSITORY={name}", "--defaultbranch", "main"]
-        arguments += ["--actor", "somebody"]
+        arguments += ["--actor", ACTOR, "--eventpath", _EVENT]
         for action, folder in self._stubs.items():
             inside = f"{_STUBS}/{folder.relative_to(self._folder / 'stubs')}"
             arguments += ["--local-repository", f"{action}={inside}"]
@@ -261,8 +319,8 @@ def _copy_local(planned: PlannedJob, folder: str, repository: Path, kept: Collec
             (target / name).write_bytes(derived_action(data, f"{folder}/{name}", kept))
 
 
-def _write_git(folder: Path) -> None:
-    """Write a history of one empty commit, from which act takes branch and commit."""
+def _write_git(folder: Path) -> str:
+    """Write a history of one empty commit, from which act takes branch and commit; return the commit."""
     refs = folder / "refs" / "heads"
     refs.mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/main\n")
@@ -270,7 +328,9 @@ def _write_git(folder: Path) -> None:
     tree = _write_object(folder, b"tree", b"")
     who = b"groundup <groundup@localhost> 0 +0000"
     text = b"tree " + tree.encode() + b"\nauthor " + who + b"\ncommitter " + who + b"\n\ncheckout\n"
-    (refs / "main").write_text(_write_object(folder, b"commit", text) + "\n")
+    commit = _write_object(folder, b"commit", text)
+    (refs / "main").write_text(f"{commit}\n")
+    return commit
 
 
 def _write_object(folder: Path, kind: bytes, content: bytes) -> str:

@@ -176,6 +176,11 @@ def why_unsupported(action: Action) -> str:
     return f"{action.name}: {known}" if known else f"{action.name} has no stand-in"
 
 
+def is_known_unsupported(action: Action) -> bool:
+    """Whether it is known what *action* does, and that nothing here does it."""
+    return action.name.lower() in _REASONS
+
+
 def tool_of_ref(action: Action) -> str:
     """Return the tool that a reference names, as in `taiki-e/install-action@cargo-hack`; nothing for a version."""
     named = action.name.lower() in _TOOL_BY_REF and not VERSION_REF.fullmatch(action.ref)

@@ -298,6 +298,12 @@ def _said(log: bytes) -> tuple[str, ...]:
     return tuple(itertools.islice(found, 4))
 
 
+_REFUSED = re.compile(
+    r"Actions YAML (?:Schema|Style) Validation|Schema Validation Error|Failed to match|Line: \d+ Column"
+)
+"""How act says that a workflow, which GitHub takes, is none for its own schema: no time mends that."""
+
+
 def _result(
     planned: PlannedJob,
     prepared: StepTools,
@@ -309,7 +315,11 @@ def _result(
     act: ActRun = read_act_log(ended.stdout, planned.job.id)
     if not act.jobs and not relay.commands and ended.exit_code not in (0, None):
         last_lines = ended.stderr.decode(errors="replace").strip().splitlines()[-3:]
-        raise InfrastructureError(f"act did not start the job: {' '.join((*act.complaints, *last_lines))[:300]}")
+        why = " ".join((*act.complaints, *last_lines))
+        if (refused := _REFUSED.search(why)) is not None:
+            what = f"act cannot read it: {why[refused.start() :][:160]}"
+            raise UnsupportedJobError((Obstacle(kind="workflow", what=what),))
+        raise InfrastructureError(f"act did not start the job: {why[:300]}")
     soft = soft_failures(planned.job, act)
     found = counted_tests(planned.job.id, planned.test_steps, relay.commands, soft)
     untested = why_not_tested(found, planned.test_steps, planned.request.original)
@@ -319,6 +329,7 @@ def _result(
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
     forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
     spent = sum(command.duration_s for command in relay.commands)
+    stamps = f"without {', '.join(planned.stamps)}, which no other step reads" if planned.stamps else ""
     later = f"without the steps after the tests: {', '.join(planned.later)}" if planned.later else ""
     without = (
         f"without the job {name}, which cannot be run here ({why})" for name, why in planned.left_out.items()
@@ -332,7 +343,7 @@ def _result(
             dict.fromkeys(
                 (
                     *without,
-                    *([later] if later else ()),
+                    *(one for one in (later, stamps) if one),
                     *prepared.substitutes,
                     *prepared.changed,
                     *forward,

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from groundup.domain.languages import SetupKind
 from groundup.domain.records import Record
-from groundup.grading.ci.actions import JobNeeds, needs_of, parse_uses, stub_of
+from groundup.grading.ci.actions import JobNeeds, is_known_unsupported, needs_of, parse_uses, stub_of
 from groundup.grading.ci.changes import with_changes_known
 from groundup.grading.ci.records import JobRequest, Obstacle, UnsupportedJobError
 from groundup.grading.ci.tested import steps_with_tests
@@ -23,9 +23,9 @@ from groundup.workflows.commands import needed_programs, program_of
 from groundup.workflows.foretelling import with_known_values
 from groundup.workflows.jobs import JobReader, PlacedStep, checkout_folder, contexts_of, own_steps, setup_of
 from groundup.workflows.matrix import Leg, pinned
-from groundup.workflows.runners import Meaning, Purpose
+from groundup.workflows.runners import IN_BROWSER, Meaning, Purpose
 from groundup.workflows.tree import FolderTree, InFolder, RepositoryTree
-from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_yaml, workflow_of
+from groundup.workflows.workflow import Job, Step, Workflow, WorkflowError, read_yaml, workflow_of
 
 PASSED_OVER = "failed and was passed over: it checks style or types"
 _SEVERAL = re.compile(
@@ -278,7 +278,7 @@ def without_needs(workflow: Workflow, name: str, left_out: Collection[str]) -> W
     if not left_out or not isinstance(jobs, dict) or not isinstance(job, dict):
         return workflow
     kept: list[JsonValue] = [one for one in workflow.job(name).needs if one not in left_out]
-    return workflow_of(workflow.document | {"jobs": jobs | {name: job | {"needs": kept}}}, workflow.path)
+    return _again(workflow, jobs | {name: job | {"needs": kept}})
 
 
 def with_steps(workflow: Workflow, name: str, count: int) -> Workflow:
@@ -290,7 +290,63 @@ def with_steps(workflow: Workflow, name: str, count: int) -> Workflow:
         return workflow
     changed: JsonValue = {name: job | {"steps": steps[:count]}}
     assert isinstance(changed, dict)
-    return workflow_of(workflow.document | {"jobs": jobs | changed}, workflow.path)
+    return _again(workflow, jobs | changed)
+
+
+_STAMP = re.compile(
+    r"version|semver|slug|title|label|comment|notif|slack|badge|changelog|release-notes|job-summary|stamp|timestamp"
+)
+"""In names of actions that name, number and announce."""
+_TOOL_SETUP = re.compile(r"(?:^|/)(?:setup|install)-")
+
+
+def unread_stamps(job: Job) -> tuple[int, ...]:
+    """Return the positions of steps whose action has no stand-in, only names things, and is read nowhere else."""
+    texts = {step.index: step.model_dump_json(exclude={"name"}) for step in job.steps}
+    found: dict[int, None] = {}
+    for step in job.steps:
+        action = parse_uses(step.uses or "")
+        if action is None or stub_of(action) is not None or is_known_unsupported(action):
+            continue
+        name = action.name.lower()
+        if _STAMP.search(name) and not _TOOL_SETUP.search(name):
+            found[step.index] = None
+    read = {
+        index
+        for index in found
+        for other, text in texts.items()
+        if other not in found and job.steps[index].id and f"steps.{job.steps[index].id}." in text
+    }
+    return tuple(index for index in found if index not in read)
+
+
+def with_skipped(workflow: Workflow, name: str, indexes: Collection[int]) -> Workflow:
+    """Return *workflow* in which the job *name* skips the steps at *indexes*."""
+    jobs = workflow.document["jobs"]
+    job = jobs.get(name) if isinstance(jobs, dict) else None
+    steps = job.get("steps") if isinstance(job, dict) else None
+    if not isinstance(jobs, dict) or not isinstance(job, dict) or not isinstance(steps, list):
+        return workflow
+    kept: list[JsonValue] = []
+    for index, step in enumerate(steps):
+        known = step if isinstance(step, dict) else {}
+        skipped: dict[str, JsonValue] = {key: known[key] for key in ("id", "name") if key in known}
+        kept.append(skipped | {"if": False, "run": "exit 1", "shell": "bash"} if index in indexes else step)
+    changed: JsonValue = {name: job | {"steps": kept}}
+    assert isinstance(changed, dict)
+    return _again(workflow, jobs | changed)
+
+
+def _browser_obstacle(meanings: Iterable[tuple[Step, Meaning]]) -> tuple[Obstacle, ...]:
+    tests = [meaning for _, meaning in meanings if meaning.purpose is Purpose.TEST]
+    if not tests or any(meaning.part != IN_BROWSER for meaning in tests):
+        return ()
+    return (Obstacle(kind="browser", what=f"{tests[0].command}: browsers cannot be fetched"),)
+
+
+def _again(workflow: Workflow, jobs: dict[str, JsonValue]) -> Workflow:
+    """Return *workflow* with these *jobs*, started as it was."""
+    return workflow_of(workflow.document | {"jobs": jobs}, workflow.path).but(started_by=workflow.started_by)
 
 
 _NAMED = re.compile(r"\btests?\b", re.IGNORECASE)
@@ -323,34 +379,47 @@ class PlannedJob:
         self.job: Job = self.workflow.job(request.job)
         self.leg: Leg = self._leg(tree)
         reader = JobReader(tree)
+        self.workflow = reader.started(self.workflow, self.job, self.leg)
         meanings = reader.look(self.workflow, self.job, self.leg).meanings
         steps = reader.test_steps(self.workflow, self.job, self.leg)
         self.test_steps = steps_with_tests(steps, meanings, tree)
         self.tests = self.test_steps.tests
-        testing = self.tests | self.test_steps.silent
-        named = (
-            step for step in self.job.steps if step.key in testing or (step.run and _NAMED.search(step.title))
-        )
-        last = max((step.index for step in named), default=None)
         self.later: tuple[str, ...] = ()
         """The titles of steps after those that test, which are left out: they report and publish."""
-        sure = any(meaning.purpose is Purpose.TEST and meaning.certainty >= _SURE for _, meaning in meanings)
-        if last is not None and sure:
-            self.later = tuple(step.title[:60] for step in self.job.steps[last + 1 :])
-            self.workflow = with_steps(self.workflow, request.job, last + 1)
-            self.job = self.workflow.job(request.job)
+        self.stamps: tuple[str, ...] = ()
+        """Actions before the tests that have no stand-in and only name things, which are left out."""
+        self._leave_out(meanings)
         self.place = checkout_folder(self.job)
         """The folder below the workspace where the job has the repository; "" for the workspace itself."""
         self.tree: RepositoryTree = InFolder(tree, self.place) if self.place else tree
         """The workspace."""
         self.needs: JobNeeds = needs_of(self.workflow, self.job, self.leg, self.tree)
-        if self.needs.obstacles:
-            raise UnsupportedJobError(self.needs.obstacles)
+        obstacles = (*self.needs.obstacles, *_browser_obstacle(meanings))
+        if obstacles:
+            raise UnsupportedJobError(obstacles)
         called = [meaning.command for _, meaning in meanings]
         self.tools = tools_of(self.needs.steps, languages, tree.paths(), called)
         for _ in asked_pythons(self.tools, self.tree):
             pass  # a version that no machine has is refused now, not when the job begins
         self.scripts = lenient_scripts(reader, self.workflow, self.job, self.leg) if self.tests else {}
+
+    def _leave_out(self, meanings: Sequence[tuple[Step, Meaning]]) -> None:
+        """Take steps out of the job that its tests can do without."""
+        testing = self.tests | self.test_steps.silent
+        named = (
+            step for step in self.job.steps if step.key in testing or (step.run and _NAMED.search(step.title))
+        )
+        last = max((step.index for step in named), default=None)
+        sure = any(meaning.purpose is Purpose.TEST and meaning.certainty >= _SURE for _, meaning in meanings)
+        if last is not None and sure:
+            self.later = tuple(step.title[:60] for step in self.job.steps[last + 1 :])
+            self.workflow = with_steps(self.workflow, self.job.id, last + 1)
+            self.job = self.workflow.job(self.job.id)
+        stamps = unread_stamps(self.job)
+        if stamps:
+            self.stamps = tuple((self.job.steps[index].uses or "").partition("@")[0] for index in stamps)
+            self.workflow = with_skipped(self.workflow, self.job.id, stamps)
+            self.job = self.workflow.job(self.job.id)
 
     def hash_files(self, patterns: Sequence[str]) -> str:
         """Return one digest of all files that match *patterns*, which are paths in the workspace."""

@@ -88,6 +88,7 @@ class Relay:
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._left_s = float("inf")
+        self._commit = ""
         self.debt = Debt()
         """How long act waited for commands."""
 
@@ -101,9 +102,13 @@ class Relay:
         own = [text for (name, step), text in self._failed.items() if name == job and step not in soft]
         return next(reversed(own or [*self._failed.values()]), "")
 
-    async def serve(self, listening: socket.socket, allowed_s: float) -> None:
-        """Answer on *listening* until `close`; all commands together run for *allowed_s* that they have."""
+    async def serve(self, listening: socket.socket, allowed_s: float, commit: str = "") -> None:
+        """Answer on *listening* until `close`; all commands together run for *allowed_s* that they have.
+
+        Where act writes *commit*, its own, a command gets that of the job's checkout.
+        """
         self._left_s = allowed_s
+        self._commit = commit
         self._server = await asyncio.start_server(self._accept, sock=listening, limit=_MOST_ASKED)
 
     async def close(self) -> None:
@@ -148,7 +153,8 @@ class Relay:
         # Emptied for each command: act appends to its own files what one command wrote.
         written = dict.fromkeys(set(files.values()) - self._empty.get(job, set()), b"")
         for path, text in asked.files.items():
-            written[self._translated(path)] = self._translated(text).encode("utf-8", "surrogateescape")
+            told = self._with_commit(self._translated(text), place)
+            written[self._translated(path)] = told.encode("utf-8", "surrogateescape")
         try:
             for path, content in written.items():
                 await place.sandbox.write_file(path, content)
@@ -174,7 +180,9 @@ class Relay:
         return await asyncio.shield(self._places[job])
 
     def _command(self, asked: _Asked, place: StepPlace, job: str, files: Mapping[str, str]) -> Command:
-        given = {name: self._translated(value) for name, value in asked.environment.items()}
+        given = {
+            name: self._with_commit(self._translated(value), place) for name, value in asked.environment.items()
+        }
         for name in _NOT_PASSED_ON:
             given.pop(name, None)
         own = (dict(place.environment), files)
@@ -183,7 +191,6 @@ class Relay:
         path = dict.fromkeys((*known, *place.path, "/usr/bin", "/bin"))
         # What the workflow sets counts more than what it would find on a runner.
         environment = {**own[0], **given, **own[1], **self._kept_back.get(job, {}), "PATH": ":".join(path)}
-        environment |= {name: own[0][name] for name in ("GITHUB_SHA",) if name in own[0]}  # act has another
         environment |= {"RUNNER_TEMP": TEMPORARY, "RUNNER_TOOL_CACHE": TOOLS}
         return Command(
             argv=tuple(self._translated(argument) for argument in asked.argv),
@@ -194,6 +201,10 @@ class Relay:
 
     def _translated(self, text: str) -> str:
         return translated(text, self._repository)
+
+    def _with_commit(self, text: str, place: StepPlace) -> str:
+        head = place.environment.get("GITHUB_SHA", "")
+        return text.replace(self._commit, head) if self._commit and head else text
 
     def _record(self, asked: _Asked, result: CommandResult) -> None:
         variables = asked.environment
