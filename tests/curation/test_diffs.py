@@ -21,3 +21,13 @@ def test_a_diff_turns_the_old_file_into_the_new_one(old: bytes, new: bytes) -> N
         (patch,) = parse_patch(diff)
         assert (patch.old, patch.new) == ("a/b.toml", "a/b.toml")
         assert apply_to_file(patch, old) == new
+
+
+@given(st.sampled_from(["utf-16-le", "utf-16-be"]), st.text(st.sampled_from("aßé中\n\r"), max_size=12))
+def test_a_file_in_utf_16_takes_a_diff_of_its_text(codec: str, more: str) -> None:
+    """Its diff is text that a model can write, and gives the very bytes back."""
+    mark = "\ufeff".encode(codec)
+    old, new = (mark + f"<Project>\r\n{text}</Project>\r\n".encode(codec) for text in ("", f"  <A/>{more}\r\n"))
+    diff = file_diff("A.csproj", old, new)
+    assert "+  <A/>" in diff.decode()
+    assert apply_to_file(parse_patch(diff)[0], old) == new

@@ -241,3 +241,18 @@ def test_files_of_a_package_that_a_project_names_are_reported(tmp_path: Path) ->
     )
     report = mask_repository(tmp_path)
     assert [(leak.name, leak.line) for leak in report.leaks] == [("Kit.Tools", 4), ("Other.Kit", 5)]
+
+
+def test_a_list_of_packages_that_nuget_does_not_read_is_removed(tmp_path: Path) -> None:
+    """Beside a project that is SDK-style it is a leftover, and no build file; beside an old one it is masked."""
+    listed = '<packages>\n  <package id="Serilog" version="4.0.0" />\n</packages>\n'
+    for folder, project in (("new", '<Project Sdk="Microsoft.NET.Sdk" />'), ("old", "<Project></Project>")):
+        (tmp_path / "source" / folder).mkdir(parents=True)
+        (tmp_path / "source" / folder / "A.csproj").write_text(project)
+        (tmp_path / "source" / folder / "packages.config").write_text(listed)
+    assert [one.path for one in find_manifests(tmp_path / "source") if one.format == "packages.config"] == [
+        "old/packages.config"
+    ]
+    report = mask_repository(tmp_path / "source", tmp_path / "masked", "csharp")
+    assert report.removed == ("new/packages.config",)
+    assert "Serilog" not in (tmp_path / "masked/old/packages.config").read_text()

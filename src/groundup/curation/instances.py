@@ -34,7 +34,7 @@ from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata
 from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity, validity_file
-from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch
+from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch, utf16_text
 from groundup.suites.sets import VALIDITY
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
@@ -43,7 +43,13 @@ _NO_END = b"\n\\ No newline at end of file\n"
 
 
 def file_diff(path: str, old: bytes, new: bytes) -> bytes:
-    """Return the unified diff that turns *old* into *new*, both files at *path*; empty when they are the same."""
+    """Return the unified diff that turns *old* into *new*, both files at *path*; empty when they are the same.
+
+    Of files in UTF-16 it is the diff of their texts.
+    """
+    wide = [utf16_text(data) for data in (old, new)]
+    if wide[0] is not None and wide[1] is not None:
+        old, new = wide[0][2].encode(), wide[1][2].encode()
     return b"".join(_lines_of(path, old, new)) if old != new else b""
 
 

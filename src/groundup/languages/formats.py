@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES
+from groundup.languages.csharp.nuget import is_sdk_style
 from groundup.manifests.records import Language
 from groundup.manifests.sections import ManifestFormat
 
@@ -48,11 +49,27 @@ def files_of(root: Path, skipped: frozenset[str] = SKIPPED_FOLDERS) -> Iterator[
         yield from (folder + entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
 
+_PROJECTS = (".csproj", ".fsproj", ".vbproj")
+
+
+def is_stale(root: Path, path: str) -> bool:
+    """Whether no client reads the manifest at *path*: a packages.config beside projects that are all SDK-style."""
+    if PurePosixPath(path).name.lower() != "packages.config":
+        return False
+    beside = [one for one in (root / path).parent.iterdir() if one.suffix.lower() in _PROJECTS and one.is_file()]
+    return bool(beside) and all(is_sdk_style(_start_of(one)) for one in beside)
+
+
+def _start_of(project: Path) -> str:
+    with project.open("rb") as file:
+        return file.read(64 * 1024).decode("utf-8", "replace")
+
+
 def find_manifests(root: Path, language: Language | None = None) -> tuple[FoundManifest, ...]:
     """Return the manifests below *root*, of one *language* or of all."""
     found = []
     for path in files_of(root):
         known = format_of(path)
-        if known is not None and language in (None, known.language):
+        if known is not None and language in (None, known.language) and not is_stale(root, path):
             found.append(FoundManifest(path=path, format=known.name, language=known.language))
     return tuple(found)

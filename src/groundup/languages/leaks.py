@@ -13,7 +13,7 @@ from typing import get_args
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES, canonical_name
-from groundup.languages.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of
+from groundup.languages.formats import FORMATS, SKIPPED_FOLDERS, files_of, format_of, is_stale
 from groundup.manifests.records import Dependency, DependencyKind, Language, Manifest, ManifestError, Note
 from groundup.manifests.sections import ManifestFormat
 from groundup.trees.walking import read_regular, remove_tree
@@ -118,7 +118,7 @@ class _Masking:
         for path in list(files_of(self.root, SKIPPED_FOLDERS)):
             known = format_of(path)
             name = path.rpartition("/")[2]
-            if is_lock(path):
+            if is_lock(path) or (known is not None and known.language in languages and is_stale(self.root, path)):
                 self._remove(path)
             elif known is not None and known.language in languages:
                 self._mask(known, path, self.kinds)

@@ -91,3 +91,16 @@ def test_the_record_names_the_runtime_that_tests_got() -> None:
     )
     versions = DotNetVersions(sdks=HERE, runtimes=("8.0.10", "10.0.12"))
     assert list(versions.rolled_forward(log)) == ["runtime 10.0.12 for .NET 9.0", "runtime 8.0.10 for .NET 6.0"]
+
+
+def test_what_nuget_took_for_a_declared_version_is_named() -> None:
+    """Each package once, with both versions, in the words of both generations of NuGet."""
+    log = (
+        b"/r/T.csproj : warning NU1603: T depends on coverlet.msbuild (>= 8.0.0) but coverlet.msbuild 8.0.0 was "
+        b"not found. coverlet.msbuild 10.0.1 was resolved instead.\n"
+        b"/r/T.csproj : warning NU1603: T depends on NUnit (>= 3.0.0-rc.1) but NUnit 3.0.0-rc.1 was not found. "
+        b"An approximate best match of NUnit 3.14.0 was resolved.\n"
+    )
+    versions = DotNetVersions(sdks=HERE, runtimes=())
+    told = ["coverlet.msbuild 10.0.1 for 8.0.0", "NUnit 3.14.0 for 3.0.0-rc.1"]
+    assert list(versions.resolved_otherwise(log * 2)) == told

@@ -35,6 +35,23 @@ test = ["coverage[toml]"]
 typing = ["mypy"]
 """
 
+PIXI = b"""\
+[project]
+name = "thing"
+dependencies = ["requests"]
+
+[tool.pixi.dependencies]
+python = ">=3.11"
+pytorch = ">=2"
+
+[tool.pixi.pypi-dependencies]
+thing = { path = ".", editable = true }
+rich = "*"
+
+[tool.pixi.feature.test.pypi-dependencies]
+pytest = { version = ">=8", extras = ["testing"] }
+"""
+
 POETRY = b"""\
 [tool.poetry]
 name = "thing"
@@ -96,7 +113,7 @@ def declared(data: bytes) -> dict[tuple[str, str, str], Dependency]:
     return {(item.kind, item.group, item.normalised): item for item in FORMAT.read(data, PATH).dependencies}
 
 
-@pytest.mark.parametrize("data", [STANDARD, POETRY], ids=["standard", "poetry"])
+@pytest.mark.parametrize("data", [STANDARD, POETRY, PIXI], ids=["standard", "poetry", "pixi"])
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"], ids=["plain", "bom"])
 def test_laws(data: bytes, ends: bytes, bom: bytes) -> None:
@@ -140,6 +157,19 @@ def test_a_mask_touches_nothing_else() -> None:
         b'[dependency-groups]\ndev = [{include-group = "test"}]\ntest = []\ntyping = []\n'
     )
     assert b"hatchling" not in FORMAT.mask(STANDARD, PATH, kinds=set(DependencyKind))
+
+
+def test_pixi() -> None:
+    """Tables of conda's channels and of the index are told apart; the interpreter is none of them."""
+    found = declared(PIXI)
+    assert found["runtime", "pixi conda", "pytorch"].origin == "conda"
+    assert (found["runtime", "pixi", "rich"].constraint, found["runtime", "pixi", "rich"].origin) == ("", "")
+    assert found["runtime", "pixi", "thing"].source is DependencySource.PATH
+    assert found["test", "pixi test", "pytest"].extras == ("testing",)
+    assert not any(name == "python" for _, _, name in found)
+    masked = FORMAT.mask(PIXI, PATH, kinds={DependencyKind.RUNTIME})
+    assert b"rich" not in masked
+    assert b'python = ">=3.11"' in masked
 
 
 def test_poetry() -> None:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from groundup.grading.ci.records import Obstacle
+from groundup.languages.csharp.nuget import is_sdk_style
 from groundup.manifests.editing import Text
 from groundup.manifests.records import ManifestError
 from groundup.manifests.xml_tree import Element, parse
@@ -70,8 +71,6 @@ def dotnet_obstacles(steps: Iterable[PlacedStep], tree: RepositoryTree) -> Itera
     yield from _private_feeds(projects, list(built), tree)
 
 
-_SDK_STYLE = re.compile(r"<Project\b[^>]*\bSdk\s*=|<Sdk\b|<Import\b[^>]*\bSdk\s*=")
-"""Of such a project NuGet reads no packages.config."""
 _WHY = {
     "Windows Desktop": "it is built for Windows, of which there is nothing here",
     ".NET Framework": "its tests are for .NET Framework, and there is no Mono",
@@ -180,7 +179,7 @@ class _Projects:
     def troubles(self, project: str, build: _Build) -> Iterator[str]:
         """Yield what keeps *project* from being built, or tested, in *build*: keys of `_WHY`."""
         beside = {path.rpartition("/")[2].lower() for path in self._by_folder.get(posixpath.dirname(project), ())}
-        if "packages.config" in beside and not _SDK_STYLE.search(text_of(self._tree, project) or ""):
+        if "packages.config" in beside and not is_sdk_style(text_of(self._tree, project) or ""):
             yield "packages.config"
         if "paket.references" in beside:
             yield "paket"

@@ -30,6 +30,11 @@ _RAN = re.compile(
     re.MULTILINE,
 )
 """What `dotnet test` says of the framework of tests."""
+_OTHERWISE = re.compile(
+    rb"NU1603: .{0,300}?depends on (?P<name>[\w.-]{1,100}) \(>= (?P<wanted>[\w.+-]{1,60})\) but .{0,200}?"
+    rb"(?:An approximate best match of |)(?P=name) (?P<taken>[\w.+-]{1,60}) was resolved",
+    re.IGNORECASE,
+)
 
 
 class DotNetVersions(Record):
@@ -48,6 +53,12 @@ class DotNetVersions(Record):
             if fitted is not None:
                 (tree / path).write_bytes(fitted[0])
                 yield f"SDK {fitted[1]} ({path})"
+
+    def resolved_otherwise(self, log: bytes) -> Iterator[str]:
+        """Yield which version NuGet took in the place of each declared one that no registry has."""
+        found = {match["name"].decode(): match for match in _OTHERWISE.finditer(log)}
+        for name, match in found.items():
+            yield f"{name} {match['taken'].decode()} for {match['wanted'].decode()}"
 
     def rolled_forward(self, log: bytes) -> Iterator[str]:
         """Yield which runtime stood for each that tests of the job were built for and that is not here."""

@@ -327,7 +327,10 @@ def _result(
     if outcome is JobOutcome.NOT_RUN and reason == untested and found.failed:
         outcome = JobOutcome.FAILED
     troubles = tuple(f"{one.kind} {one.name}: {one.message}"[:300] for one in prepared.troubles())
-    forward = prepared.dotnet.rolled_forward(relay.log) if prepared.dotnet is not None else ()
+    dotnet = prepared.dotnet
+    forward = (
+        (*dotnet.resolved_otherwise(relay.log), *dotnet.rolled_forward(relay.log)) if dotnet is not None else ()
+    )
     spent = sum(command.duration_s for command in relay.commands)
     stamps = f"without {', '.join(planned.stamps)}, which no other step reads" if planned.stamps else ""
     later = f"without the steps after the tests: {', '.join(planned.later)}" if planned.later else ""

@@ -21,6 +21,14 @@ from groundup.manifests.xml_tree import (
 _DECLARING = re.compile(r"<\s*(?:package|dependency)\s[^>]*\bid\s*=", re.IGNORECASE)
 
 
+_SDK_STYLE = re.compile(r"<Project\b[^>]*\bSdk\s*=|<Sdk\b|<Import\b[^>]*\bSdk\s*=")
+
+
+def is_sdk_style(project: str) -> bool:
+    """Whether a project file is one of those beside which NuGet reads no packages.config."""
+    return _SDK_STYLE.search(project) is not None
+
+
 class PackagesConfig(ManifestFormat):
     """packages.config: `<package id version targetFramework developmentDependency />`."""
 

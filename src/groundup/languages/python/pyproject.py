@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from groundup.languages.python import poetry, python_name
+from groundup.languages.python.environment_yml import CONDA
 from groundup.languages.python.requirement import (
     details_of,
     group_kind,
@@ -36,6 +37,7 @@ from groundup.manifests.sections import (
 from groundup.manifests.toml import KeyCompanion, KeySection, Path, TomlDocument, Value, assignments
 
 POETRY = ("tool", "poetry")
+PIXI = ("tool", "pixi")
 HATCH_ENVS = ("tool", "hatch", "envs")
 _FILE_HOOK = ("tool", "hatch", "metadata", "hooks", "requirements_txt")
 
@@ -72,6 +74,7 @@ def places(document: TomlDocument) -> Iterator[PyprojectPlace]:
     for name in table(document, "dependency-groups"):
         yield PyprojectPlace(("dependency-groups", name), SectionKey(group_kind(name), name))
     yield from _poetry(document)
+    yield from _pixi(document)
     yield from _groups(document, ("tool", "pdm", "dev-dependencies"), DependencyKind.DEV)
     yield PyprojectPlace(("tool", "pdm", "overrides"), SectionKey(DependencyKind.OVERRIDE))
     yield PyprojectPlace(("tool", "pdm", "resolution", "overrides"), SectionKey(DependencyKind.OVERRIDE))
@@ -101,6 +104,17 @@ def _poetry(document: TomlDocument) -> Iterator[PyprojectPlace]:
     yield PyprojectPlace((*POETRY, "dev-dependencies"), SectionKey(DependencyKind.DEV, "dev"))
     for name in table(document, *POETRY, "group"):
         yield PyprojectPlace((*POETRY, "group", name, "dependencies"), SectionKey(group_kind(name), name))
+
+
+def _pixi(document: TomlDocument) -> Iterator[PyprojectPlace]:
+    """Yield the tables of pixi: packages of conda's channels, and of the Python package index, as groups."""
+    tables = (("dependencies", "pixi conda"), ("pypi-dependencies", "pixi"))
+    for name, group in tables:
+        yield PyprojectPlace((*PIXI, name), SectionKey(DependencyKind.RUNTIME, group))
+    for feature in table(document, *PIXI, "feature"):
+        for name, group in tables:
+            key = SectionKey(group_kind(feature), f"{group} {feature}")
+            yield PyprojectPlace((*PIXI, "feature", feature, name), key)
 
 
 def notes(document: TomlDocument) -> Iterator[Note]:
@@ -411,11 +425,13 @@ def _keys(document: TomlDocument, place: PyprojectPlace, extras: Mapping[str, st
     source, entries, children = document.source, [], []
     for child in document.children(*place.path):
         value = document.plain(*place.path, child.name)
-        if child.name == "python" and place.path[:2] == POETRY:
+        if child.name == "python" and place.path[:2] in (POETRY, PIXI):
             continue
         span = child.span
         for dependency in poetry.read_value(child.name, value, place.key.kind, place.key.group):
             known = {"text": source.text[span.start : span.end], "location": source.location(span)}
+            if place.path[:2] == PIXI and place.path[-1] == "dependencies" and not dependency.origin:
+                known["origin"] = CONDA
             if dependency.kind is DependencyKind.OPTIONAL:
                 known["group"] = extras.get(dependency.normalised, dependency.group)
             entries.append(ManifestEntry(dependency.but(**known), span))

@@ -8,6 +8,8 @@ unidiff 1.0.1 was measured and is not used: it only reads, which is 35 lines her
 quoted names quoted and reads prose as an empty patch, so the refusals and the applying would still be ours.
 """
 
+import codecs
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -139,7 +141,33 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def apply_to_file(patch: FilePatch, content: bytes | None) -> bytes | None:
-    """Return the new content of a file (None: it is removed). Raises `PatchError` when a hunk does not fit."""
+    """Return the new content of a file (None: it is removed). Raises `PatchError` when a hunk does not fit.
+
+    A file in UTF-16 takes a patch of its text, which is what a diff in UTF-8 holds; one of its bytes fits, too.
+    """
+    wide = utf16_text(content or b"")
+    if wide is None:
+        return _applied(patch, content)
+    with contextlib.suppress(PatchError):
+        return _applied(patch, content)
+    mark, codec, text = wide
+    done = _applied(patch, text.encode())
+    return None if done is None else mark + done.decode("utf-8", "replace").encode(codec)
+
+
+_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+def utf16_text(content: bytes) -> tuple[bytes, str, str] | None:
+    """Return mark, codec and text of a file in UTF-16; None for any other."""
+    for mark, codec in _MARKS:
+        if content.startswith(mark):
+            with contextlib.suppress(UnicodeDecodeError):
+                return mark, codec, content[len(mark) :].decode(codec)
+    return None
+
+
+def _applied(patch: FilePatch, content: bytes | None) -> bytes | None:
     if patch.binary:
         raise PatchError("a binary patch of a build file cannot be applied")
     lines = _lines(content or b"")
