@@ -13,6 +13,7 @@ from groundup.cli.options import Examples, Json, Run
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.domain.verdicts import Reason, TestResult
+    from groundup.settings import Settings
     from groundup.store.folder import RunFolder
     from groundup.store.records import VerdictLine
 
@@ -84,7 +85,8 @@ def why(
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 
-    folder = RunFolder(run_folder(run, load({"output": output})))
+    settings = load({"output": output})
+    folder = RunFolder(run_folder(run, settings))
     records = folder.records()
     unfit = records.told(folder.path)
     if unfit:
@@ -108,7 +110,7 @@ def why(
         for one in attempts:
             if len(attempts) > 1:  # what follows names tests, which other tasks have, too
                 print_heading(f"{one.key}: {one.score}", {}, "bold")
-            _print_every(folder, one, test)
+            _print_every(folder, one, test, settings)
     else:
         _print_screen(folder, records.lines, attempts)
     return UNFIT if unfit else 0
@@ -232,7 +234,7 @@ def _print_causes(one: Lost, room: int) -> int:
     from groundup.cli.console import tables
     from groundup.domain.names import printable
     from groundup.reports.causes import declared_otherwise, grouped, untold
-    from groundup.reports.why import count, why_lines
+    from groundup.reports.why import count, lacking_lines, why_lines
 
     groups = grouped(one.tests)
     console = tables()
@@ -252,6 +254,9 @@ def _print_causes(one: Lost, room: int) -> int:
     for reason in reasons:
         put(f"  {reason.stage.value}: {reason.message}")
     taken = 1 + len(reasons)
+    for line in itertools.islice(lacking_lines(one.tests), max(room // 3, 2)):
+        put(f"  {line}")
+        taken += -(-(len(line) + 2) // console.width)
     is_apart = False
     for heading, *lines in why_lines(shown, room - taken, console.width):
         if is_apart or len(lines) > 1:
@@ -272,11 +277,12 @@ def _all_passed(tests: "Sequence[TestResult]") -> str:
     return f"all {expected} expected tests passed" if expected else "no test was counted, so none can have passed"
 
 
-def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
+def _print_every(folder: "RunFolder", one: Lost, test: str | None, settings: "Settings") -> None:
     """Print each lost test of an attempt, and dependencies that are declared otherwise."""
     from groundup.cli.attempts import print_heading, print_text
     from groundup.cli.console import say
     from groundup.reports.causes import declared_otherwise, untold
+    from groundup.reports.why import lacking_lines
 
     lost = [known for known in one.tests if known.lost]
     reasons = untold(one.reasons, lost)
@@ -286,7 +292,9 @@ def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
     if not one.tests:
         say(f"groundup: {one.key} has no list of tests: `groundup show {folder.path} {one.key}` says how it ended")
         return
-    _print_tests(lost)
+    for line in lacking_lines(lost):
+        print_text(line, full=True)
+    _print_tests(lost, _hidden_files(folder, one, settings) if test is not None and lost else {})
     named = f" whose names hold {test!r}" if test else ""
     if any(known.kind == "dependency" for known in one.tests):
         other = [known for group in declared_otherwise(one.tests) for known in group.tests]
@@ -306,9 +314,25 @@ def _print_every(folder: "RunFolder", one: Lost, test: str | None) -> None:
         say(f"groundup: {_all_passed(one.tests)}")
 
 
-def _print_tests(lost: "Sequence[TestResult]") -> None:
-    """Print tests with what they say; those that say nothing of their own below one heading for each reason."""
+def _hidden_files(folder: "RunFolder", one: Lost, settings: "Settings") -> "Mapping[str, str]":
+    """Return the text of the hidden tests, which the run's owner has on the disk; dependencies have none."""
+    import asyncio
+
+    from groundup.runs.hidden_code import hidden_files
+
+    if any(known.kind == "dependency" for known in one.tests):
+        return {}
+    return asyncio.run(hidden_files(folder.path, one.key.task, settings))
+
+
+def _print_tests(lost: "Sequence[TestResult]", files: "Mapping[str, str]") -> None:
+    """Print tests with what they say, and their text in *files*.
+
+    Those that say nothing of their own stand below one heading for each reason.
+    """
     from groundup.cli.attempts import print_heading, print_text
+    from groundup.reports.bodies import body_of
+    from groundup.reports.why import demanded
 
     silent: dict[str, list[str]] = {}
     for one in lost:
@@ -319,6 +343,12 @@ def _print_tests(lost: "Sequence[TestResult]") -> None:
             flaky = ", passed when it ran again (flaky)" if one.flaky else ""
             print_heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
             print_text(said, full=True)
+            if one.demand:
+                print_text("\n".join(["demanded:", *(f"  {line}" for line in demanded(one))]), full=True)
+            if one.calls:
+                print_text(f"calls {one.calls.removeprefix('/workspace/')}", full=True)
+            if body := body_of(one, files):
+                print_text("\n".join(["", *body]), full=True)
     for said, ids in silent.items():
         print_heading(f"tests without a result: {len(ids)}{said and f', {said}'}", {}, "bold")
         rest = [f"and {len(ids) - _SILENT} more, which --json lists"] if len(ids) > _SILENT else []

@@ -7,8 +7,8 @@ whoever asked checks it outside. The host imports from here only what both sides
 supervisor   process 1 of each sandbox: starts and ends commands
 netcat       the `nc` of guests
 stopwatch    how much time a guest had; the launcher and the host count by it, too
-runner       hidden tests of a library, by pytest; `failing` makes them fail, `demands` says what a failed
-             one demanded; `Runner.java` does the same for JUnit
+runner       hidden tests of a library, by pytest; `failing` makes them fail; `demands` says what a failed one
+             demanded, `lacking` which names they use and do not find; `Runner.java` does the same for JUnit
 official_driver, legacy_driver    what RepoGenesis' containers and scripts do with a service
 shim         what stands in the place of programs that act starts
 guest_files, stand_in_pip    an agent's `read` and `edit`; pip by uv

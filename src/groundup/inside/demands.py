@@ -61,11 +61,13 @@ _Found = TypeVar("_Found")
 class Demands:
     """Remembers the comparisons of the running test, and says of a failure what it demanded.
 
-    *roots*: where the submission lies; *tests*: where hidden tests lie, which may be below them.
+    *module*: this one, which nothing else can import; *roots*: where the submission lies; *tests*: where hidden
+    tests lie, which may be below them.
     """
 
-    def __init__(self, roots: Sequence[str], tests: Sequence[str]) -> None:
-        self._roots = tuple(root.rstrip("/") + "/" for root in roots)
+    def __init__(self, module: Any, roots: Sequence[str], tests: Sequence[str]) -> None:
+        self.module = module
+        self.roots = tuple(root.rstrip("/") + "/" for root in roots)
         self._tests = tuple(tests)
         self._clock = time.clock_gettime
         self._spent_s = 0.0
@@ -214,11 +216,7 @@ class Demands:
         if isinstance(found, type):
             found = vars(found).get("__init__") or next((one for one in vars(found).values() if _code(one)), None)
         code = _code(found)
-        if (
-            code is None
-            or not code.co_filename.startswith(self._roots)
-            or code.co_filename.startswith(self._tests)
-        ):
+        if code is None or not code.co_filename.startswith(self.roots) or code.co_filename.startswith(self._tests):
             return ""
         line = code.co_firstlineno
         for number in range(line, line + 10):
@@ -304,7 +302,7 @@ def _assigned(scope: Any, line: int) -> dict[str, ast.expr]:
                 (name.id, node.value)
                 for target in node.targets
                 for name in ast.walk(target)
-                if isinstance(name, ast.Name)
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
             )
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:

@@ -225,6 +225,8 @@ class Reporter:
         self._reports: list[Any] = []
         self._told_s = 0.0
         self._demands: Any = None
+        self._lost_files: dict[str, str] = {}
+        self._root = ""
         self._demanded = "", ""
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
@@ -235,6 +237,7 @@ class Reporter:
         # What was imported so far is no rubbish, for which pytest looks five times at its end.
         gc.freeze()
         gc.enable()
+        self._root = str(early_config.rootpath if hasattr(early_config, "rootpath") else early_config.rootdir)
         put_on_path(self._spec)
         for name in self._spec["own_plugins"]:
             plugin = importable(name)
@@ -272,6 +275,9 @@ class Reporter:
         """Tell of a file that could not be collected, and in any case that this goes on."""
         if report.failed:
             self._channel.send("collection_error", id=report.nodeid, message=message_of(report))
+            file = report.nodeid.partition("::")[0]
+            if file.endswith(".py"):
+                self._lost_files[file] = os.path.join(self._root, file)  # noqa: PTH118 - the path of a node
         self._collected += sum(isinstance(found, pytest.Item) for found in report.result or ())
         self._channel.send("collected", count=self._collected)
 
@@ -320,6 +326,8 @@ class Reporter:
         # A failure of the test's body comes first; what follows while it is cleared away is another one.
         if call.excinfo is not None and not any(self._demanded):
             report = outcome.get_result()
+            if report.failed:
+                self._lost_files[item.nodeid.partition("::")[0]] = str(item.fspath)
             demands = self._demanding() if report.failed else None
             if demands is not None:
                 crash = getattr(report.longrepr, "reprcrash", None)
@@ -333,12 +341,25 @@ class Reporter:
         """Keep the phases of the running test."""
         self._reports.append(report)
 
+    def tell_lacking(self) -> None:
+        """Tell at once what tests use and the submission lacks: each test that fails tells one of them."""
+        demands = self._demanding() if self._lost_files else None
+        if demands is not None and self._spec.get("lacking"):
+            trusted = self._spec.get("trusted", [])
+            module = trusted_module(self._spec["lacking"])
+            looking = module.Lacking(demands.module, self._spec["packages"], demands.roots, trusted)
+            for file, path in sorted(self._lost_files.items()):
+                names = looking.of(path)
+                if names:
+                    self._channel.send("lacking", file=file, names=names)
+
     def _demanding(self) -> Any:
         """Return what says what failed tests demanded, loaded at the first one; None where nobody reads it."""
         if self._demands is None and self._spec.get("demands"):
             trusted = self._spec.get("trusted", [])
             roots = [path for path in self._spec["import_path"] if path not in trusted]
-            self._demands = trusted_module(self._spec["demands"]).Demands(roots, trusted)
+            module = trusted_module(self._spec["demands"])
+            self._demands = module.Demands(module, roots, trusted)
         return self._demands
 
 
@@ -582,7 +603,9 @@ def main() -> None:
         own = [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
         if spec.get("failing"):
             own.append(trusted_module(spec["failing_plugin"]).FailingEnds(spec["failing"], shortened, trusted))
-        code = int(pytest.main(spec["arguments"], plugins=[Reporter(spec, channel), *own, *plugins]))
+        reporter = Reporter(spec, channel)
+        code = int(pytest.main(spec["arguments"], plugins=[reporter, *own, *plugins]))
+        reporter.tell_lacking()
     except BaseException as problem:  # noqa: BLE001 - a module may raise SystemExit while it is collected
         channel.send("broken_off", message=(type(problem).__name__ + ": " + str(problem))[:MESSAGE_CHARS])
     warnings.simplefilter("ignore")

@@ -23,6 +23,7 @@ _FILLER = re.compile(
     r"|Skipping \d+ identical|Drill down into differing attribute|Matching attributes:|Common items:|\.\.\."
 )
 """What pytest says beside values."""
+_MISFIT = "call "
 _COMPACT = 2
 """Lines of a cause for which there is no more room."""
 
@@ -80,6 +81,20 @@ def count(number: int, word: str) -> str:
 def short_name(test: str) -> str:
     """Return the name of a test in one line: of a long one the beginning, and the end with its parameters."""
     return test if len(test) <= _SAID else f"{test[: _SAID // 3]}...{test[-_SAID * 2 // 3 :]}"
+
+
+def lacking_lines(tests: Sequence[TestResult]) -> list[str]:
+    """Return all names at once that tests use and a submission lacks, and calls that signatures do not take."""
+    found = [*dict.fromkeys(one for test in tests for one in test.lacks)]
+    names = [one for one in found if not one.startswith(_MISFIT)]
+    lines = []
+    if names:
+        lines.append(f"names that the tests use and the submission lacks: {', '.join(names)}")
+    calls = [one.removeprefix(_MISFIT).replace("/workspace/", "") for one in found if one.startswith(_MISFIT)]
+    if calls:
+        lines.append(f"{count(len(calls), 'call')} that the submission's signatures do not take:")
+        lines += [f"  {one}" for one in calls]
+    return lines
 
 
 def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[str]]:

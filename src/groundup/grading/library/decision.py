@@ -284,6 +284,10 @@ def _results(
     untried = f"not tried: {len(ended)} tests had ended the process"
     silent |= {end.test.id.partition("::")[0]: untried for end in ended if end.whole_file}
     results = [_result(key, report, culprits.get(key), expected=key in expected) for key in known]
+    lacking = dict(report.lacking)
+    for at, one in enumerate(results):
+        names = lacking.pop(one.id.partition("::")[0], ()) if one.lost else ()
+        results[at] = one.but(lacks=names) if names else one
     return tuple(
         one.but(message=silent[file])
         if one.outcome == "missing" and (file := one.id.partition("::")[0]) in silent

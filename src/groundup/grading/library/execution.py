@@ -26,7 +26,16 @@ from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, s
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, report_of
-from groundup.grading.library.staging import COMPILED_RUNNER, DEMANDS, FAILING, RUNNER, TRUSTED, Staged, stage
+from groundup.grading.library.staging import (
+    COMPILED_RUNNER,
+    DEMANDS,
+    FAILING,
+    LACKING,
+    RUNNER,
+    TRUSTED,
+    Staged,
+    stage,
+)
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.trees.walking import FOLDER, remove_tree, walk
@@ -301,6 +310,7 @@ def _command(
         "failing_plugin": f"{TRUSTED}/{FAILING}",
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
+        "lacking": f"{TRUSTED}/{LACKING}",
         "left_out_tests": left_out.tests,
         "left_out_files": left_out.files,
     }

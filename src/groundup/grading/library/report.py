@@ -19,6 +19,8 @@ MAX_LINE_BYTES = 1024 * 1024
 MAX_EVENTS = 400_000
 MAX_DETAIL = 4_000
 """Characters of a traceback."""
+MAX_LACKING = 60
+"""Names that a file's tests use and a submission lacks."""
 MAX_CALLS = 400
 """Characters of a file, a line and its text."""
 
@@ -69,6 +71,12 @@ class _Test(_Event):
     duration: float = Field(ge=0, allow_inf_nan=False)
 
 
+class _Lacking(_Event):
+    event: Literal["lacking"]
+    file: str
+    names: list[str] = Field(max_length=MAX_LACKING)
+
+
 class _Import(_Event):
     event: Literal["import"]
     name: str
@@ -95,7 +103,7 @@ class _End(_Event):
 
 
 _Any = Annotated[
-    _Start | _Collected | _CollectionError | _Begin | _Test | _Import | _Signs | _BrokenOff | _End,
+    _Start | _Collected | _CollectionError | _Begin | _Test | _Lacking | _Import | _Signs | _BrokenOff | _End,
     Field(discriminator="event"),
 ]
 _EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
@@ -133,6 +141,9 @@ class RunnerReport(Record):
 
     results: dict[NumberedTest, Result] = {}
     collection_errors: dict[str, str] = {}
+    lacking: dict[str, tuple[str, ...]] = Field(
+        default={}, description="by test file: names that its tests use and the submission lacks"
+    )
     imports: dict[str, ImportCheck] = {}
     collected: int | None = None
     running: NumberedTest | None = Field(default=None, description="begun and not finished")
@@ -191,6 +202,7 @@ class _State:
     def __init__(self) -> None:
         self.results: dict[NumberedTest, Result] = {}
         self.collection_errors: dict[str, str] = {}
+        self.lacking: dict[str, tuple[str, ...]] = {}
         self.imports: dict[str, ImportCheck] = {}
         self.collected: int | None = None
         self.running: NumberedTest | None = None
@@ -210,6 +222,8 @@ class _State:
                 self.running = _key(event)
             case _CollectionError():
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
+            case _Lacking():
+                self.lacking.setdefault(_text(event.file, 500), tuple(_text(name, 300) for name in event.names))
             case _Import():
                 # The first one counts: what runs later cannot take it back.
                 file = None if event.file is None else _text(event.file, 1000)
@@ -253,6 +267,7 @@ class _State:
         return RunnerReport(
             results=self.results,
             collection_errors=self.collection_errors,
+            lacking=self.lacking,
             imports=self.imports,
             collected=self.collected,
             running=self.running,

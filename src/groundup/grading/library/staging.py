@@ -150,6 +150,7 @@ RUNNER = "runner.py"
 COMPILED_RUNNER = "runner.pyc"
 FAILING = "failing.py"
 DEMANDS = "demands.py"
+LACKING = "lacking.py"
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
 
@@ -302,7 +303,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
-        for name in (FAILING, DEMANDS):
+        for name in (FAILING, DEMANDS, LACKING):
             writer.file((name,), [source_of(name)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))

@@ -222,7 +222,9 @@ class NL2RepoStrictGrader(Grader):
         return {
             "recipe": None if recipe is None else digest_of(recipe),
             "layouts": 1,
-            "runner": digest_bytes(b"".join(map(source_of, ("runner.py", "failing.py", "demands.py")))),
+            "runner": digest_bytes(
+                b"".join(map(source_of, ("runner.py", "failing.py", "demands.py", "lacking.py")))
+            ),
             "data_version": task.data_version,
             **({} if fresh is None else {"fresh": fresh}),
         }
