@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.cli.why import SCREEN, _all_passed
+from groundup.cli.lost_tests import all_passed
+from groundup.cli.why import SCREEN
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.store.folder import RunFolder, RunWriter
@@ -183,7 +184,7 @@ def test_without_a_task_those_that_lost_are_shown(groundup: Groundup, predict: P
 
 def test_nothing_is_not_called_passed() -> None:
     """Of a job that was not executed nothing was expected, and nothing passed."""
-    assert _all_passed([]) == "no test was counted, so none can have passed"
+    assert all_passed([]) == "no test was counted, so none can have passed"
 
 
 def test_tests_that_were_not_tried_stand_below_their_reason(groundup: Groundup, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from groundup.cli.options import Examples, Json, Run
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.domain.verdicts import Reason, TestResult
-    from groundup.settings import Settings
     from groundup.store.folder import RunFolder
     from groundup.store.records import VerdictLine
 
@@ -30,8 +29,6 @@ SCREEN = 40
 """Lines that are printed without --all."""
 _BY_ATTEMPT = 6
 """Lines of one attempt at least, where several lost; with less room each has one line."""
-_SILENT = 20
-"""With --all, tests of which only the names are known that are listed."""
 
 
 class Lost(NamedTuple):
@@ -82,6 +79,7 @@ def why(
     from groundup.api.reports import run_folder
     from groundup.cli.attempts import print_heading
     from groundup.cli.console import print_document, say
+    from groundup.cli.lost_tests import print_every
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 
@@ -110,7 +108,7 @@ def why(
         for one in attempts:
             if len(attempts) > 1:  # what follows names tests, which other tasks have, too
                 print_heading(f"{one.key}: {one.score}", {}, "bold")
-            _print_every(folder, one, test, settings)
+            print_every(folder, one, test, settings)
     else:
         _print_screen(folder, records.lines, attempts)
     return UNFIT if unfit else 0
@@ -175,6 +173,7 @@ def _print_screen(
 ) -> None:
     """Print the causes of all *attempts*, those that lost most points first, in at most `SCREEN` lines."""
     from groundup.cli.console import say, tables
+    from groundup.cli.lost_tests import all_passed
 
     ordered = sorted(attempts, key=lambda one: (one.reward, one.key.task, one.key.index))
     room = SCREEN
@@ -192,7 +191,7 @@ def _print_screen(
     if any(known.lost for one in attempts for known in one.tests):
         return
     if any(one.tests for one in attempts):
-        say(f"groundup: {_all_passed(attempts[0].tests)}")
+        say(f"groundup: {all_passed(attempts[0].tests)}")
     else:
         say(f"groundup: no list of tests: `groundup show {folder.path} {attempts[0].key}` says how it ended")
 
@@ -268,88 +267,3 @@ def _print_causes(one: Lost, room: int) -> int:
         taken += 1 + len(lines)
         is_apart = len(lines) > 1
     return taken
-
-
-def _all_passed(tests: "Sequence[TestResult]") -> str:
-    expected = sum(one.expected for one in tests)
-    if any(one.kind == "dependency" for one in tests):
-        return f"all {expected} dependencies are declared as expected"
-    return f"all {expected} expected tests passed" if expected else "no test was counted, so none can have passed"
-
-
-def _print_every(folder: "RunFolder", one: Lost, test: str | None, settings: "Settings") -> None:
-    """Print each lost test of an attempt, and dependencies that are declared otherwise."""
-    from groundup.cli.attempts import print_heading, print_text
-    from groundup.cli.console import say
-    from groundup.reports.causes import declared_otherwise, untold
-    from groundup.reports.why import lacking_lines
-
-    lost = [known for known in one.tests if known.lost]
-    reasons = untold(one.reasons, lost)
-    for stage, group in itertools.groupby(reasons, lambda reason: reason.stage.value):
-        print_heading(stage, {}, "bold")
-        print_text("\n".join(reason.message for reason in group), full=True)
-    if not one.tests:
-        say(f"groundup: {one.key} has no list of tests: `groundup show {folder.path} {one.key}` says how it ended")
-        return
-    for line in lacking_lines(lost):
-        print_text(line, full=True)
-    _print_tests(lost, _hidden_files(folder, one, settings) if test is not None and lost else {})
-    named = f" whose names hold {test!r}" if test else ""
-    if any(known.kind == "dependency" for known in one.tests):
-        other = [known for group in declared_otherwise(one.tests) for known in group.tests]
-        for known in other:
-            print_heading(known.id, {}, "bold")
-            print_text(known.detail, full=True)
-        otherwise = sum(known.message.startswith("declared otherwise") for known in other)
-        made_up = sum("no registry has it" in known.message for known in (*lost, *other))
-        more = f"; {otherwise} declared otherwise" if otherwise else ""
-        more += f"; {made_up} that no registry has" if made_up else ""
-        counted = f"{len(lost)} of {len(one.tests)} dependencies{named}"
-        say(f"groundup: {counted} are missing, too many or elsewhere{more}")
-    elif lost or test:
-        expected = sum(known.expected for known in one.tests)
-        say(f"groundup: {one.key}: {len(lost)} of {expected} expected tests{named} did not pass")
-    else:
-        say(f"groundup: {_all_passed(one.tests)}")
-
-
-def _hidden_files(folder: "RunFolder", one: Lost, settings: "Settings") -> "Mapping[str, str]":
-    """Return the text of the hidden tests, which the run's owner has on the disk; dependencies have none."""
-    import asyncio
-
-    from groundup.runs.hidden_code import hidden_files
-
-    if any(known.kind == "dependency" for known in one.tests):
-        return {}
-    return asyncio.run(hidden_files(folder.path, one.key.task, settings))
-
-
-def _print_tests(lost: "Sequence[TestResult]", files: "Mapping[str, str]") -> None:
-    """Print tests with what they say, and their text in *files*.
-
-    Those that say nothing of their own stand below one heading for each reason.
-    """
-    from groundup.cli.attempts import print_heading, print_text
-    from groundup.reports.bodies import body_of
-    from groundup.reports.why import demanded
-
-    silent: dict[str, list[str]] = {}
-    for one in lost:
-        said = one.detail or one.message
-        if one.outcome == "missing" or not said:
-            silent.setdefault(said, []).append(one.id)
-        else:
-            flaky = ", passed when it ran again (flaky)" if one.flaky else ""
-            print_heading(one.id if one.kind == "dependency" else f"{one.id}: {one.outcome}{flaky}", {}, "bold")
-            print_text(said, full=True)
-            if one.demand:
-                print_text("\n".join(["demanded:", *(f"  {line}" for line in demanded(one))]), full=True)
-            if one.calls:
-                print_text(f"calls {one.calls.removeprefix('/workspace/')}", full=True)
-            if body := body_of(one, files):
-                print_text("\n".join(["", *body]), full=True)
-    for said, ids in silent.items():
-        print_heading(f"tests without a result: {len(ids)}{said and f', {said}'}", {}, "bold")
-        rest = [f"and {len(ids) - _SILENT} more, which --json lists"] if len(ids) > _SILENT else []
-        print_text("\n".join([*ids[:_SILENT], *rest]), full=True)
