@@ -1,9 +1,8 @@
 """JavaScript and TypeScript: imports of a file, and from specifiers to packages by where they stand."""
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from tree_sitter import Node
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8, grammar_of
 from groundup.sources.names import words
+from groundup.sources.project_files import json_of
 from groundup.sources.python_layout import SourcePlace
 from groundup_infer.records import (
     EVIDENCE_KEPT,
@@ -249,7 +249,7 @@ def read_project(tree: SourceFiles) -> JavaScriptProject:
     bases: list[str] = []
     helped: list[tuple[str, int]] = []
     for path, data in tree.manifests.items():
-        document = _json(data)
+        document = json_of(as_utf8(data))
         base = PurePosixPath(path).parent
         if path.endswith("package.json"):
             names.add(str(document.get("name", "")))
@@ -271,17 +271,6 @@ def read_project(tree: SourceFiles) -> JavaScriptProject:
     return JavaScriptProject(
         frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders), tuple(helped)
     )
-
-
-def _json(data: bytes) -> Mapping[str, object]:
-    text = as_utf8(data).decode("utf-8")
-    for attempt in (text, re.sub(r"//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])", "", text, flags=re.DOTALL)):
-        try:
-            loaded = json.loads(attempt)
-        except (ValueError, RecursionError):
-            continue
-        return loaded if isinstance(loaded, dict) else {}
-    return {}
 
 
 def infer_javascript(tree: SourceFiles) -> Inference:

@@ -4,7 +4,6 @@ Every crate that one Rust file names as the root of a path, and under which cond
 """
 
 import re
-import tomllib
 from collections import defaultdict
 from enum import IntEnum
 from pathlib import PurePosixPath
@@ -15,6 +14,7 @@ from tree_sitter import Node
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8
 from groundup.sources.names import table, words
+from groundup.sources.project_files import toml_of
 from groundup.sources.python_layout import SourcePlace
 from groundup_infer.records import (
     EVIDENCE_KEPT,
@@ -344,10 +344,7 @@ def crates_of(tree: SourceFiles) -> list[Crate]:
     for path, data in tree.manifests.items():
         if not path.endswith("Cargo.toml"):
             continue
-        try:
-            document = tomllib.loads(as_utf8(data).decode("utf-8"))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            continue
+        document = toml_of(as_utf8(data))
         package, library = document.get("package"), document.get("lib")
         names = {
             str(part["name"]).replace("-", "_")

@@ -1,10 +1,10 @@
-"""Reading TOML of strangers."""
+"""Reading TOML and JSON of strangers."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.sources.project_files import table_at, toml_of
+from groundup.sources.project_files import has_trailing_commas, json_of, table_at, toml_of
 
 
 @pytest.mark.parametrize("text", [None, "", "a = [", b"\xff", "x = " + "[" * 100_000, "tool = 3"])
@@ -23,3 +23,18 @@ def test_a_table_is_found_below_its_keys() -> None:
 def test_any_content_can_be_read(content: str | bytes) -> None:
     """Whatever the file, there is a document."""
     assert isinstance(toml_of(content), dict)
+    assert isinstance(json_of(content), dict)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", b"\xff", "[1]", "[" * 100_000, "/*", '{"a": 1} x'])
+def test_what_is_no_object_is_empty(text: str | bytes | None) -> None:
+    """Broken, deep and other JSON is as if there was none."""
+    assert json_of(text) == {}
+
+
+def test_comments_go_and_addresses_stay() -> None:
+    """A comment beside an address costs neither the address nor what follows it."""
+    text = '{"$schema": "https://json.schemastore.org/tsconfig", // ours\n/* "a": 1, */ "b": ["//", ",]",], }'
+    assert json_of("\ufeff" + text) == {"$schema": "https://json.schemastore.org/tsconfig", "b": ["//", ",]"]}
+    assert has_trailing_commas(text)
+    assert not has_trailing_commas('{"a": ",]", "b": [1] /* , */}')

@@ -2,12 +2,11 @@
 
 import fnmatch
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from groundup.sources.project_files import table_at, toml_of
+from groundup.sources.project_files import json_of, table_at, toml_of
 from groundup.workflows.tree import RepositoryTree, text_of
 
 _RULE = re.compile(r"^([^\s:#=][^:#=]*?)\s*::?(?![=])\s*([^=#;]*)(?:;(.*))?(?:#.*)?$")
@@ -353,9 +352,4 @@ def _scripts(tree: RepositoryTree, folder: str) -> dict[str, str]:
 
 
 def _package_json(tree: RepositoryTree, folder: str) -> dict[str, object]:
-    text = text_of(tree, str(PurePosixPath(folder, "package.json")))
-    try:
-        document = json.loads(text or "")
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+    return json_of(text_of(tree, str(PurePosixPath(folder, "package.json"))))

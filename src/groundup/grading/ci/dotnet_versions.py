@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from groundup.domain.records import Record
 from groundup.languages.formats import files_of
+from groundup.sources.project_files import has_trailing_commas, json_of
 
 _ROLL_FORWARD = {"DOTNET_ROLL_FORWARD": "Major", "DOTNET_ROLL_FORWARD_TO_PRERELEASE": "1"}
 """Has programs run on the next newer runtime where theirs is not here."""
@@ -77,7 +78,7 @@ def dotnet_versions(
     *beside* are the toolchain's versions. What MSBuild reads is written into *folder*, which is seen at *inside*.
     """
     sdks = tuple(beside.get("SDK", ()))
-    pinned = [_asked(_read(data)) for _, data in _global_jsons(tree)]
+    pinned = [_asked(json_of(data)) for _, data in _global_jsons(tree)]
     newer = bool(sdks) and _is_newer(sdks[-1], (*asked, *pinned))
     return DotNetVersions(
         sdks=sdks,
@@ -134,17 +135,18 @@ def fitted_global_json(data: bytes, sdks: Sequence[str]) -> tuple[bytes, str] | 
 
     None where it takes one as it is, or cannot be read. What it says of test runners and of MSBuild's SDKs stays.
     """
-    document = _read(data)
+    document = json_of(data)
     asked = _asked(document)
     wanted = SdkVersion.parse(asked)
     here = {version: name for name in sdks if (version := SdkVersion.parse(name))}
-    if document is None or wanted is None or not here:
+    if wanted is None or not here:
         return None
     sdk = document["sdk"]
     assert isinstance(sdk, dict)
     kept = _KEPT_PARTS.get(str(sdk.get("rollForward", "latestPatch")).lower(), 3)
     fits = any(have >= wanted and have[:kept] == wanted[:kept] for have in here)
-    if fits and not _ELSEWHERE & sdk.keys() and _is_strict(data):
+    # `dotnet test` of SDK 10 breaks on a comma at the end of a list.
+    if fits and not _ELSEWHERE & sdk.keys() and not has_trailing_commas(data.decode(errors="replace")):
         return None
     # The next newer one, as it is taken where a developer lacks the right one; else the newest.
     chosen = min((have for have in here if have >= wanted), default=max(here))
@@ -153,35 +155,11 @@ def fitted_global_json(data: bytes, sdks: Sequence[str]) -> tuple[bytes, str] | 
     return written.encode(), f"{here[chosen]} for {asked[:40]}"
 
 
-def _asked(document: Mapping[str, JsonValue] | None) -> str:
+def _asked(document: Mapping[str, JsonValue]) -> str:
     """Return the SDK that a `global.json` names; "" for none."""
-    sdk = (document or {}).get("sdk")
+    sdk = document.get("sdk")
     version = sdk.get("version") if isinstance(sdk, dict) else None
     return version if isinstance(version, str) else ""
-
-
-_STRING = r'("(?:\\.|[^"\\])*")'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TRAILING = re.compile(_STRING + r"|,(?=\s*[}\]])")
-
-
-def _read(data: bytes) -> dict[str, JsonValue] | None:
-    """Return the object; comments and commas at the end of lists are none of its."""
-    text = _TRAILING.sub(lambda match: match[1] or "", _without_comments(data))
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _without_comments(data: bytes) -> str:
-    return _COMMENT.sub(lambda match: match[1] or "", data.decode("utf-8-sig", errors="replace"))
-
-
-def _is_strict(data: bytes) -> bool:
-    """Whether it has no comma at the end of a list, on which `dotnet test` of SDK 10 breaks."""
-    return all(match[1] for match in _TRAILING.finditer(_without_comments(data)))
 
 
 _NEWER_WARNINGS: Mapping[str, tuple[int | range, ...]] = {

@@ -15,7 +15,6 @@ names are withheld.
 """
 
 import asyncio
-import json
 import posixpath
 import re
 from collections import Counter
@@ -33,7 +32,7 @@ from groundup.languages.formats import FORMATS, find_manifests
 from groundup.languages.python.poetry import specifier
 from groundup.manifests.records import Dependency, DependencySource, Language, ManifestError
 from groundup.registries.names import ECOSYSTEMS, Ecosystem, Listing, NameLookup, ecosystem_of
-from groundup.sources.project_files import table_at, toml_of
+from groundup.sources.project_files import json_of, table_at, toml_of
 from groundup.suites.base import PackageName
 from groundup.suites.dibench.answers import answer, new_dependencies, submitted
 from groundup.suites.dibench.dataset import InstanceProblem, Read
@@ -66,12 +65,7 @@ def _python_names(path: str, text: str) -> Iterator[str]:
 
 
 def _javascript_names(path: str, text: str) -> Iterator[str]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    if isinstance(document, dict) and isinstance(name := document.get("name"), str):
-        yield name
+    yield from _text(json_of(text), "name")
 
 
 def _rust_names(path: str, text: str) -> Iterator[str]:
@@ -103,7 +97,7 @@ def offered_names(path: str, data: bytes) -> Iterator[str]:
         if name == "pnpm-workspace.yaml":
             yield from (item.name for item in FORMATS[name].read(data, path).dependencies)
         elif name == "package.json":
-            yield from _text(json.loads(text), "name")
+            yield from _text(json_of(text), "name")
         elif name in ("Cargo.toml", "pyproject.toml"):
             yield from _of_toml(toml_of(text))
     except (ValueError, RecursionError, ManifestError):
@@ -347,11 +341,8 @@ class EditedRepository:
         found: dict[str, str] = {}
         is_workspace = (self._problem.folder() / "lerna.json").is_file()
         for manifest in find_manifests(self._problem.folder(), "javascript"):
-            try:
-                document = json.loads((self._read(manifest.path) or b"").decode("utf-8-sig"))
-            except (ValueError, RecursionError):
-                continue
-            is_workspace = is_workspace or (isinstance(document, dict) and "workspaces" in document)
+            document = json_of(self._read(manifest.path))
+            is_workspace = is_workspace or "workspaces" in document
             for name in _text(document, "name"):
                 found[name] = next(_text(document, "version"), "0.0.0")
         return found if is_workspace else {}
