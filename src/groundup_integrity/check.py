@@ -14,7 +14,7 @@ from groundup.domain.errors import SandboxError
 from groundup.grading.context import GradingContext
 from groundup.grading.library.belief import Answer, CheckedRun, Integrity
 from groundup.grading.library.decision import why_unfinished
-from groundup.grading.library.execution import Overlay, Rounds, run_to_the_end
+from groundup.grading.library.execution import Execution, Overlay, run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.sandbox.protocol import Ending
@@ -51,7 +51,7 @@ async def checked(run: CheckedRun, context: GradingContext, deep: bool) -> Integ
     else:
         suite = await asyncio.to_thread(suite_of_layer, original, protected, run.expected)
         record = run.record
-    return await Check(run.library, context, suite, record, run.rounds, run.expected).integrity(deep=deep)
+    return await Check(run.library, context, suite, record, run.execution, run.expected).integrity(deep=deep)
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Check:
     context: GradingContext
     suite: HiddenSuite
     record: FalseRecord
-    true: Rounds
+    true: Execution
     expected: frozenset[NumberedTest]
     log: str = ""
 
@@ -71,7 +71,7 @@ class Check:
         self.seed = secrets.token_hex(8)
         self.random = Random(f"{self.seed} drawn")  # noqa: S311 - the seed is the secret
         self.forms = FalseForms(self.suite, self.seed, self.record.tailed)
-        results = self.true.last.report.results
+        results = self.true.report.results
         ended = {end.test for end in self.true.ended}
         self.passed = {
             test: found.duration_s
@@ -88,10 +88,10 @@ class Check:
         chosen = sample(candidates, self.random)
         draw = await asyncio.to_thread(drawn, chosen, self.forms, self.random)
         failed = self._failed()
-        suite_s = sum(found.duration_s for found in self.true.last.report.results.values())
+        suite_s = sum(found.duration_s for found in self.true.report.results.values())
         draw = draw._replace(lost=lost_again(failed, suite_s, self.random))
-        seen, rounds = await self._run("spot check", draw)
-        again = {test: _outcome(rounds, test) for test in draw.lost}
+        seen, run = await self._run("spot check", draw)
+        again = {test: _outcome(run, test) for test in draw.lost}
         flaky = frozenset(test for test, outcome in again.items() if outcome == "passed")
         is_open = not failed.keys() <= {test for test, outcome in again.items() if outcome in ("failed", "error")}
         answer = Integrity(depth="spot", checked=len(draw.tests - draw.lost))
@@ -102,7 +102,7 @@ class Check:
 
     def _among_all(self, draw: Draw) -> Draw:
         """Return *draw* with all other tests of the run that counts: a test may lean on what they leave."""
-        return draw._replace(lost=frozenset(self.true.last.report.results) - draw.tests)
+        return draw._replace(lost=frozenset(self.true.report.results) - draw.tests)
 
     def _has_few(self, candidates: Iterable[NumberedTest]) -> bool:
         able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
@@ -110,7 +110,7 @@ class Check:
 
     def _failed(self) -> dict[NumberedTest, float]:
         """Return how long each expected test took that failed."""
-        results = self.true.last.report.results
+        results = self.true.report.results
         ran = {key: results[key] for key in sorted(self.expected & results.keys())}
         return {key: found.duration_s for key, found in ran.items() if found.outcome in ("failed", "error")}
 
@@ -151,8 +151,8 @@ class Check:
             changed=self.forms.failing_at_ends(at_ends),
             failing=tuple(test for test in false if function_of(test) not in map(function_of, at_ends)),
         )
-        again, rounds = await self._run("once more, made to fail or alone", draw, overlay, collects_all=True)
-        number, changed = len(seen.passed_false), _changed(self.true) or _changed(rounds)
+        again, run = await self._run("once more, made to fail or alone", draw, overlay, collects_all=True)
+        number, changed = len(seen.passed_false), _changed(self.true) or _changed(run)
         if is_forged(again.passed_false, able):
             return "tampered", f"{len(again.passed_false)} {FORGED}"
         if forged and changed:
@@ -167,9 +167,9 @@ class Check:
 
     async def _run(
         self, name: str, draw: Draw, overlay: Overlay | None = None, *, collects_all: bool = False
-    ) -> tuple[Contradiction, Rounds]:
+    ) -> tuple[Contradiction, Execution]:
         """Run the tests of *draw*, false ones by their false forms or by *overlay*. Raises `SandboxError`."""
-        order = [test for test in self.true.last.report.results if test in draw.tests]
+        order = [test for test in self.true.report.results if test in draw.tests]
         if overlay is None:
             overlay = await asyncio.to_thread(false_overlay, self.forms, draw, order)
         else:
@@ -179,14 +179,13 @@ class Check:
         one_test_s = self.library.hidden.one_test_s
         limit_s = min(limit_s, one_test_s) if one_test_s else limit_s
         overlay = overlay._replace(one_test_s=limit_s, collects_all=collects_all)
-        rounds = with_true_names(await run_to_the_end(self.library, self.context, overlay), overlay)
-        last = rounds.last
-        if last.result.ending is Ending.SANDBOX_DIED:
+        run = with_true_names(await run_to_the_end(self.library, self.context, overlay), overlay)
+        if run.result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")
-        why = why_unfinished(last.report, last.result)
+        why = why_unfinished(run.report, run.result)
         told = draw._replace(lost=draw.lost & self.expected - self.passed.keys())
-        self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(rounds, test))
-        return contradiction(draw, rounds, "" if why is None else why.message), rounds
+        self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(run, test))
+        return contradiction(draw, run, "" if why is None else why.message), run
 
 
 def false_overlay(forms: FalseForms, draw: Draw, order: Sequence[NumberedTest]) -> Overlay:
@@ -197,30 +196,29 @@ def false_overlay(forms: FalseForms, draw: Draw, order: Sequence[NumberedTest]) 
     return Overlay(changed=false.changed, renamed=false.renamed, chosen=chosen)
 
 
-def _changed(rounds: Rounds) -> str:
+def _changed(run: Execution) -> str:
     """Return a function of pytest, of the runner or of Python that the submission changed; "" for none."""
-    seen = rounds.last.report.observed
+    seen = run.report.observed
     return "" if seen is None else next(iter((*seen.changed, *seen.frames)), "")
 
 
-def _outcome(rounds: Rounds, test: NumberedTest) -> str:
+def _outcome(run: Execution, test: NumberedTest) -> str:
     """Return what a test did; "ended" where it ended the process."""
-    if any(end.test == test for end in rounds.ended):
+    if any(end.test == test for end in run.ended):
         return "ended"
-    found = rounds.last.report.results.get(test)
+    found = run.report.results.get(test)
     return "missing" if found is None else found.outcome
 
 
-def with_true_names(rounds: Rounds, overlay: Overlay) -> Rounds:
-    """Return *rounds* under the names that its tests have when they are true.
+def with_true_names(run: Execution, overlay: Overlay) -> Execution:
+    """Return *run* under the names that its tests have when they are true.
 
     A true name that no test has here is a guess: believed, it would take the place of what the case did.
     """
-    names, report = overlay.renamed, rounds.last.report
+    names, report = overlay.renamed, run.report
     guessed = frozenset(names.values()) - names.keys()
     results: dict[NumberedTest, Result] = {
         names.get(key, key): found for key, found in report.results.items() if key not in guessed
     }
-    ended = tuple(end._replace(test=names.get(end.test, end.test)) for end in rounds.ended)
-    report = report.but(results=results)
-    return Rounds(last=rounds.last._replace(report=report), ended=ended)
+    ended = tuple(end._replace(test=names.get(end.test, end.test)) for end in run.ended)
+    return run._replace(report=report.but(results=results), ended=ended)

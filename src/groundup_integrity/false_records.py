@@ -28,8 +28,8 @@ async def false_record(
         false = frozenset(key for key in expected if forms.can_be_false(key))
         overlay = await asyncio.to_thread(false_overlay, forms, Draw(false=false), sorted(false))
         async with context.slots.taken():
-            rounds = with_true_names(await run_to_the_end(whole, context, overlay), overlay)
-        return contradiction(Draw(false=false), rounds, "").passed_false
+            run = with_true_names(await run_to_the_end(whole, context, overlay), overlay)
+        return contradiction(Draw(false=false), run, "").passed_false
 
     async def over_seeds(tailed: frozenset[str]) -> frozenset[NumberedTest]:
         return frozenset.union(*await asyncio.gather(*(passing(tailed, number) for number in range(SEEDS))))
@@ -47,7 +47,7 @@ async def leaning_tests(
 ) -> frozenset[NumberedTest]:
     """Return the tests that the original *whole* passes in the suite's order and not in the reverse one."""
     async with context.slots.taken():
-        ordered = (await run_to_the_end(whole, context)).last.report.results
+        ordered = (await run_to_the_end(whole, context)).report.results
         order = tuple(key for key in reversed(ordered) if key in expected)
-        rounds = await run_to_the_end(whole, context, Overlay(chosen=order))
-    return contradiction(Draw(true=frozenset(order)), rounds, "").failed_true
+        run = await run_to_the_end(whole, context, Overlay(chosen=order))
+    return contradiction(Draw(true=frozenset(order)), run, "").failed_true

@@ -457,12 +457,12 @@ class _OriginalRuns:
             return {}
         changed = {path: applied(self._suite.text(path).source, own) for path, own in by_path.items()}
         wanted = frozenset(test for one in concerned for test in self.ids(one))
-        rounds = await run_to_the_end(
+        run = await run_to_the_end(
             self._whole,
             self._context,
             Overlay(changed=changed, chosen=tuple(sorted(wanted))),
         )
-        return rounds.last.report.results
+        return run.report.results
 
 
 def _recorded(
@@ -504,8 +504,8 @@ async def with_fresh_inputs(
     changed = await asyncio.to_thread(fresh.changed, suite)
     overlay = Overlay(changed=changed, chosen=tuple(sorted(concerned)))
     async with context.slots.taken():
-        rounds = await run_to_the_end(library, context, overlay)
-    passed = {key for key, said in rounds.last.report.results.items() if said.outcome == "passed"}
+        run = await run_to_the_end(library, context, overlay)
+    passed = {key for key, said in run.report.results.items() if said.outcome == "passed"}
     return judged(fresh, known, passed)
 
 

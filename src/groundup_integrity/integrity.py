@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from random import Random
 from typing import NamedTuple
 
-from groundup.grading.library.execution import Rounds
+from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup_integrity.false_forms import FalseForms, function_of
 
@@ -97,17 +97,17 @@ def drawn(tests: Collection[NumberedTest], forms: FalseForms, random: Random, be
     return Draw(true=chosen - false, false=false)
 
 
-def contradiction(draw: Draw, rounds: Rounds, unfinished: str) -> Contradiction:
-    """Return what the check *rounds* shows; its tests have the names that they have when they are true."""
-    results = rounds.last.report.results
-    ended = {end.test for end in rounds.ended}
-    late = {end.test for end in rounds.ended if end.ending.is_out_of_time}
+def contradiction(draw: Draw, check: Execution, unfinished: str) -> Contradiction:
+    """Return what a *check* shows; its tests have the names that they have when they are true."""
+    results = check.report.results
+    ended = {end.test for end in check.ended}
+    late = {end.test for end in check.ended if end.ending.is_out_of_time}
     passed = {test for test, found in results.items() if found.outcome in ("passed", "xpassed")}
     # What did not run for lack of time says nothing. That holds for all that is missing where there is no end, and
     # for all in a file that had to be left out.
-    files = {end.test.id.partition("::")[0] for end in rounds.ended if end.whole_file}
+    files = {end.test.file for end in check.ended if end.whole_file}
     missing = draw.true - results.keys() - ended
-    silent = {test for test in missing if unfinished or test.id.partition("::")[0] in files}
+    silent = {test for test in missing if unfinished or test.file in files}
     return Contradiction(
         passed_false=(draw.false & passed) - ended,
         failed_true=draw.true - (passed - ended) - silent - late,

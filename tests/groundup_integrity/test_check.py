@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.execution import Execution, Overlay, Rounds
+from groundup.grading.library.execution import Execution, Overlay
 from groundup.grading.library.hidden import FalseRecord, NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.grading.library.staging import Staged
@@ -268,11 +268,12 @@ def test_a_guessed_name_of_a_case_takes_no_place() -> None:
         report=RunnerReport(results=results, exit_code=1),
         result=answer(),
         peak_memory_mb=None,
+        ended=(FatalTest(test=one),),
     )
     renamed = {own: true, one: two, two: one}
-    found = with_true_names(Rounds(last=last, ended=(FatalTest(test=one),)), Overlay(renamed=renamed))
+    found = with_true_names(last, Overlay(renamed=renamed))
 
-    assert {test: said.outcome for test, said in found.last.report.results.items()} == {
+    assert {test: said.outcome for test, said in found.report.results.items()} == {
         true: "passed",
         two: "passed",
         one: "failed",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.execution import Execution, Rounds
+from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
 from groundup.grading.library.staging import Staged
@@ -29,15 +29,15 @@ from groundup_integrity.integrity import (
 A, B, C, D = (NumberedTest(f"t.py::test_{name}") for name in "abcd")
 
 
-def _rounds(outcomes: Mapping[NumberedTest, str], *ended: FatalTest) -> Rounds:
+def _run(outcomes: Mapping[NumberedTest, str], *ended: FatalTest) -> Execution:
     results = {test: Result.model_validate({"outcome": outcome}) for test, outcome in outcomes.items()}
-    last = Execution(
+    return Execution(
         staged=Staged(workspace=Path("/nowhere"), mounts=(), dropped=()),
         report=RunnerReport(results=results, exit_code=1),
         result=CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0),
         peak_memory_mb=None,
+        ended=ended,
     )
-    return Rounds(last=last, ended=ended)
 
 
 def _forms(source: str, *keys: NumberedTest) -> FalseForms:
@@ -148,13 +148,13 @@ def test_honest_work_contradicts_nothing() -> None:
     """True forms pass and false ones fail; what is not reported of the false half says nothing."""
     draw = Draw(true=frozenset({A, B}), false=frozenset({C, D}))
 
-    assert not contradiction(draw, _rounds({A: "passed", B: "passed", C: "failed"}), "")
+    assert not contradiction(draw, _run({A: "passed", B: "passed", C: "failed"}), "")
 
 
 @pytest.mark.parametrize("outcome", ["failed", "error", "skipped", None])
 def test_a_true_form_that_does_not_pass_contradicts(outcome: str | None) -> None:
     """It passed in the run that counts; in a check with an end that holds for what is missing, too."""
-    found = contradiction(Draw(true=frozenset({A})), _rounds({} if outcome is None else {A: outcome}), "")
+    found = contradiction(Draw(true=frozenset({A})), _run({} if outcome is None else {A: outcome}), "")
 
     assert found.failed_true == {A}
     assert bool(found)
@@ -163,12 +163,12 @@ def test_a_true_form_that_does_not_pass_contradicts(outcome: str | None) -> None
 @pytest.mark.parametrize("outcome", ["passed", "xpassed"])
 def test_a_false_form_that_passes_contradicts(outcome: str) -> None:
     """Something else than the test decided."""
-    assert contradiction(Draw(false=frozenset({A})), _rounds({A: outcome}), "").passed_false == {A}
+    assert contradiction(Draw(false=frozenset({A})), _run({A: outcome}), "").passed_false == {A}
 
 
 def test_a_check_without_an_end_contradicts_and_blames_no_test_that_did_not_run() -> None:
     """Who ends every check is not believed, and who was too slow for one is accused of nothing."""
-    found = contradiction(Draw(true=frozenset({A, B})), _rounds({A: "passed"}), "the tests were stopped")
+    found = contradiction(Draw(true=frozenset({A, B})), _run({A: "passed"}), "the tests were stopped")
 
     assert (found.failed_true, found.unfinished) == (frozenset(), "the tests were stopped")
     assert found
@@ -178,7 +178,7 @@ def test_a_test_that_ends_the_process_has_failed_but_for_lack_of_time() -> None:
     """A false form may crash an honest library; a true one that did not before may not."""
     draw = Draw(true=frozenset({A, B}), false=frozenset({C}))
     ended = [FatalTest(test=A), FatalTest(test=B, ending=Ending.TIMEOUT), FatalTest(test=C)]
-    found = contradiction(draw, _rounds({}, *ended), "")
+    found = contradiction(draw, _run({}, *ended), "")
 
     assert found.failed_true == {A}
     assert not found.passed_false
@@ -188,7 +188,7 @@ def test_what_is_left_out_with_its_file_is_not_blamed() -> None:
     """After several tests that end the process a whole file is left out, with tests that never ran."""
     ended = FatalTest(test=C, whole_file=True)
 
-    assert not contradiction(Draw(true=frozenset({A}), false=frozenset({C})), _rounds({}, ended), "").failed_true
+    assert not contradiction(Draw(true=frozenset({A}), false=frozenset({C})), _run({}, ended), "").failed_true
 
 
 def test_two_functions_or_eight_cases_are_more_than_chance() -> None:

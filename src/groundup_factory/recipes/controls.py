@@ -123,12 +123,11 @@ async def _passed(
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     library = LibraryUnderTest(folder, original, recipe.tests, environment)
-    rounds = await run_to_the_end(library, context)
-    last = rounds.last
-    decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended)
+    last = await run_to_the_end(library, context)
+    decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended)
     if not decision.passed:
         return frozenset()
-    run = CheckedRun(library, rounds, recipe.expected, recipe.twin or FalseRecord())
+    run = CheckedRun(library, last, recipe.expected, recipe.twin or FalseRecord())
     integrity = await integrity_of(run, context, deep=True)
     return frozenset() if integrity.answer == "tampered" else passing_tests(decision)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from groundup.domain.verdicts import Stage, Status
 from groundup.grading.library.belief import Integrity
 from groundup.grading.library.decision import MAX_REASONS, Decision, reason
-from groundup.grading.library.execution import Execution, Rounds
+from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import RunnerReport
 from groundup.grading.library.staging import Staged
@@ -30,6 +30,6 @@ def test_a_verdict_says_in_any_case_that_a_lost_test_is_flaky() -> None:
         reasons=tuple(reason(Stage.TEST, f"reason {number}") for number in range(MAX_REASONS)),
     )
     integrity = Integrity(flaky=frozenset([NumberedTest("tests/test_a.py::test_b")]))
-    told = [one.message for one in reasons_of(Judged(Rounds(last=last), decision, integrity))]
+    told = [one.message for one in reasons_of(Judged(last, decision, integrity))]
     assert told[:-1] == ["reason 0", "reason 1", "reason 2"]
     assert "test_b: flaky, and lost all the same" in told[-1]

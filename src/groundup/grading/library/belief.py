@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from groundup.catalog import Table
 from groundup.extensions import lacking
 from groundup.grading.context import GradingContext
-from groundup.grading.library.execution import Rounds
+from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 
 Answer = Literal["unchecked", "clean", "suspect", "tampered"]
@@ -33,7 +33,7 @@ class CheckedRun(NamedTuple):
     """A run of hidden tests whose count is asked about."""
 
     library: LibraryUnderTest
-    rounds: Rounds
+    execution: Execution
     expected: frozenset[NumberedTest]
     record: FalseRecord | None
     """What the original does with false expectations; None: there is no original that could show it."""

@@ -78,6 +78,11 @@ class FatalTest(NamedTuple):
     stop: LastWords = LastWords()
 
     @property
+    def leaves_out(self) -> NumberedTest | str:
+        """What further runs leave out: the test, or its whole file."""
+        return self.test.file if self.whole_file else self.test
+
+    @property
     def stage(self) -> Stage:
         """What it failed at: time, a limit of the sandbox, or by itself."""
         if self.ending.is_out_of_time:
@@ -262,12 +267,12 @@ def _ends(ended: Sequence[FatalTest]) -> list[Reason]:
 def _untried(expected: frozenset[NumberedTest], report: RunnerReport, ended: Sequence[FatalTest]) -> list[Reason]:
     """Say how many tests were left out with their file, and why."""
     untried = expected - report.results.keys() - {end.test for end in ended}
-    files = Counter(test.id.partition("::")[0] for test in untried)
+    files = Counter(test.file for test in untried)
     why = f"were not tried, after {len(ended)} ended the process"
     return [
         reason(end.stage, f"the other {files[file]} of {file} {why}")
         for end in ended
-        if end.whole_file and (file := end.test.id.partition("::")[0]) in files
+        if end.whole_file and (file := end.test.file) in files
     ]
 
 
@@ -282,7 +287,7 @@ def _results(
     culprits = {end.test: end for end in ended}
     silent = {file: f"not collected: {_in_tree(said)}" for file, said in report.collection_errors.items()}
     untried = f"not tried: {len(ended)} tests had ended the process"
-    silent |= {end.test.id.partition("::")[0]: untried for end in ended if end.whole_file}
+    silent |= {end.test.file: untried for end in ended if end.whole_file}
     results = [_result(key, report, culprits.get(key), expected=key in expected) for key in known]
     lacking = dict(report.lacking)
     for at, one in enumerate(results):

@@ -134,13 +134,8 @@ class Execution(NamedTuple):
     report: RunnerReport
     result: CommandResult
     peak_memory_mb: float | None
-
-
-class LeftOut(NamedTuple):
-    """What an earlier run of the same submission did not survive, and is not tried again."""
-
-    tests: tuple[NumberedTest, ...] = ()
-    files: tuple[str, ...] = ()
+    ended: tuple[FatalTest, ...] = ()
+    """Tests that ended earlier runs of the same submission, and were left out of this one."""
 
 
 class Overlay(NamedTuple):
@@ -168,10 +163,13 @@ class Overlay(NamedTuple):
 async def run_hidden_tests(
     library: LibraryUnderTest,
     context: GradingContext,
-    left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
-    overlay: Overlay = Overlay(),  # noqa: B008 - the same
+    overlay: Overlay = Overlay(),  # noqa: B008 - a frozen record
+    ended: tuple[FatalTest, ...] = (),
 ) -> Execution:
-    """Compose *library*'s submission with the original's tests and run them; what was laid out is removed."""
+    """Compose *library*'s submission with the original's tests and run them without those that *ended* a run.
+
+    What was laid out is removed.
+    """
     hidden, environment = library.hidden, library.environment
     scratch = context.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
@@ -187,14 +185,14 @@ async def run_hidden_tests(
         async with await context.provider.open(spec) as sandbox:
             program = RUNNER if compiled_runner is None else COMPILED_RUNNER
             argv = (environment.executable, "-s", "-B", f"{TRUSTED}/{program}")
-            command = _command(argv, hidden, overlay, token, left_out, variables)
+            command = _command(argv, hidden, overlay, token, ended, variables)
             silence_s = test_timeout_s(hidden, context)
             result = await sandbox.run(command.but(silence_s=silence_s))
             peak = sandbox.usage().peak_memory_mb
     finally:
         await asyncio.to_thread(remove_tree, scratch)
     report = await asyncio.to_thread(report_of, result, token)
-    return Execution(staged=staged, report=report, result=result, peak_memory_mb=peak)
+    return Execution(staged, report, result, peak, ended)
 
 
 def test_timeout_s(hidden: HiddenTests, context: GradingContext) -> float:
@@ -275,12 +273,12 @@ def _command(
     hidden: HiddenTests,
     overlay: Overlay,
     token: str,
-    left_out: LeftOut,
+    ended: tuple[FatalTest, ...],
     variables: dict[str, str],
 ) -> Command:
     places = hidden.arguments
     if overlay.chosen is not None and not overlay.collects_all:  # only their files, in their order
-        places = tuple(dict.fromkeys(test.id.partition("::")[0] for test in overlay.chosen))
+        places = tuple(dict.fromkeys(test.file for test in overlay.chosen))
     arguments = [
         *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
         *("-p", "no:cacheprovider", "-q", "--continue-on-collection-errors"),
@@ -311,8 +309,8 @@ def _command(
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
         "lacking": f"{TRUSTED}/{LACKING}",
-        "left_out_tests": left_out.tests,
-        "left_out_files": left_out.files,
+        "left_out_tests": [end.test for end in ended if not end.whole_file],
+        "left_out_files": [end.test.file for end in ended if end.whole_file],
     }
     return Command(
         argv=argv,
@@ -329,35 +327,25 @@ TIME_FACTOR = 4
 """All rounds together may take so many times what one may."""
 
 
-class Rounds(NamedTuple):
-    """The last run, and what had to be left out of it."""
-
-    last: Execution
-    ended: tuple[FatalTest, ...] = ()
-
-
 async def run_to_the_end(
     library: LibraryUnderTest,
     context: GradingContext,
     overlay: Overlay = Overlay(),  # noqa: B008 - a frozen record
-    left_out: LeftOut = LeftOut(),  # noqa: B008 - a frozen record
-) -> Rounds:
-    """Run the hidden tests, leaving out one more that ends the process each time."""
+) -> Execution:
+    """Run the hidden tests, leaving out one more that ends the process each time; return the last run."""
     most = context.repeats.rounds if overlay.chosen is None else context.repeats.check_rounds
     spent_s = 0.0
     allowed_s = TIME_FACTOR * (context.timeout_s or library.hidden.timeout_s)
-    ended: list[FatalTest] = []
+    ended: tuple[FatalTest, ...] = ()
     while True:
-        last = await run_hidden_tests(library, context, left_out, overlay)
+        last = await run_hidden_tests(library, context, overlay, ended)
         culprit = _culprit(last, library.hidden, context, whole_file=len(ended) >= SINGLE_TESTS)
         spent_s += last.result.counted_s
         if culprit is None or len(ended) + 1 >= most or spent_s > allowed_s:
-            return Rounds(last=last, ended=tuple(ended))
-        wider = _without(left_out, culprit)
-        if wider == left_out:
-            return Rounds(last=last, ended=tuple(ended))  # it was to be left out, and reports that it ran
-        left_out = wider
-        ended.append(culprit)
+            return last
+        if any(culprit.leaves_out == end.leaves_out for end in ended):
+            return last  # it was to be left out, and reports that it ran
+        ended = (*ended, culprit)
 
 
 def _culprit(
@@ -375,10 +363,3 @@ def _culprit(
     if report.broken_off is not None or report.exit_code == INTERRUPTED:
         stop = LastWords(f"broke the tests off by {report.broken_off or 'KeyboardInterrupt'}")
     return FatalTest(test=test, ending=result.ending, whole_file=whole_file, stop=stop)
-
-
-def _without(left_out: LeftOut, culprit: FatalTest) -> LeftOut:
-    if culprit.whole_file:
-        path = culprit.test.id.partition("::")[0]
-        return left_out._replace(files=tuple({*left_out.files, path}))
-    return left_out._replace(tests=tuple({*left_out.tests, culprit.test}))

@@ -27,6 +27,11 @@ class NumberedTest(NamedTuple):
         return f"{self.id} #{self.ordinal}"
 
     @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return self.id.partition("::")[0]
+
+    @property
     def without_parameters(self) -> str:
         """The id of the function behind a case."""
         return self.id.partition("[")[0]

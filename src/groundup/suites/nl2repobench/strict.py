@@ -32,7 +32,6 @@ from groundup.grading.library.decision import (
 )
 from groundup.grading.library.execution import (
     Execution,
-    Rounds,
     logs_of,
     run_to_the_end,
     sandbox_to_look_around,
@@ -50,16 +49,12 @@ from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 class Judged(NamedTuple):
     """What the run that counts is worth, and whether to believe it."""
 
-    rounds: Rounds
+    execution: Execution
+    """The run that says how the submission went."""
     decision: Decision
     integrity: Integrity
     fresh: SeenFreshly | None = None
     """What it does with fresh inputs, where there are some."""
-
-    @property
-    def execution(self) -> Execution:
-        """The run that says how the submission went."""
-        return self.rounds.last
 
     def may_be_noise(self, timed: Iterable[str]) -> bool:
         """Whether tests were lost that a neighbour on the machine may fail: no others, or one that then passed."""
@@ -95,14 +90,13 @@ async def judge(
     async with context.slots.taken():
         at_step("hidden tests")
         library = await with_extensions(library, context, context.scratch)
-        rounds = await run_to_the_end(library, context)
-    last = rounds.last
-    decision = decide(recipe.expected, recipe.tests, last.report, last.result, rounds.ended, last.staged.kept)
+        last = await run_to_the_end(library, context)
+    decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended, last.staged.kept)
     freshly = asyncio.create_task(_with_fresh_inputs(fresh, decision, library, recipe, context))
     try:
         integrity = Integrity()
         if decision.passed:
-            run = CheckedRun(library, rounds, recipe.expected, recipe.twin or FalseRecord())
+            run = CheckedRun(library, last, recipe.expected, recipe.twin or FalseRecord())
             async with context.slots.taken():
                 at_step("checking whether to believe them")
                 integrity = await integrity_of(run, context, deep=deep)
@@ -111,7 +105,7 @@ async def judge(
     finally:
         freshly.cancel()
         await asyncio.gather(freshly, return_exceptions=True)
-    return Judged(rounds, decision, integrity, seen)
+    return Judged(last, decision, integrity, seen)
 
 
 async def _with_fresh_inputs(

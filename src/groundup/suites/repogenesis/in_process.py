@@ -67,12 +67,11 @@ async def run_in_process(
         memory_mb=lifecycle.tests.memory_mb,
     )
     library = LibraryUnderTest(submission, folder.parent, hidden, installed.environment)
-    rounds = await run_to_the_end(library, context)
-    execution = rounds.last
-    decision = decide(expected, hidden, execution.report, execution.result, rounds.ended)
+    execution = await run_to_the_end(library, context)
+    decision = decide(expected, hidden, execution.report, execution.result, execution.ended)
     integrity = Integrity()
     if decision.passed:
-        integrity = await integrity_of(CheckedRun(library, rounds, expected, record=None), context)
+        integrity = await integrity_of(CheckedRun(library, execution, expected, record=None), context)
     is_tampered = integrity.answer == "tampered"
     return TestRun(
         results=_results(decision, counts=not is_tampered),
