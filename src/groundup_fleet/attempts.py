@@ -96,7 +96,7 @@ class RemoteGrading(Grading):
 
 @dataclass(frozen=True)
 class PlayingOnNodes(Playing):
-    """An agent makes the submission on a node. A `SubmissionMaker`."""
+    """An agent makes the submission on a node."""
 
     chosen: tuple[str, dict[str, JsonValue]] = field(kw_only=True)
     """What the table of agents calls the agent, and its options."""

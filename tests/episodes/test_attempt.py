@@ -13,10 +13,10 @@ from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score
-from groundup.episodes.attempt import AttemptTry
+from groundup.episodes.attempt import Grading, Maker, Phase, attempted
 from groundup.episodes.episode import Playing
 from groundup.episodes.loading import load_grading, suite_pins, task_pins
-from groundup.episodes.records import MemorySink
+from groundup.episodes.records import EpisodeResult, MemorySink
 from groundup.grading.context import GradingContext
 from groundup.suites.base import Grader
 from tests.episodes.theatre import Theatre, an_episode
@@ -37,17 +37,20 @@ class _Lacking:
         raise MachineError("Python 3.10 is not on this machine; install it")
 
 
-def played(theatre: Theatre, sink: MemorySink, **options: JsonValue) -> AttemptTry:
-    """Return an attempt of the toy agent."""
+async def played(
+    theatre: Theatre, sink: MemorySink, grading: Grading | None = None, **options: JsonValue
+) -> EpisodeResult:
+    """Return what an attempt of the toy agent came to."""
     spec = an_episode()
-    grading = theatre.grading(spec)
-    return AttemptTry(grading, Playing(spec, grading, sink, ToyAgent(options)), sink, theatre.scratch)
+    grading = grading or theatre.grading(spec)
+    playing = Playing(spec, grading, sink, ToyAgent(options))
+    return await attempted(grading, Maker(playing.make, Phase.MAKING), sink, theatre.scratch)
 
 
 async def test_an_agent_plays_an_episode(tmp_path: Path) -> None:
     """The result holds submission and verdict; the sink has the steps and the agent's own logs."""
     sink = MemorySink(tmp_path / "tree")
-    result = await played(Theatre(tmp_path), sink, first="pass", behaviour="half").settle()
+    result = await played(Theatre(tmp_path), sink, first="pass", behaviour="half")
     assert result.graded is not None
     assert result.graded.verdict.score == Score(numerator=1, denominator=2)
     assert result.submission == sink.made()
@@ -58,9 +61,9 @@ async def test_an_agent_plays_an_episode(tmp_path: Path) -> None:
 async def test_an_agent_begins_only_where_its_work_can_be_graded(tmp_path: Path) -> None:
     """A machine that lacks the task's interpreter says so before the agent asks or costs anything."""
     theatre, sink = Theatre(tmp_path), MemorySink(tmp_path / "tree")
-    attempt = played(theatre, sink)
-    lacking = _Lacking(attempt.grading.grader)
-    result = await replace(attempt, grading=replace(attempt.grading, grader=cast(Grader, lacking))).settle()
+    grading = theatre.grading(an_episode())
+    lacking = cast(Grader, _Lacking(grading.grader))
+    result = await played(theatre, sink, replace(grading, grader=lacking))
     assert result.graded is not None
     assert "Python 3.10 is not on this machine" in result.graded.verdict.reasons[0].message
     assert (result.outcome, result.repeatable, list(sink.steps)) == (Outcome.INFRASTRUCTURE, False, [])
@@ -69,11 +72,11 @@ async def test_an_agent_begins_only_where_its_work_can_be_graded(tmp_path: Path)
 async def test_a_failed_try_is_repeated_from_its_steps(tmp_path: Path) -> None:
     """The second try finds what the first recorded, and its verdict counts; the first is no zero."""
     theatre, sink = Theatre(tmp_path), MemorySink(tmp_path / "tree")
-    first = await played(theatre, sink, fault="infrastructure").settle()
+    first = await played(theatre, sink, fault="infrastructure")
     assert (first.outcome, first.submission, first.repeatable) == (Outcome.INFRASTRUCTURE, None, True)
     theatre.scratch = tmp_path / "another"
     theatre.scratch.mkdir()
-    second = await played(theatre, sink, fault="infrastructure").settle()
+    second = await played(theatre, sink, fault="infrastructure")
     assert second.outcome is Outcome.SUBMITTED
     assert [step["tries"] for step in sink.steps if step["kind"] == "note"] == [0, 1]
 
@@ -81,7 +84,7 @@ async def test_a_failed_try_is_repeated_from_its_steps(tmp_path: Path) -> None:
 async def test_a_cancelled_agent_hands_nothing_in(tmp_path: Path) -> None:
     """Nothing counts as made, so the next try makes it."""
     sink = MemorySink(tmp_path / "tree")
-    task = asyncio.create_task(played(Theatre(tmp_path), sink, fault="sleep").settle())
+    task = asyncio.create_task(played(Theatre(tmp_path), sink, fault="sleep"))
     await asyncio.sleep(0.2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

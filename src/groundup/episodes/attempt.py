@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Protocol, Self
+from typing import NamedTuple, Self
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import (
@@ -304,78 +304,69 @@ def full_disk_named() -> Iterator[None]:
         ) from error
 
 
-class SubmissionMaker(Protocol):
+class Maker(NamedTuple):
     """Brings the submission of one attempt about."""
 
-    phase: Phase
+    make: Callable[[Path, Path], Awaitable[Submission]]
+    """Writes it into the empty folder that comes first, and works in the second.
+
+    Raises `SubmissionError` for one that cannot be taken in; otherwise what `Grading.failed` knows.
+    """
+    phase: Phase = Phase.INTAKE
     """What it does: taking one in that exists, or having an agent make one."""
 
-    async def make(self, destination: Path, scratch: Path) -> Submission:
-        """Write the submission into the empty folder *destination*; *scratch* is a folder for the work.
 
-        Raises `SubmissionError` for one that cannot be taken in; otherwise what `Grading.failed` knows.
-        """
-        ...
+async def attempted(
+    grading: Grading,
+    maker: Maker,
+    sink: AttemptStore,
+    scratch: Path,
+    *,
+    index: int = 0,
+    cache: VerdictCache | None = None,
+    makes_only: bool = False,
+    anew: bool = False,
+) -> EpisodeResult:
+    """Return what came of one try; a failure is a result too. Raises only what stops other attempts as well.
+
+    *scratch* is an empty folder that the caller removes. *index*: which of the attempts at the task it is, a part
+    of the key of *cache*. *makes_only*: end before grading. *anew*: make a submission that is there again.
+    """
+    # `phase` and `submission` say in the handler below how far it came, and so who is to blame.
+    phase, submission = maker.phase, None
+    try:
+        with full_disk_named():
+            submission = None if anew else await _made(sink)
+            if submission is None and phase is Phase.MAKING and not makes_only:
+                # What cannot be graded here is not made: an agent's work may cost hours and money.
+                await grading.prepare(scratch / "prepared")
+            if submission is None:
+                at_step("taking in" if phase is Phase.INTAKE else "at work")
+                with sink.incoming() as destination:
+                    submission = await maker.make(destination, scratch)
+                sink.write_record(submission)
+            phase = Phase.GRADING
+            if makes_only:
+                return EpisodeResult(outcome=submission.outcome, submission=submission)
+            at_step("waiting for a place")
+            async with grading.room():
+                at_step("grading")
+                graded, cached = await grading.settled(submission.digest, sink.submission, index, scratch, cache)
+    except Exception as error:  # noqa: BLE001 - the attempt boundary: a bug must not end the other attempts
+        graded, repeatable = grading.failed(error, phase)
+        outcome = submission.outcome if submission else Outcome.SUBMITTED
+        if phase is Phase.MAKING and graded.verdict.status is Status.INFRASTRUCTURE:
+            outcome = Outcome.INFRASTRUCTURE
+        return EpisodeResult(outcome=outcome, submission=submission, graded=graded, repeatable=repeatable)
+    return EpisodeResult(outcome=submission.outcome, submission=submission, graded=graded, cached=cached)
 
 
-@dataclass
-class AttemptTry:
-    """One try. The caller gives it an empty folder *scratch*, and removes that folder afterwards."""
-
-    grading: Grading
-    maker: SubmissionMaker
-    sink: AttemptStore
-    scratch: Path
-    index: int = 0
-    """Which of the attempts at the task it is; it is part of the verdict cache's key."""
-    cache: VerdictCache | None = None
-    makes_only: bool = False
-    """Whether to end before grading."""
-    anew: bool = False
-    """Whether to make the submission again where one is there."""
-
-    async def settle(self) -> EpisodeResult:
-        """Return what came of it; a failure is a result too. Raises only what stops other attempts as well."""
-        # `phase` and `submission` say in the handler below how far it came, and so who is to blame.
-        phase, submission = self.maker.phase, None
-        try:
-            with full_disk_named():
-                submission = None if self.anew else await self._made()
-                if submission is None and phase is Phase.MAKING and not self.makes_only:
-                    # What cannot be graded here is not made: an agent's work may cost hours and money.
-                    await self.grading.prepare(self.scratch / "prepared")
-                submission = submission or await self._make()
-                phase = Phase.GRADING
-                if self.makes_only:
-                    return EpisodeResult(outcome=submission.outcome, submission=submission)
-                at_step("waiting for a place")
-                async with self.grading.room():
-                    at_step("grading")
-                    tree = self.sink.submission
-                    graded, cached = await self.grading.settled(
-                        submission.digest, tree, self.index, self.scratch, self.cache
-                    )
-        except Exception as error:  # noqa: BLE001 - the attempt boundary: a bug must not end the other attempts
-            graded, repeatable = self.grading.failed(error, phase)
-            outcome = submission.outcome if submission else Outcome.SUBMITTED
-            if phase is Phase.MAKING and graded.verdict.status is Status.INFRASTRUCTURE:
-                outcome = Outcome.INFRASTRUCTURE
-            return EpisodeResult(outcome=outcome, submission=submission, graded=graded, repeatable=repeatable)
-        return EpisodeResult(outcome=submission.outcome, submission=submission, graded=graded, cached=cached)
-
-    async def _made(self) -> Submission | None:
-        """Return what an earlier try made. Raises `MachineError` where its record is not of what lies there."""
-        made, tree = self.sink.made(), self.sink.submission
-        if made is not None and (await in_thread(lambda: tree_digest(tree))).digest != made.digest:
-            raise MachineError(
-                f"{tree} was changed after it was handed in: its digest is another one; restore it, or remove the "
-                "folder that it lies in"
-            )
-        return made
-
-    async def _make(self) -> Submission:
-        at_step("taking in" if self.maker.phase is Phase.INTAKE else "at work")
-        with self.sink.incoming() as destination:
-            submission = await self.maker.make(destination, self.scratch)
-        self.sink.write_record(submission)
-        return submission
+async def _made(sink: AttemptStore) -> Submission | None:
+    """Return what an earlier try made. Raises `MachineError` where its record is not of what lies there."""
+    made, tree = sink.made(), sink.submission
+    if made is not None and (await in_thread(lambda: tree_digest(tree))).digest != made.digest:
+        raise MachineError(
+            f"{tree} was changed after it was handed in: its digest is another one; restore it, or remove the "
+            "folder that it lies in"
+        )
+    return made

@@ -11,7 +11,6 @@ The sandbox is the one that agents get. However the block is left, its sandbox i
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
 
@@ -24,7 +23,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
-from groundup.episodes.attempt import AttemptTry, Grading, Phase
+from groundup.episodes.attempt import Grading, Maker, attempted
 from groundup.episodes.episode import Episode
 from groundup.episodes.records import AttemptStore, EpisodeResult, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
@@ -42,18 +41,6 @@ class Observation(Record):
     exit_code: int | None
     """None: it did not end by itself."""
     seconds: float
-
-
-@dataclass(frozen=True)
-class _HandingIn:
-    """Hands in what lies in the workspace. A `SubmissionMaker`."""
-
-    episode: Episode
-    ended: AgentResult
-    phase = Phase.INTAKE
-
-    async def make(self, destination: Path, scratch: Path) -> Submission:
-        return await self.episode.hand_in(destination, self.ended, self.episode.spec.subject.agent)
 
 
 class DrivenEpisode:
@@ -160,14 +147,12 @@ class DrivenEpisode:
         if (number := next(self._gradings)) > 1:
             scratch = self._scratch / f"graded-{number}"
             scratch.mkdir()
-        return await AttemptTry(
-            grading=self._episode.grading,
-            maker=_HandingIn(self._episode, ended),
-            sink=self._sink,
-            scratch=scratch,
-            index=self.spec.index,
-            anew=anew,
-        ).settle()
+
+        async def hand_in(destination: Path, scratch: Path) -> Submission:
+            return await self._episode.hand_in(destination, ended, self.spec.subject.agent)
+
+        grading, index = self._episode.grading, self.spec.index
+        return await attempted(grading, Maker(hand_in), self._sink, scratch, index=index, anew=anew)
 
     def _record(self, kind: str, **fields: JsonValue) -> None:
         self._trajectory.append(kind, **fields)

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 from groundup.agents.base import Agent, AgentContext, AgentResult, SubmitResult, Trajectory
 from groundup.agents.history import WORKSPACE_STEP, WorkspaceHistory
@@ -23,22 +22,15 @@ from groundup.domain.subjects import Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse
 from groundup.domain.verdicts import Stage, Verdict
-from groundup.episodes.attempt import Grading, Phase, Room
+from groundup.episodes.attempt import Grading, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
 from groundup.models.attempts import AttemptModel
 from groundup.models.protocol import ChatModel
 from groundup.suites.base import Suite
-from groundup.trees.digest import TreeDigest, entry_digests, tree_digest
+from groundup.trees.digest import entry_digests, tree_digest
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import copy_tree, in_thread, named_dropped
-
-
-class Taken(NamedTuple):
-    """What was taken in."""
-
-    digest: TreeDigest
-    dropped: tuple[str, ...]
+from groundup.trees.writer import TakenIn, copy_tree, in_thread, named_dropped
 
 
 class Workspace:
@@ -76,7 +68,7 @@ class Workspace:
             self._suite.write_seeds(self._task, folder)
         return folder
 
-    def take_in(self, destination: Path) -> Taken:
+    def take_in(self, destination: Path) -> TakenIn:
         """Copy what is there now into the empty folder *destination*: of edits, only what is not as it was.
 
         Raises `SubmissionError` for a tree beyond all limits.
@@ -87,7 +79,7 @@ class Workspace:
         # Of edits only differences are handed in, or every submission would hold the whole repository.
         if self._seeded:
             self._remove_unchanged(destination)
-        return Taken(tree_digest(destination), named_dropped(taken))
+        return taken
 
     @asynccontextmanager
     async def copied(self) -> AsyncIterator[Path]:
@@ -209,11 +201,10 @@ class Episode:
         """
         seconds = time.monotonic() - self._began
         taken = await in_thread(lambda: self._workspace.take_in(destination))
+        tree = await in_thread(lambda: tree_digest(destination))
         return Submission(
-            digest=taken.digest.digest,
-            files=taken.digest.files,
-            bytes=taken.digest.bytes,
-            dropped=taken.dropped,
+            **tree._asdict(),
+            dropped=named_dropped(taken),
             outcome=ended.outcome,
             provenance=Provenance(source="agent", agent_name=agent, model_name=self.spec.subject.model),
             effort=Effort(
@@ -251,7 +242,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Playing:
-    """An agent makes the submission. A `SubmissionMaker`."""
+    """An agent makes the submission."""
 
     spec: EpisodeSpec
     grading: Grading
@@ -261,10 +252,9 @@ class Playing:
     room: Room = nullcontext
     saying: Callable[[str], None] | None = None
     """Takes the end of what the model says just now; empty: nothing."""
-    phase = Phase.MAKING
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
-        """Let the agent work, and write what it leaves into *destination*."""
+        """Let the agent work, and write what it leaves into *destination*. Of a `Maker`."""
         async with self.room():
             episode = Episode(self.spec, self.grading, scratch)
             await in_thread(episode.prepare)

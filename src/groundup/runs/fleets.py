@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pydantic import JsonValue
 
 from groundup.catalog import Table
-from groundup.episodes.attempt import Grading, SubmissionMaker
+from groundup.episodes.attempt import Grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
 from groundup.store.records import FleetFile
@@ -52,7 +52,7 @@ class Fleet(Protocol):
         """Return *here* as the machines do it."""
         ...
 
-    def made_there(self, playing: "Playing", chosen: tuple[str, dict[str, JsonValue]]) -> SubmissionMaker:
+    def made_there(self, playing: "Playing", chosen: tuple[str, dict[str, JsonValue]]) -> "Playing":
         """Return *playing* as the machines do it; the table of agents finds its agent by what was *chosen*."""
         ...
 

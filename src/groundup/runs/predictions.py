@@ -127,12 +127,10 @@ class PredictionSource:
         """Copy or unpack the prediction into *destination*."""
         found = self._found[attempt]
         taken = await in_thread(lambda: _take(found, destination, self._limits))
-        digest = await in_thread(lambda: tree_digest(destination))
+        tree = await in_thread(lambda: tree_digest(destination))
         return Submission(
             kind="patch" if _is_patch(found) else "tree",
-            digest=digest.digest,
-            files=digest.files,
-            bytes=digest.bytes,
+            **tree._asdict(),
             provenance=Provenance(
                 source=self._spec.source,
                 agent_name=self._spec.agent_name,

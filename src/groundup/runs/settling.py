@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
-from groundup.episodes.attempt import AttemptTry, Grading, Phase, SubmissionMaker
+from groundup.episodes.attempt import Grading, Maker, Phase, attempted
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import EpisodeResult
 from groundup.runs.fleets import Fleet
@@ -22,20 +22,6 @@ from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
-
-
-@dataclass(frozen=True)
-class TakingIn:
-    """Takes in a submission that exists. A `SubmissionMaker`."""
-
-    source: SubmissionSource
-    key: AttemptKey
-    grading: Grading
-    phase = Phase.INTAKE
-
-    async def make(self, destination: Path, scratch: Path) -> Submission:
-        context = self.grading.context(scratch / "intake")
-        return await self.source.take_in(self.grading.task, self.key, destination, context)
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,16 @@ class Attempts(NamedTuple):
         began_at = datetime.now(UTC)
         if self.run.plan.source.holds(key):
             async with self._scratch(key) as scratch:
-                result = await self._try(key, scratch).settle()
+                grading = self.run.grading(key)
+                result = await attempted(
+                    grading,
+                    self._maker(key, grading),
+                    self.run.writer.attempt(key),
+                    scratch,
+                    index=key.index,
+                    cache=self.cache,
+                    makes_only=self.options.generate_only and self.generation is not None,
+                )
             if result.graded is None:
                 return None, False
         else:
@@ -118,28 +113,19 @@ class Attempts(NamedTuple):
         """Return the record of what an earlier try took in or made."""
         return self.run.writer.attempt(key).made()
 
-    def _try(self, key: AttemptKey, scratch: Path) -> AttemptTry:
-        grading = self.run.grading(key)
-        return AttemptTry(
-            grading=grading,
-            maker=self._maker(key, grading),
-            sink=self.run.writer.attempt(key),
-            scratch=scratch,
-            index=key.index,
-            cache=self.cache,
-            makes_only=self.options.generate_only and self.generation is not None,
-        )
-
-    def _maker(self, key: AttemptKey, grading: Grading) -> SubmissionMaker:
+    def _maker(self, key: AttemptKey, grading: Grading) -> Maker:
         generation, stages, fleet, plan = self.generation, self.stages, self.run.fleet, self.run.plan
+        source, task = plan.source, grading.task
         if generation is None:
-            assert isinstance(plan.source, SubmissionSource)
-            return TakingIn(plan.source, key, grading)
+            assert isinstance(source, SubmissionSource)
+            return Maker(
+                lambda tree, scratch: source.take_in(task, key, tree, grading.context(scratch / "intake"))
+            )
         from groundup.episodes.episode import Playing
 
         agent, spec = generation.source.agent, generation.source.spec
         there = fleet if fleet is not None and fleet.agents_on_nodes else None
-        reservation_mb = agent.reservation_mb(grading.task) if there is None else 0
+        reservation_mb = agent.reservation_mb(task) if there is None else 0
         playing = Playing(
             plan.episode(key),
             grading,
@@ -149,7 +135,9 @@ class Attempts(NamedTuple):
             room=(lambda: stages.making.entered(reservation_mb)) if stages else nullcontext,
             saying=lambda text: self._said(key, text),
         )
-        return playing if there is None else there.made_there(playing, (spec.agent, spec.options))
+        if there is not None:
+            playing = there.made_there(playing, (spec.agent, spec.options))
+        return Maker(playing.make, Phase.MAKING)
 
     def _said(self, key: AttemptKey, text: str) -> None:
         with suppress(OSError, InfrastructureError):  # only for those who look on

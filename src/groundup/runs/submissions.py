@@ -94,7 +94,7 @@ class ReferenceSource:
         """Have the suite write it."""
         await self._suite.reference(task, self._which, destination, context)
         tree = await in_thread(lambda: tree_digest(destination))
-        return Submission(digest=tree.digest, files=tree.files, bytes=tree.bytes, provenance=self._provenance())
+        return Submission(**tree._asdict(), provenance=self._provenance())
 
     def _provenance(self) -> Provenance:
         match self._which:
