@@ -175,7 +175,7 @@ def generate(settings: Settings, root: Path, latency_s: float, turns: int) -> bo
     configuration = RunConfiguration(suite="benchmarks.agents:create", submissions=submissions)
     options = RunOptions(jobs=2, agent_jobs=ATTEMPTS, model_concurrency=ATTEMPTS, retries=0, use_cache=False)
     began = time.perf_counter()
-    result = api.run(configuration, options, settings, run_id="load")
+    result = api.NewRun(configuration, options, settings, run_id="load").work()
     took = time.perf_counter() - began
     run = RunFolder(result.folder)
     replies = results = 0

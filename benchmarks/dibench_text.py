@@ -69,7 +69,7 @@ def evaluate(name: str, source: SubmissionsFrom, grader: str, settings: Settings
     configuration = RunConfiguration(suite="dibench", submissions=source, grader=grader)
     options = RunOptions(jobs=settings.jobs, use_cache=False)
     started, worked = time.monotonic(), time.process_time()
-    result = api.run(configuration, options, settings, run_id=name.replace(", ", "-"))
+    result = api.NewRun(configuration, options, settings, run_id=name.replace(", ", "-")).work()
     passed, busy = time.monotonic() - started, time.process_time() - worked
     print(f"{name:<24}{result.standing.settled:>6} graded in {passed:6.1f} s, processor {busy:6.1f} s")
 

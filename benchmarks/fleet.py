@@ -239,9 +239,9 @@ def run(
     began, before = time.monotonic(), time.process_time()
     progress = progress or (lambda event: None)
     if (folder / "runs" / name / "config.json").exists():
-        result = api.resume(folder / "runs" / name, options, settings, progress=progress)
+        result = api.Resumption(folder / "runs" / name, options, settings).work(progress)
     else:
-        result = api.run(configuration, options, settings, run_id=name, progress=progress)
+        result = api.NewRun(configuration, options, settings, run_id=name).work(progress)
     took_s, processor_s = time.monotonic() - began, time.process_time() - before
     found = settled(result.folder)
     if result.pending or set(found.values()) != {1}:

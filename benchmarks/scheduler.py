@@ -58,7 +58,7 @@ def run(count: int) -> None:
         configuration = oracle("tests.runs.toy:create_thousand").but(
             tasks=tuple(f"task-{number:04}" for number in range(count))
         )
-        result = api.run(configuration, options, settings)
+        result = api.NewRun(configuration, options, settings).work()
         seconds = time.monotonic() - began
     assert result.standing.graded == count
     print(json.dumps({"seconds": seconds, "before_mb": before_mb, "peak_mb": memory_mb()}))

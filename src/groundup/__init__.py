@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from groundup.api.reports import review as review
     from groundup.api.reports import review_async as review_async
     from groundup.api.runs import LiveRun as LiveRun
-    from groundup.api.runs import Run as Run
     from groundup.api.runs import StoppedError as StoppedError
     from groundup.api.runs import evaluate as evaluate
     from groundup.api.runs import evaluate_async as evaluate_async
@@ -52,12 +51,13 @@ if TYPE_CHECKING:
     from groundup.reports.formats import ShownComparison as ShownComparison
     from groundup.reports.formats import ShownReport as ShownReport
     from groundup.reports.review import Review as Review
+    from groundup.runs.api import Run as Run
     from groundup.runs.progress import Event as Event
     from groundup.settings import Settings as Settings
 
 _NAMES = {
     "groundup.api.runs": "evaluate evaluate_async run run_async resume resume_async regrade regrade_async "
-    "Run LiveRun StoppedError",
+    "LiveRun StoppedError",
     "groundup.api.matrix": "run_matrix",
     "groundup.api.reports": "report report_async compare compare_async review review_async",
     "groundup.api.listings": "tasks tasks_async list_suites list_suites_async list_runs list_runs_async "
@@ -69,6 +69,7 @@ _NAMES = {
     "groundup.domain.verdicts": "Verdict",
     "groundup.reports.formats": "ShownReport ShownComparison",
     "groundup.reports.review": "Review",
+    "groundup.runs.api": "Run",
     "groundup.runs.progress": "Event",
     "groundup.settings": "Settings",
 }

@@ -16,6 +16,7 @@ from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
 from groundup.episodes.backends import Backends, backends
+from groundup.runs.api import NewRun
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
@@ -120,7 +121,7 @@ class _Work:
     progress: Progress | None
     say: Say
 
-    def run(self, name: str, request: Callable[..., requests.NewRun]) -> None:
+    def run(self, name: str, request: Callable[..., NewRun]) -> None:
         """Run, or finish, the part *name*; what it owes in the end is the report's to say."""
         place = self.folder / name
         if (place / "config.json").is_file():

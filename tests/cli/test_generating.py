@@ -92,7 +92,7 @@ def test_options_reach_whom_they_are_for_as_they_were_written(
     flags = [word for option in patience for word in ("--model-option", option)]
     ended = groundup("run", WRITTEN, "-a", "oneshot", "-m", model, *flags, "--run-id", "one")
     assert ended.code == 0, ended.err
-    plan = api.plan(RunFolder(tmp_path / "runs/one").config().configuration, Settings())
+    plan = api.NewRun(RunFolder(tmp_path / "runs/one").config().configuration, RunOptions(), Settings()).plan()
     assert isinstance(plan.source, GeneratedSource)
     asked = model_settings(plan.source, RunOptions(), Settings())
     assert (asked.timeout_s, asked.patience_s, asked.first_pause_s, asked.stream) == (7.5, 0, 0.5, True)

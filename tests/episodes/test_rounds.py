@@ -33,7 +33,7 @@ def rounds(number: int, *words: str, limits: EpisodeLimits | None = None) -> Run
 
 def test_each_round_goes_on_and_is_told_its_counts(settings: Settings) -> None:
     """A round starts from what the one before left; the verdict is on the last, and each score is kept."""
-    result = api.run(rounds(3, "fail", "half", "half"), ONE, settings, run_id="one")
+    result = api.NewRun(rounds(3, "fail", "half", "half"), ONE, settings, run_id="one").work()
     began = steps(result, "round began")
     assert [step["lay"] for step in began] == ["", "fail", "half"]
     assert began[0]["told"] == ""
@@ -52,18 +52,18 @@ def test_each_round_goes_on_and_is_told_its_counts(settings: Settings) -> None:
 
 def test_full_points_and_spent_limits_end_it(settings: Settings) -> None:
     """There is no further round with nothing to gain, or nothing left to work with."""
-    result = api.run(rounds(3, "pass", "half", "half"), ONE, settings, run_id="full")
+    result = api.NewRun(rounds(3, "pass", "half", "half"), ONE, settings, run_id="full").work()
     assert len(steps(result, "round began")) == 1
     limited = rounds(3, "fail", "half", "half", limits=EpisodeLimits(turns=4))
-    result = api.run(limited, ONE, settings, run_id="limited")
+    result = api.NewRun(limited, ONE, settings, run_id="limited").work()
     assert [step["turns"] for step in steps(result, "round began")] == [4, 2]
 
 
 def test_an_interrupted_attempt_goes_on_in_its_round(settings: Settings) -> None:
     """What a round handed in is kept: no round is made, and no submission graded for its agent, twice."""
-    result = api.run(rounds(3, "fail", "half down", "pass"), ONE, settings, run_id="one")
+    result = api.NewRun(rounds(3, "fail", "half down", "pass"), ONE, settings, run_id="one").work()
     assert result.exit_code == 3
-    result = api.resume(result.folder, ONE, settings)
+    result = api.Resumption(result.folder, ONE, settings).work()
     assert result.exit_code == 0
     assert [step["number"] for step in steps(result, "round began")] == [1, 2, 2, 3]
     assert [step["number"] for step in steps(result, "told")] == [1, 2]
@@ -90,4 +90,4 @@ def test_the_public_part_quotes_no_test() -> None:
 def test_agents_that_do_not_look_back_have_no_rounds(settings: Settings) -> None:
     """One question and one reply: a score would tell nobody anything."""
     with pytest.raises(UsageError, match="leave --rounds out"):
-        api.plan(generated(agent="oneshot", model="scripted/x", rounds=2), settings)
+        api.NewRun(generated(agent="oneshot", model="scripted/x", rounds=2), ONE, settings).plan()

@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Path, Path
         (folder / "predictions" / task).mkdir(parents=True)
         (folder / "predictions" / task / BEHAVIOUR).write_text(behaviour)
     submissions = Predictions(path=str(folder / "predictions"))
-    api.run(evaluation(submissions), QUICK.but(jobs=1), settings, run_id="mine")
+    api.NewRun(evaluation(submissions), QUICK.but(jobs=1), settings, run_id="mine").work()
     pack("mine", folder / "mine.tar.gz", settings=settings)
     found = verify(folder / "mine.tar.gz", seed=0, rules=RULES, settings=settings)
     assert found.holds

@@ -12,6 +12,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.runs.api import regrading
+from groundup.runs.plan import RunOptions
 from groundup.runs.training import reward_of
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
@@ -96,8 +97,9 @@ def test_what_a_container_graded_is_graded_again_in_a_sandbox(tmp_path: Path) ->
     """Those of this machine's settings: a verifier's own place is not here."""
     a_trial(tmp_path / "jobs", "one", {"reward": 0.5, "passed": 1, "total": 2})
     folder = imported(tmp_path).path
-    assert regrading(folder, Settings(sandbox="podman")).sandbox == "podman"
-    assert regrading(folder, Settings(sandbox="podman"), {"sandbox": "docker"}).sandbox == "docker"
+    here = Settings(sandbox="podman")
+    assert regrading(folder, RunOptions(), here).configuration.sandbox == "podman"
+    assert regrading(folder, RunOptions(), here, {"sandbox": "docker"}).configuration.sandbox == "docker"
 
 
 def test_what_has_no_reward_has_no_score(tmp_path: Path) -> None:

@@ -56,15 +56,15 @@ def made_by(agent: str, **fields: object) -> RunConfiguration:
 
 def both(
     fleet: RunningFleet, settings: Settings, configuration: RunConfiguration, **options: Any
-) -> tuple[api.RunResult, api.RunResult]:
+) -> tuple[api.Run, api.Run]:
     """Run here, then with agents on the fleet."""
     usual = {"jobs": 2, "retry_delay_s": 0, "use_cache": False, **options}
-    here = api.run(configuration, RunOptions.model_validate(usual), settings, run_id="here")
+    here = api.NewRun(configuration, RunOptions.model_validate(usual), settings, run_id="here").work()
     there = {**usual, "workers": str(fleet.file), "agents_on_nodes": True}
-    return here, api.run(configuration, RunOptions.model_validate(there), settings, run_id="there")
+    return here, api.NewRun(configuration, RunOptions.model_validate(there), settings, run_id="there").work()
 
 
-def steps(result: api.RunResult) -> list[list[object]]:
+def steps(result: api.Run) -> list[list[object]]:
     """Return what the trajectories of a run say but for times."""
     folder = RunFolder(result.folder)
     timeless = ("at", "latency_s", "spent_s", "seconds")
@@ -112,7 +112,7 @@ def test_an_agent_whose_node_is_killed_goes_on_on_another(fleet: RunningFleet, s
     configuration = made_by(AGENT, options={"fault": "killed", "first": "half"})
     configuration = configuration.but(tasks=("task-0000",))
     options = RunOptions(workers=str(fleet.file), agents_on_nodes=True, use_cache=False, retry_delay_s=0)
-    result = api.run(configuration, options, settings, run_id="killed")
+    result = api.NewRun(configuration, options, settings, run_id="killed").work()
     assert (result.exit_code, result.pending) == (0, 0)
     (told,) = steps(result)
     assert [step["kind"] for step in told].count("began") == 2  # type: ignore[index]

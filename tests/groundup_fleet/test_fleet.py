@@ -82,9 +82,9 @@ def test_a_run_on_a_fleet_leaves_the_folder_that_a_local_run_leaves(
 ) -> None:
     """Verdict lines, evidence and submissions, but for times."""
     configuration = oracle("tests.runs.toy:create")
-    here = api.run(configuration, RunOptions(jobs=2, use_cache=False), settings, run_id="here")
+    here = api.NewRun(configuration, RunOptions(jobs=2, use_cache=False), settings, run_id="here").work()
     seen: list[Event] = []
-    there = api.run(configuration, on(fleet), settings, run_id="there", progress=seen.append)
+    there = api.NewRun(configuration, on(fleet), settings, run_id="there").work(seen.append)
     shown = [event.standing.fleet for event in seen if isinstance(event, AttemptEnded)]
     assert {(one.nodes, one.slots) for one in shown if one} == {(2, 2)}
     assert (here.exit_code, there.exit_code) == (0, 0)
@@ -98,7 +98,7 @@ def test_errors_on_nodes_are_blamed_as_they_are_here(
     """A submission's fault is a zero; the machine's and the task's are pending."""
     predictions = predict({"task-0000": "submission", "task-0001": "infrastructure", "task-0002": "task"})
     configuration = evaluation(predictions, "tests.runs.toy:create")
-    result = api.run(configuration, on(fleet, retries=0), settings, run_id="blamed")
+    result = api.NewRun(configuration, on(fleet, retries=0), settings, run_id="blamed").work()
     latest = {str(key): line for key, line in RunFolder(result.folder).latest().items()}
     verdicts = {name: latest[f"{name}/0"].verdict for name in ("task-0000", "task-0001", "task-0002")}
     assert [verdict and verdict.status.value for verdict in verdicts.values()] == [
@@ -113,7 +113,7 @@ def test_a_large_submission_arrives(fleet: RunningFleet, settings: Settings, pre
     """It goes to a node directly, past the scheduler."""
     predictions = predict({"task-0000": "sleep 0", "task-0001": "sleep 0"})
     (Path(predictions.path) / "task-0000" / "blob").write_bytes(os.urandom(3_000_000))
-    result = api.run(evaluation(predictions), on(fleet), settings, run_id="large")
+    result = api.NewRun(evaluation(predictions), on(fleet), settings, run_id="large").work()
     assert result.exit_code == 0
 
 
@@ -149,7 +149,7 @@ def test_a_killed_node_loses_nothing_and_another_joins(
             if ended == 1 and isinstance(event, AttemptEnded):
                 os.kill(first, signal.SIGKILL)
 
-        result = api.run(configuration, on(fleet, retries=3), settings, run_id="killed", progress=kill)
+        result = api.NewRun(configuration, on(fleet, retries=3), settings, run_id="killed").work(kill)
         fleet.said(" is there: ", 3)
         until = time.monotonic() + patient(60)
         while len(list((tmp_path / "t").glob("groundup-*/scratch/layers-*"))) != 2:
@@ -166,9 +166,7 @@ def test_a_killed_driver_s_run_is_finished_while_the_nodes_go_on(
     behaviours = {f"task-{number:04}": "sleep 1" for number in range(6)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
     work, folder = (configuration, on(fleet), settings), settings.output / "driven"
-    driver = multiprocessing.get_context("spawn").Process(
-        target=api.run, args=work, kwargs={"run_id": folder.name}
-    )
+    driver = multiprocessing.get_context("spawn").Process(target=api.NewRun(*work, run_id=folder.name).work)
     driver.start()
     until = time.monotonic() + patient(120)
     while not (folder / "verdicts.jsonl").exists() or not list(RunFolder(folder).lines()):
@@ -178,7 +176,7 @@ def test_a_killed_driver_s_run_is_finished_while_the_nodes_go_on(
     driver.kill()
     driver.join()
     before = len(list(RunFolder(folder).lines()))
-    result = api.resume(folder, on(fleet), settings)
+    result = api.Resumption(folder, on(fleet), settings).work()
     lines = list(RunFolder(folder).lines())
     assert (result.pending, {line.start for line in lines[before:]}) == (0, {1})
     tasks = [line.attempt.task for line in lines if line.settles]
@@ -197,7 +195,7 @@ def test_a_run_s_folder_shows_its_nodes_while_it_goes_on(
 
     behaviours = {f"task-{number:04}": "sleep 1" for number in range(8)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
-    result = api.run(configuration, on(fleet), settings, run_id="shown", progress=look)
+    result = api.NewRun(configuration, on(fleet), settings, run_id="shown").work(look)
     assert result.exit_code == 0
     assert [one.slots for one in seen[-1].nodes] == [1, 1]
     assert max(one.grading for now in seen for one in now.nodes) == 1
@@ -301,7 +299,7 @@ def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
     with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=0, environment=soon) as fleet:
         fleet.said("address is in")
         assert not fleet.nodes()
-        result = api.run(configuration, on(fleet), settings, run_id="grown")
+        result = api.NewRun(configuration, on(fleet), settings, run_id="grown").work()
         fleet.said(" left", len(fleet.nodes()))
     assert (result.exit_code, result.pending) == (0, 0)
     assert len(fleet.nodes()) >= 2  # one that ended as the work grew less may have been begun again
@@ -312,7 +310,7 @@ def test_a_cluster_of_dask_s_own_that_adapts_from_zero_is_a_fleet(settings: Sett
     with worker_here(0) as cluster:
         cluster.adapt(minimum=0, maximum=1, interval="100ms")
         options = RunOptions(workers=cluster.scheduler_address, use_cache=False)
-        result = api.run(oracle("tests.runs.toy:create"), options, settings, run_id="adapted")
+        result = api.NewRun(oracle("tests.runs.toy:create"), options, settings, run_id="adapted").work()
     assert (result.exit_code, result.pending) == (0, 0)
 
 
@@ -325,7 +323,7 @@ def test_jobs_of_slurm_are_nodes(settings: Settings, tmp_path: Path) -> None:
     arguments = ("--slurm", "1", "--minimum", "0", "--slots", "1", "--memory-mb", "500")
     with fleet_of(*arguments, folder=tmp_path, nodes=0, environment=place) as fleet:
         fleet.said("address is in")
-        result = api.run(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="jobs")
+        result = api.NewRun(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="jobs").work()
         fleet.said(" left", 1)
     assert (result.exit_code, result.pending) == (0, 0)
     assert not list((tmp_path / "fleet.json.nodes").glob(".*"))
@@ -335,7 +333,7 @@ def test_a_run_without_a_scheduler_is_refused_in_one_sentence(settings: Settings
     """Nothing listens there; the folder stays and can be resumed."""
     options = RunOptions(workers="tcp://127.0.0.1:1", retry_delay_s=0)
     with pytest.raises(MachineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
-        api.run(oracle(), options, settings, run_id="nowhere")
+        api.NewRun(oracle(), options, settings, run_id="nowhere").work()
 
 
 def test_the_file_with_keys_is_its_owners_alone_and_goes_with_the_fleet(tmp_path: Path) -> None:
@@ -348,7 +346,7 @@ def test_the_file_with_keys_is_its_owners_alone_and_goes_with_the_fleet(tmp_path
         options = RunOptions(workers=address.scheduler, retry_delay_s=0)
         settings = Settings(cache_dir=tmp_path / "c", output=tmp_path / "runs", builder=BUILDER)
         with pytest.raises(UsageError, match="takes keys"):
-            api.run(oracle(), options, settings, run_id="none")
+            api.NewRun(oracle(), options, settings, run_id="none").work()
         with socket.create_connection(
             (urlsplit(address.scheduler).hostname, urlsplit(address.scheduler).port)
         ) as bare:
@@ -386,7 +384,7 @@ def test_wrong_keys_are_told_from_a_scheduler_that_is_gone(fleet: RunningFleet, 
     file.write_text(with_new_keys(read_address(str(fleet.file)).scheduler).model_dump_json())
     settings = Settings(cache_dir=tmp_path / "c", output=tmp_path / "runs", builder=BUILDER)
     asked = (
-        lambda: api.run(oracle(), RunOptions(workers=str(file)), settings, run_id="none"),
+        lambda: api.NewRun(oracle(), RunOptions(workers=str(file)), settings, run_id="none").work(),
         lambda: look(str(file), "fake"),
         lambda: join_fleet(str(file), 1, 100, print),
     )
@@ -399,5 +397,5 @@ def test_a_node_over_ssh_joins_and_works(settings: Settings, tmp_path: Path) -> 
     """The user's `ssh` decides how a host is reached; here it stands for one that runs the command at once."""
     arguments, environment = by_ssh(tmp_path / "programs")
     with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=1, environment=environment) as fleet:
-        result = api.run(oracle(), on(fleet), settings, run_id="ssh")
+        result = api.NewRun(oracle(), on(fleet), settings, run_id="ssh").work()
     assert result.exit_code == 0

@@ -69,9 +69,9 @@ def test_a_node_that_shares_no_file_with_the_driver_leaves_what_a_local_run_leav
 ) -> None:
     """Another user, another home, another temporary folder and cache: all it has came over the connections."""
     configuration = oracle("tests.runs.toy:create_written")
-    here = api.run(configuration, RunOptions(use_cache=False), settings, run_id="here")
+    here = api.NewRun(configuration, RunOptions(use_cache=False), settings, run_id="here").work()
     with fleet_apart(tmp_path, 400_000_000) as fleet:
-        there = api.run(configuration, on(fleet), settings, run_id="there")
+        there = api.NewRun(configuration, on(fleet), settings, run_id="there").work()
     assert (here.exit_code, there.exit_code) == (0, 0)
     assert untimed(here.folder) == untimed(there.folder)
     assert files(here.folder) == files(there.folder)
@@ -84,7 +84,9 @@ def test_a_node_without_the_data_gets_it_from_the_driver(settings: Settings, tmp
     with fleet_apart(tmp_path, 400_000_000) as fleet:
         for version in ("1", "2"):
             (data / "version").write_text(version)
-            result = api.run(oracle("tests.runs.toy:create_of_data"), on(fleet), settings, run_id=version)
+            result = api.NewRun(
+                oracle("tests.runs.toy:create_of_data"), on(fleet), settings, run_id=version
+            ).work()
             assert (result.exit_code, result.pending) == (0, 0)
 
 
@@ -101,7 +103,7 @@ def test_a_node_with_too_little_room_rests(settings: Settings, predict: Predict,
 
     with fleet_apart(tmp_path, 100_000_000, "--local", "1", nodes=2) as fleet:
         found = look(str(fleet.file), "tests.runs.toy:create_provider")
-        result = api.run(configuration, on(fleet, retries=0), settings, run_id="full", progress=see)
+        result = api.NewRun(configuration, on(fleet, retries=0), settings, run_id="full").work(see)
     assert (result.exit_code, result.pending) == (0, 0)
     assert sorted(one.problem or "" for one in found) == ["", "it rests: less than 256 MB are free on its disk"]
     assert {tuple(sorted((one.rests, one.grading) for one in now.nodes))[1] for now in shown} == {(True, 0)}
@@ -120,7 +122,9 @@ def test_a_node_whose_disk_fills_up_rests_and_works_again(
     ):
         client.register_plugin(plugin)
         options = RunOptions(workers=cluster.scheduler.address, retries=0, use_cache=False)
-        result = api.run(evaluation(predictions, "tests.runs.toy:create"), options, settings, run_id="full")
+        result = api.NewRun(
+            evaluation(predictions, "tests.runs.toy:create"), options, settings, run_id="full"
+        ).work()
     assert (result.exit_code, result.pending) == (0, 0)
     assert (tmp_path / "was-full").exists()
 
@@ -135,7 +139,7 @@ def test_a_node_with_another_groundup_is_refused_by_name(settings: Settings, tmp
     seen: list[Event] = []
     arguments = (*arguments, "--local", "1")
     with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=2, environment=environment) as fleet:
-        result = api.run(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="old", progress=seen.append)
+        result = api.NewRun(oracle("tests.runs.toy:create"), on(fleet), settings, run_id="old").work(seen.append)
         found = look(str(fleet.file), "tests.runs.toy:create_provider")
     assert result.exit_code == 0
     (name,) = [one.name for one in found if one.problem == f"has groundup 0.0.1, this is {__version__}"]
@@ -153,7 +157,7 @@ def test_a_node_without_sandboxes_is_refused_by_name(settings: Settings, tmp_pat
     with fleet_of(
         *arguments, "--local", "1", folder=tmp_path / "fleet", nodes=2, environment=environment
     ) as fleet:
-        result = api.run(configuration, on(fleet, retries=0), settings, run_id="bad", progress=seen.append)
+        result = api.NewRun(configuration, on(fleet, retries=0), settings, run_id="bad").work(seen.append)
         problems = [one.problem for one in look(str(fleet.file), sandbox)]
     assert (result.exit_code, result.pending) == (0, 0)
     assert sorted(problems, key=bool) == [None, "the toy engine does not answer"]
@@ -229,7 +233,7 @@ def test_a_node_that_falls_silent_is_taken_for_lost(
                 elif isinstance(event, AttemptEnded):
                     line.cut.set()
 
-            result = api.run(configuration, on(fleet), settings, run_id="silent", progress=lose)
+            result = api.NewRun(configuration, on(fleet), settings, run_id="silent").work(lose)
     assert (result.exit_code, result.pending) == (0, 0)
     settled = [one.attempt.task for one in RunFolder(result.folder).lines() if one.settles]
     assert sorted(settled) == sorted(behaviours)

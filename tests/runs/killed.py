@@ -72,8 +72,8 @@ def _child(folder: Path, settings: Settings, delay_s: float | None) -> bool:
 def _work(folder: Path, settings: Settings) -> int:
     options = QUICK.but(use_cache=False)
     if (folder / "config.json").exists():
-        return api.resume(folder, options, settings).exit_code
-    return api.run(oracle(SUITE), options, settings, run_id=folder.name).exit_code
+        return api.Resumption(folder, options, settings).work().exit_code
+    return api.NewRun(oracle(SUITE), options, settings, run_id=folder.name).work().exit_code
 
 
 def settled_in(folder: Path) -> set[AttemptKey]:

@@ -95,10 +95,10 @@ def _child(folder: Path, settings: Settings, address: str, delay_s: float | None
 
 def _work(folder: Path, settings: Settings, address: str) -> int:
     if (folder / "config.json").exists():
-        return api.resume(folder, OPTIONS, settings).exit_code
+        return api.Resumption(folder, OPTIONS, settings).work().exit_code
     submissions = Generated(agent="loop", model="compatible/scripted", model_settings={"base_url": address})
     configuration = RunConfiguration(suite=SUITE, submissions=submissions, sandbox="tests.sandbox.fake:create")
-    return api.run(configuration, OPTIONS, settings, run_id=folder.name).exit_code
+    return api.NewRun(configuration, OPTIONS, settings, run_id=folder.name).work().exit_code
 
 
 def _settled_calls(address: str) -> dict[str, int]:

@@ -25,8 +25,8 @@ def main(folder: Path, provider: str) -> int:
     options = RunOptions(jobs=4, retries=0)
     try:
         if (folder / "config.json").exists():
-            return api.resume(folder, options, settings, progress=tell).exit_code
-        return api.run(configuration, options, settings, run_id=folder.name, progress=tell).exit_code
+            return api.Resumption(folder, options, settings).work(tell).exit_code
+        return api.NewRun(configuration, options, settings, run_id=folder.name).work(tell).exit_code
     except KeyboardInterrupt:
         return 130
     except UsageError as error:

@@ -33,7 +33,7 @@ def gradings(settings: Settings) -> int:
 def test_the_oracle_passes_everywhere(settings: Settings) -> None:
     """A run of the reference ends with a full score for every task, exit code 0, and a clean folder."""
     recorder = Recorder()
-    result = api.run(oracle(SUITE), QUICK, settings, run_id="one", progress=recorder)
+    result = api.NewRun(oracle(SUITE), QUICK, settings, run_id="one").work(recorder)
     assert result.exit_code == 0
     assert result.standing.graded == result.standing.total == 20
     run = RunFolder(settings.output / "one")
@@ -58,21 +58,21 @@ def test_what_takes_longest_begins_first(settings: Settings) -> None:
     """Where the grader says so; otherwise tasks begin in their order."""
     alone = QUICK.but(jobs=1)
     for suite, order in (("tests.runs.toy:create_uneven", [4, 3, 2, 1, 0]), (TWO, [0, 1])):
-        result = api.run(oracle(suite), alone, settings, run_id=f"run-{len(order)}")
+        result = api.NewRun(oracle(suite), alone, settings, run_id=f"run-{len(order)}").work()
         assert [int(line.attempt.task[-4:]) for line in RunFolder(result.folder).lines()] == order
 
 
 def test_nop_scores_zero(settings: Settings) -> None:
     """The empty submission is graded and gains nothing."""
     configuration = RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=settings.sandbox)
-    result = api.run(configuration, QUICK, settings, run_id="one")
+    result = api.NewRun(configuration, QUICK, settings, run_id="one").work()
     assert result.standing.graded == 2
     assert result.standing.lost == {"test": 1.0}
 
 
 def test_a_missing_prediction_is_kept_as_not_attempted(settings: Settings, predict: Predict) -> None:
     """It has its line, is no failure of infrastructure, and the run is complete."""
-    result = api.run(evaluation(predict({"task-0001": "pass"})), QUICK, settings, run_id="one")
+    result = api.NewRun(evaluation(predict({"task-0001": "pass"})), QUICK, settings, run_id="one").work()
     assert result.exit_code == 0
     assert result.standing.not_attempted == 1
     line = RunFolder(result.folder).latest()[FIRST]
@@ -94,7 +94,7 @@ def test_a_failure_of_infrastructure_is_no_zero(
 ) -> None:
     """It has no score, names who is to blame, keeps a traceback, is pending again, and the others go on."""
     configuration = evaluation(predict({"task-0000": behaviour, "task-0001": "half"}))
-    result = api.run(configuration, QUICK, settings, run_id="one")
+    result = api.NewRun(configuration, QUICK, settings, run_id="one").work()
     assert result.exit_code == 3
     assert (result.pending, result.standing.infrastructure, result.standing.graded) == (1, 1, 1)
     run = RunFolder(result.folder)
@@ -106,7 +106,7 @@ def test_a_failure_of_infrastructure_is_no_zero(
     assert verdict.reasons[0].message == stage
     trace = run.attempt(FIRST).logs / f"try-{tries}" / "infrastructure.log"
     assert "Traceback" in trace.read_text()
-    again = api.resume(result.folder, QUICK, settings)
+    again = api.Resumption(result.folder, QUICK, settings).work()
     assert again.exit_code == 3
     assert [line.try_number for line in run.lines() if line.attempt == FIRST] == list(range(1, 2 * tries + 1))
     assert len([line for line in run.lines() if line.attempt == SECOND]) == 1
@@ -114,14 +114,16 @@ def test_a_failure_of_infrastructure_is_no_zero(
 
 def test_what_a_full_score_did_without_is_no_failure(settings: Settings, predict: Predict) -> None:
     """A registry that failed while a submission ran costs it nothing where it lost no points."""
-    result = api.run(evaluation(predict({"task-0000": "unreached 2", "task-0001": "half"})), QUICK, settings)
+    result = api.NewRun(
+        evaluation(predict({"task-0000": "unreached 2", "task-0001": "half"})), QUICK, settings
+    ).work()
     assert (result.exit_code, result.standing.graded) == (0, 2)
 
 
 def test_a_passing_failure_is_retried(settings: Settings, predict: Predict, tmp_path: Path) -> None:
     """What worked the second time is graded; the first try stays on record."""
     configuration = evaluation(predict({"task-0000": f"once {tmp_path / 'mark'}", "task-0001": "pass"}))
-    result = api.run(configuration, QUICK, settings, run_id="one")
+    result = api.NewRun(configuration, QUICK, settings, run_id="one").work()
     assert result.exit_code == 0
     lines = [line for line in RunFolder(result.folder).lines() if line.attempt == FIRST]
     assert [line.verdict.status for line in lines if line.verdict] == [Status.INFRASTRUCTURE, Status.GRADED]
@@ -139,7 +141,7 @@ def test_what_cannot_be_taken_in_is_a_zero(settings: Settings, predict: Predict)
     """A tree beyond the limits is graded 0 over the task's denominator, with one sentence why."""
     predictions = predict({"task-0001": "pass"})
     bomb(Path(predictions.path) / "task-0000")
-    result = api.run(evaluation(predictions), QUICK, settings, run_id="one")
+    result = api.NewRun(evaluation(predictions), QUICK, settings, run_id="one").work()
     assert result.exit_code == 0
     verdict = RunFolder(result.folder).latest()[FIRST].verdict
     assert verdict is not None
@@ -150,19 +152,19 @@ def test_what_cannot_be_taken_in_is_a_zero(settings: Settings, predict: Predict)
 
 def test_a_fault_of_the_submission_in_grading_is_a_zero(settings: Settings, predict: Predict) -> None:
     """A submission whose own requirements fail is at fault, not the machine."""
-    result = api.run(
+    result = api.NewRun(
         evaluation(predict({"task-0000": "submission", "task-0001": "pass"})), QUICK, settings, run_id="one"
-    )
+    ).work()
     assert result.exit_code == 0
     assert result.standing.lost == {"install": 1.0}
 
 
 def test_a_finished_run_is_resumed_without_work(settings: Settings) -> None:
     """Resuming what is finished adds a start and no verdict."""
-    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
     before = (folder / "verdicts.jsonl").read_bytes()
     recorder = Recorder()
-    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
+    assert api.Resumption(folder, QUICK, settings).work(recorder).exit_code == 0
     assert (folder / "verdicts.jsonl").read_bytes() == before
     assert len(RunFolder(folder).lock().starts) == 2
     assert [type(event) for event in recorder.events] == [RunBegan, RunEnded]
@@ -176,18 +178,18 @@ def test_a_resume_with_other_options_is_refused(
     settings: Settings, change: Mapping[str, object], named: str
 ) -> None:
     """Options that change results are named; nothing was started."""
-    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
     with pytest.raises(UsageError, match=f"configuration changed: {named};"):
-        api.resume(folder, QUICK, settings, changes=change)
+        api.Resumption(folder, QUICK, settings, changes=change).work()
     assert len(RunFolder(folder).lock().starts) == 1
 
 
 def test_a_resume_with_the_same_options_is_not_refused(settings: Settings) -> None:
     """Naming an option again as it was changes nothing; an unknown one is answered with the nearest."""
-    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
-    assert api.resume(folder, QUICK, settings, changes={"suite": TWO}).exit_code == 0
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
+    assert api.Resumption(folder, QUICK, settings, changes={"suite": TWO}).work().exit_code == 0
     with pytest.raises(UsageError, match="did you mean 'attempts'"):
-        api.resume(folder, QUICK, settings, changes={"attempt": 3})
+        api.Resumption(folder, QUICK, settings, changes={"attempt": 3}).work()
 
 
 def test_what_a_run_does_not_use_may_change(settings: Settings, predict: Predict) -> None:
@@ -197,45 +199,45 @@ def test_what_a_run_does_not_use_may_change(settings: Settings, predict: Predict
     (Path(failing.path) / "task-0000" / BEHAVIOUR).write_text(f"once {once}")
     configuration = evaluation(failing, "tests.runs.toy:create_pulled")
     no_retry = QUICK.but(retries=0)
-    folder = api.run(configuration, no_retry, settings, run_id="one").folder
+    folder = api.NewRun(configuration, no_retry, settings, run_id="one").work().folder
     (settings.cache_dir.parent / "instruction").touch()
-    assert api.resume(folder, QUICK, settings).exit_code == 0
-    again = api.run(configuration, QUICK, settings, run_id="two").folder
+    assert api.Resumption(folder, QUICK, settings).work().exit_code == 0
+    again = api.NewRun(configuration, QUICK, settings, run_id="two").work().folder
     assert all(line.cached for line in RunFolder(again).latest().values())
 
 
 def test_a_run_without_the_cache_stays_one(settings: Settings, predict: Predict) -> None:
     """What was to be graded anew is graded anew also by the resume that finishes it."""
     predictions = predict({"task-0000": "pass", "task-0001": "pass"})
-    api.run(evaluation(predictions), QUICK, settings, run_id="cached")
+    api.NewRun(evaluation(predictions), QUICK, settings, run_id="cached").work()
     begun = QUICK.but(use_cache=False, max_cost_usd=5.0, price="1:2")
-    folder = api.run(evaluation(predictions), begun, settings, run_id="one").folder
+    folder = api.NewRun(evaluation(predictions), begun, settings, run_id="one").work().folder
     (folder / "verdicts.jsonl").write_bytes(b"")  # as if it had been killed before the first verdict
-    assert api.resume(folder, QUICK, settings).exit_code == 0
+    assert api.Resumption(folder, QUICK, settings).work().exit_code == 0
     assert not any(line.cached for line in RunFolder(folder).latest().values())
     last = RunFolder(folder).lock().starts[-1].options
     assert (last["use_cache"], last["max_cost_usd"], last["price"]) == (False, 5.0, "1:2")
     more = QUICK.but(max_cost_usd=9.0)
-    api.resume(folder, more, settings)
+    api.Resumption(folder, more, settings).work()
     assert RunFolder(folder).lock().starts[-1].options["max_cost_usd"] == 9.0
 
 
 def test_a_resume_on_other_predictions_is_refused(settings: Settings, predict: Predict) -> None:
     """Verdicts of two different submissions never stand in one run under one name."""
     predictions = predict({"task-0000": "infrastructure"})
-    folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(evaluation(predictions), QUICK, settings, run_id="one").work().folder
     (Path(predictions.path) / "task-0000" / BEHAVIOUR).write_text("pass")
     predict({"task-0001": "pass"})
     message = "configuration changed: submission task-0000/0, submission task-0001/0;"
     with pytest.raises(UsageError, match=message):
-        api.resume(folder, QUICK, settings)
+        api.Resumption(folder, QUICK, settings).work()
 
 
 def test_the_cache_saves_grading(settings: Settings) -> None:
     """The same submission under the same conditions is not graded twice, and its evidence is there again."""
-    api.run(oracle(), QUICK, settings, run_id="one")
+    api.NewRun(oracle(), QUICK, settings, run_id="one").work()
     before = gradings(settings)
-    result = api.run(oracle(), QUICK, settings, run_id="two")
+    result = api.NewRun(oracle(), QUICK, settings, run_id="two").work()
     assert gradings(settings) == before
     assert result.standing.cached == 2
     run = RunFolder(result.folder)
@@ -249,23 +251,23 @@ def test_the_cache_saves_grading(settings: Settings) -> None:
 )
 def test_other_conditions_are_not_cached(settings: Settings, fields: Mapping[str, object]) -> None:
     """Another grader, limit or data version judges anew."""
-    api.run(oracle(), QUICK, settings, run_id="one")
+    api.NewRun(oracle(), QUICK, settings, run_id="one").work()
     configuration = RunConfiguration.model_validate({**dict(oracle()), **fields})
-    assert api.run(configuration, QUICK, settings, run_id="two").standing.cached == 0
+    assert api.NewRun(configuration, QUICK, settings, run_id="two").work().standing.cached == 0
 
 
 def test_another_layer_is_not_cached(settings: Settings) -> None:
     """An environment that was built anew, with another interpreter perhaps, judges anew."""
-    api.run(oracle(), QUICK, settings, run_id="one")
+    api.NewRun(oracle(), QUICK, settings, run_id="one").work()
     (settings.cache_dir.parent / "layer").write_text("another")
-    assert api.run(oracle(), QUICK, settings, run_id="two").standing.cached == 0
+    assert api.NewRun(oracle(), QUICK, settings, run_id="two").work().standing.cached == 0
 
 
 def test_repetitions_are_graded_each(settings: Settings, predict: Predict) -> None:
     """Equal submissions at different indexes are graded apart, so that chance shows."""
-    result = api.run(
+    result = api.NewRun(
         evaluation(predict({"task-0000/0": "pass", "task-0000/1": "pass"})), QUICK, settings, run_id="one"
-    )
+    ).work()
     assert result.standing.cached == 0
     assert gradings(settings) == 2
 
@@ -276,7 +278,7 @@ def test_chance_is_never_cached(settings: Settings, predict: Predict, behaviour:
     configuration = evaluation(predict({"task-0000": behaviour}))
     options = QUICK.but(retries=0)
     for run_id in ("one", "two"):
-        api.run(configuration, options, settings, run_id=run_id)
+        api.NewRun(configuration, options, settings, run_id=run_id).work()
     assert gradings(settings) == 2
 
 
@@ -284,7 +286,7 @@ def test_without_cache_everything_is_graded(settings: Settings) -> None:
     """`--no-cache` neither reads nor writes."""
     options = QUICK.but(use_cache=False)
     for run_id in ("one", "two"):
-        api.run(oracle(), options, settings, run_id=run_id)
+        api.NewRun(oracle(), options, settings, run_id=run_id).work()
     assert gradings(settings) == 4
     assert not (settings.cache_dir / "verdicts").exists()
 
@@ -294,7 +296,7 @@ def test_an_unusable_cache_only_warns(settings: Settings, tmp_path: Path) -> Non
     (tmp_path / "file").touch()
     broken = settings.but(cache_dir=tmp_path / "file")
     recorder = Recorder()
-    assert api.run(oracle(), QUICK, broken, run_id="one", progress=recorder).exit_code == 0
+    assert api.NewRun(oracle(), QUICK, broken, run_id="one").work(recorder).exit_code == 0
     warnings = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert len(warnings) == 1
     assert "not cached" in warnings[0]
@@ -304,9 +306,9 @@ def test_regrading_leaves_the_earlier_run_alone(settings: Settings, predict: Pre
     """New verdicts of the same submissions stand in a run of their own; what was refused or missing stays so."""
     predictions = predict({"task-0000/0": "half", "task-0000/1": "pass"})
     bomb(Path(predictions.path) / "task-0001")
-    folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(evaluation(predictions), QUICK, settings, run_id="one").work().folder
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
-    again = api.regrade(folder, QUICK, settings, changes={"grader": "lax"})
+    again = api.regrading(folder, QUICK, settings, changes={"grader": "lax"}).work()
     assert again.folder == settings.output / "one-regrade-1"
     assert {path: path.read_bytes() for path in before} == before
     old, new = RunFolder(folder).latest(), RunFolder(again.folder).latest()
@@ -317,30 +319,30 @@ def test_regrading_leaves_the_earlier_run_alone(settings: Settings, predict: Pre
     refused = new[SECOND].verdict
     assert refused is not None
     assert refused.reasons[0].stage is Stage.INTAKE
-    assert api.regrade(folder, QUICK, settings).folder.name == "one-regrade-2"
+    assert api.regrading(folder, QUICK, settings).work().folder.name == "one-regrade-2"
 
 
 def test_no_run_of_a_stranger_decides_verdicts_of_others(settings: Settings, predict: Predict) -> None:
     """Its records name submissions that are not the ones that lie there, so it is not graded again."""
     half = predict({"task-0000": "half"})
-    folder = api.run(evaluation(half), QUICK, settings, run_id="theirs").folder
+    folder = api.NewRun(evaluation(half), QUICK, settings, run_id="theirs").work().folder
     (RunFolder(folder).attempt(FIRST).submission / BEHAVIOUR).write_text("pass")
     shutil.rmtree(settings.cache_dir / "verdicts")
-    again = api.regrade(folder, QUICK, settings)
+    again = api.regrading(folder, QUICK, settings).work()
     assert scores(again.folder) == [None]
     told = RunFolder(again.folder).latest()[FIRST].verdict
     assert told is not None
     assert "was changed after it was handed in" in told.reasons[0].message
-    honest = api.run(evaluation(half), QUICK, settings, run_id="honest")
+    honest = api.NewRun(evaluation(half), QUICK, settings, run_id="honest").work()
     assert scores(honest.folder) == [0.5]
 
 
 def test_a_submission_that_was_changed_is_not_graded_as_what_it_was(settings: Settings, predict: Predict) -> None:
     """A run that goes on says so, and gives no score."""
     predictions = predict({"task-0000": "infrastructure"})
-    folder = api.run(evaluation(predictions), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(evaluation(predictions), QUICK, settings, run_id="one").work().folder
     (RunFolder(folder).attempt(FIRST).submission / BEHAVIOUR).write_text("pass")
-    api.resume(folder, QUICK, settings)
+    api.Resumption(folder, QUICK, settings).work()
     verdict = RunFolder(folder).latest()[FIRST].verdict
     assert verdict is not None
     assert (verdict.status, verdict.score) == (Status.INFRASTRUCTURE, None)
@@ -355,7 +357,7 @@ def scores(folder: Path) -> list[float | None]:
 
 def test_kept_workspaces_lie_in_the_attempts_folder(settings: Settings) -> None:
     """`--keep` shows what the grader worked on."""
-    folder = api.run(oracle(), QUICK.but(keep=True), settings, run_id="one").folder
+    folder = api.NewRun(oracle(), QUICK.but(keep=True), settings, run_id="one").work().folder
     kept = RunFolder(folder).attempt(FIRST).kept / "grading" / "workspace" / "copy"
     assert kept.read_text() == FIRST.task
 
@@ -369,7 +371,7 @@ def test_a_report_is_written_at_the_end(settings: Settings) -> None:
             (report,) = json.loads((settings.output / "one" / "report.json").read_text())["runs"]
             seen.append((is_held(settings.output / "one"), report["counts"]["graded"]))
 
-    api.run(oracle(), QUICK, settings, run_id="one", progress=progress)
+    api.NewRun(oracle(), QUICK, settings, run_id="one").work(progress)
     assert seen == [(True, 2)]
 
 
@@ -377,35 +379,35 @@ def test_a_run_of_an_earlier_version_without_a_sandbox_is_not_finished(settings:
     """Its configuration is read; what it owes would need the sandbox that is gone, and one sentence says so."""
     configuration = oracle().but(sandbox="none")
     with pytest.raises(UsageError, match="the sandbox none is gone"):
-        api.run(configuration, QUICK, settings, run_id="one")
+        api.NewRun(configuration, QUICK, settings, run_id="one").work()
 
 
 def test_a_run_names_itself(settings: Settings) -> None:
     """Without an id, suite and subject name the run; an unusable id is refused."""
-    assert api.run(oracle(), QUICK, settings).folder.name.startswith("toy-oracle-")
+    assert api.NewRun(oracle(), QUICK, settings).work().folder.name.startswith("toy-oracle-")
     with pytest.raises(UsageError, match="not a usable name"):
-        api.run(oracle(), QUICK, settings, run_id="../elsewhere")
+        api.NewRun(oracle(), QUICK, settings, run_id="../elsewhere").work()
 
 
 def test_a_damaged_submission_record_is_made_again(settings: Settings, predict: Predict, tmp_path: Path) -> None:
     """A machine that crashed while a submission came in costs a second copy, no attempt."""
     mark = tmp_path / "mark"
     configuration = evaluation(predict({"task-0000": f"once {mark}"}))
-    folder = api.run(configuration, QUICK.but(retries=0), settings, run_id="one").folder
+    folder = api.NewRun(configuration, QUICK.but(retries=0), settings, run_id="one").work().folder
     RunFolder(folder).attempt(FIRST).submission_file.write_text("")
-    assert api.resume(folder, QUICK, settings).exit_code == 0
+    assert api.Resumption(folder, QUICK, settings).work().exit_code == 0
     assert RunFolder(folder).attempt(FIRST).record() is not None
 
 
 def test_a_resume_grades_again_what_does_not_fit(settings: Settings) -> None:
     """A damaged line is named, what was handed in gets another verdict, and from then on the run fits again."""
-    folder = api.run(oracle(), QUICK.but(jobs=1), settings, run_id="one").folder
+    folder = api.NewRun(oracle(), QUICK.but(jobs=1), settings, run_id="one").work().folder
     verdicts = folder / "verdicts.jsonl"
     lines = verdicts.read_text().splitlines(keepends=True)
     verdicts.write_text("".join(["garbage\n", *lines[1:]]))
     assert scores(folder) == []
     recorder = Recorder()
-    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
+    assert api.Resumption(folder, QUICK, settings).work(recorder).exit_code == 0
     warned = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert any("verdicts.jsonl, line 1: it is damaged" in message for message in warned)
     assert scores(folder) == [1.0]

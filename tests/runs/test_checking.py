@@ -83,9 +83,9 @@ def test_an_earlier_run_goes_on_with_a_chain(settings: Settings, predict: Predic
     """What is added has digests, from then on a change of the earlier lines shows, too."""
     mark = settings.cache_dir.parent / "mark"
     configuration = evaluation(predict({"task-0000": f"once {mark}", "task-0001": "half"}))
-    folder = api.run(configuration, QUICK.but(retries=0), settings, run_id="one").folder
+    folder = api.NewRun(configuration, QUICK.but(retries=0), settings, run_id="one").work().folder
     as_earlier(folder)
-    assert api.resume(folder, QUICK, settings).exit_code == 0
+    assert api.Resumption(folder, QUICK, settings).work().exit_code == 0
     found = RunFolder(folder).records()
     assert (found.faults, found.unchained) == ((), 2)
     assert all(line.settles for line in found.lines.values())
@@ -96,11 +96,13 @@ def test_an_earlier_run_goes_on_with_a_chain(settings: Settings, predict: Predic
 
 def test_a_resume_pays_for_nothing_again(tmp_path: Path, settings: Settings, predict: Predict) -> None:
     """Where a verdict was edited, what was handed in is graded again; predictions that are gone are taken in."""
-    folder = api.run(evaluation(predict({"task-0000": "half", "task-0001": "half"})), QUICK, settings).folder
+    folder = (
+        api.NewRun(evaluation(predict({"task-0000": "half", "task-0001": "half"})), QUICK, settings).work().folder
+    )
     shutil.rmtree(folder / "attempts" / "task-0000")
     edit_line(folder, 2, lambda line: line["verdict"].update(score={"numerator": 2, "denominator": 2}))
     recorder = Recorder()
-    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 0
+    assert api.Resumption(folder, QUICK, settings).work(recorder).exit_code == 0
     records = RunFolder(folder).records()
     assert records.faults == ()
     assert [counted(line.verdict) for line in records.lines.values()] == [0.5, 0.5]
@@ -116,7 +118,7 @@ def test_a_run_ends_where_its_folder_is_removed(settings: Settings) -> None:
             shutil.rmtree(folder)
 
     with pytest.raises(MachineError, match="was removed or moved while this process worked on it"):
-        api.run(oracle("tests.runs.toy:create"), QUICK.but(jobs=1), settings, run_id="one", progress=remove)
+        api.NewRun(oracle("tests.runs.toy:create"), QUICK.but(jobs=1), settings, run_id="one").work(remove)
     assert not (folder / "config.json").exists()
 
 
@@ -128,7 +130,7 @@ def test_a_lock_that_is_removed_while_a_process_works_comes_back(settings: Setti
         if isinstance(event, AttemptEnded):
             (folder / "lock.json").unlink(missing_ok=True)
 
-    api.run(oracle(), QUICK, settings, run_id="one", progress=remove)
+    api.NewRun(oracle(), QUICK, settings, run_id="one").work(remove)
     assert RunFolder(folder).records().faults == ()
     assert len(RunFolder(folder).lock().starts) == 1
 
@@ -138,11 +140,11 @@ def test_what_an_agent_made_and_is_gone_is_not_paid_for_again(settings: Settings
     configuration = RunConfiguration(
         suite="tests.runs.toy:create_written", submissions=Generated(agent=AGENT), sandbox=PROVIDER
     )
-    folder = api.run(configuration, QUICK, settings, run_id="one").folder
+    folder = api.NewRun(configuration, QUICK, settings, run_id="one").work().folder
     shutil.rmtree(folder / "attempts" / "task-0000" / "0" / "submission")
     edit_line(folder, 2, lambda line: line["verdict"]["score"].update(numerator=7))
     recorder = Recorder()
-    assert api.resume(folder, QUICK, settings, progress=recorder).exit_code == 3
+    assert api.Resumption(folder, QUICK, settings).work(recorder).exit_code == 3
     assert not [event for event in recorder.events if isinstance(event, AttemptMade)]
     records = RunFolder(folder).records()
     scored = {key.task for key, line in records.lines.items() if line.verdict and line.verdict.score}
@@ -161,7 +163,7 @@ def test_a_trajectory_proves_what_an_attempt_cost(settings: Settings, tmp_path: 
     configuration = RunConfiguration(
         suite="tests.runs.toy:create_written", submissions=made_by, sandbox=PROVIDER, tasks=("task-0000",)
     )
-    folder = api.run(configuration, QUICK.but(price="0:100"), settings, run_id="one").folder
+    folder = api.NewRun(configuration, QUICK.but(price="0:100"), settings, run_id="one").work().folder
     assert check_run(RunFolder(folder), settings).faults == ()
     as_earlier(folder)
     record = folder / "attempts" / "task-0000" / "0" / "submission.json"

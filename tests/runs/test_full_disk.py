@@ -26,14 +26,14 @@ ballast.write_bytes(bytes(int(sys.argv[2])))
 settings = Settings(cache_dir=place / "cache", output=place / "runs", builder=BUILDER)
 options = QUICK.but(use_cache=False)
 try:
-    api.run(oracle(SUITE), options, settings, run_id="one")
+    api.NewRun(oracle(SUITE), options, settings, run_id="one").work()
 except DiskFullError as error:
     print("full:", error)
 run = RunFolder(place / "runs" / "one")
 before = run.latest()
 print("settled:", len(before))
 ballast.unlink()
-result = api.resume(run.path, options, settings)
+result = api.Resumption(run.path, options, settings).work()
 after = list(run.lines())
 assert result.exit_code == 0, result
 assert len(after) == 20 and len({line.attempt for line in after}) == 20, after

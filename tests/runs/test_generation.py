@@ -40,19 +40,19 @@ def toy(suite: str = WRITTEN, feedback: Feedback = Feedback.SCORE, **options: Js
     return generated(suite, options=options, feedback=feedback)
 
 
-def folder(result: api.RunResult, key: AttemptKey = FIRST) -> AttemptFolder:
+def folder(result: api.Run, key: AttemptKey = FIRST) -> AttemptFolder:
     """Return an attempt's folder."""
     return RunFolder(result.folder).attempt(key)
 
 
-def record(result: api.RunResult, key: AttemptKey = FIRST) -> Submission:
+def record(result: api.Run, key: AttemptKey = FIRST) -> Submission:
     """Return what was handed in."""
     found = folder(result, key).record()
     assert found is not None
     return found
 
 
-def steps(result: api.RunResult, kind: str, key: AttemptKey = FIRST) -> list[Step]:
+def steps(result: api.Run, kind: str, key: AttemptKey = FIRST) -> list[Step]:
     """Return an attempt's steps of one kind."""
     return [step for step in read_trajectory(folder(result, key).trajectory_file) if step["kind"] == kind]
 
@@ -71,7 +71,9 @@ def script(tmp_path: Path) -> Path:
 
 def test_a_submission_is_made_and_graded(settings: Settings, script: Path) -> None:
     """The run's verdicts are of what the model wrote; who made it and what it took is on record."""
-    result = api.run(generated(agent="oneshot", model=f"scripted/{script}"), QUICK, settings, run_id="one")
+    result = api.NewRun(
+        generated(agent="oneshot", model=f"scripted/{script}"), QUICK, settings, run_id="one"
+    ).work()
     assert result.exit_code == 0
     lines = RunFolder(result.folder).latest()
     assert [lines[key].verdict.score.value for key in (FIRST, SECOND)] == [0.5, 0.5]  # type: ignore[union-attr]
@@ -87,14 +89,14 @@ def test_a_submission_is_made_and_graded(settings: Settings, script: Path) -> No
 
 def test_what_the_agent_printed_is_kept(settings: Settings) -> None:
     """Beside the trajectory lie the agent's own logs."""
-    result = api.run(toy(), QUICK, settings, run_id="one")
+    result = api.NewRun(toy(), QUICK, settings, run_id="one").work()
     assert (folder(result).agent_logs / "agent.log").read_bytes() == b"words"
 
 
 @pytest.mark.parametrize("outcome", [Outcome.LIMIT, Outcome.BUDGET, Outcome.REFUSED, Outcome.CRASHED])
 def test_every_outcome_is_graded(settings: Settings, outcome: Outcome) -> None:
     """However an attempt ended, what lies in its workspace counts, and its line says how it ended."""
-    result = api.run(toy(outcome=outcome.value, behaviour="half"), QUICK, settings, run_id="one")
+    result = api.NewRun(toy(outcome=outcome.value, behaviour="half"), QUICK, settings, run_id="one").work()
     line = RunFolder(result.folder).latest()[FIRST]
     assert line.outcome is outcome
     assert line.verdict is not None
@@ -104,14 +106,14 @@ def test_every_outcome_is_graded(settings: Settings, outcome: Outcome) -> None:
 
 def test_what_is_left_is_taken_in_like_a_strangers_tree(settings: Settings) -> None:
     """A link that leads outside is dropped and reported."""
-    made = record(api.run(toy(fault="hostile"), QUICK, settings, run_id="one"))
+    made = record(api.NewRun(toy(fault="hostile"), QUICK, settings, run_id="one").work())
     assert len(made.dropped) == 1
     assert made.dropped[0].startswith("way-out: ")
 
 
 def test_of_edits_only_changes_are_handed_in(settings: Settings) -> None:
     """Files of the seeds that are as they were are no part of the submission."""
-    result = api.run(toy(EDITS), QUICK, settings, run_id="one")
+    result = api.NewRun(toy(EDITS), QUICK, settings, run_id="one").work()
     handed_in = folder(result).submission
     assert [path.name for path in handed_in.rglob("*")] == [BEHAVIOUR]
     assert steps(result, "note")[0]["withheld"] == ["the-original"]
@@ -119,8 +121,8 @@ def test_of_edits_only_changes_are_handed_in(settings: Settings) -> None:
 
 def test_submissions_can_be_graded_again(settings: Settings) -> None:
     """A regrade takes what the agent handed in, with its effort."""
-    result = api.run(toy(behaviour="half"), QUICK, settings, run_id="one")
-    again = api.regrade(result.folder, QUICK, settings, changes={"grader": "lax"})
+    result = api.NewRun(toy(behaviour="half"), QUICK, settings, run_id="one").work()
+    again = api.regrading(result.folder, QUICK, settings, changes={"grader": "lax"}).work()
     assert record(again).effort == record(result).effort
     configuration = RunFolder(again.folder).config().configuration
     assert isinstance(configuration.submissions, EarlierRun)
@@ -131,7 +133,7 @@ def test_submissions_can_be_graded_again(settings: Settings) -> None:
 
 def test_submit_grades_what_is_there_and_tells_counts(settings: Settings) -> None:
     """The score is of the workspace at that moment, and the final verdict is of the end."""
-    result = api.run(toy(first="half", behaviour="pass"), QUICK, settings, run_id="one")
+    result = api.NewRun(toy(first="half", behaviour="pass"), QUICK, settings, run_id="one").work()
     assert steps(result, "told")[0]["message"] == "Submitted. Score 0.5000: 1 of 2 passed."
     line = RunFolder(result.folder).latest()[FIRST]
     assert line.verdict is not None
@@ -144,7 +146,7 @@ def test_submit_grades_what_is_there_and_tells_counts(settings: Settings) -> Non
 def test_scores_can_be_hidden(settings: Settings, feedback: Feedback) -> None:
     """Then nothing is graded before the end, and the agent reads nothing of a score."""
     configuration = toy(first="half", feedback=feedback)
-    (ended,) = steps(api.run(configuration, QUICK, settings, run_id="one"), "told")
+    (ended,) = steps(api.NewRun(configuration, QUICK, settings, run_id="one").work(), "told")
     assert "core" not in str(ended["message"]).replace("score is not shown", "")
     assert ended["ends"] is (feedback is Feedback.END)
     gradings = settings.cache_dir.parent / "gradings"
@@ -153,7 +155,7 @@ def test_scores_can_be_hidden(settings: Settings, feedback: Feedback) -> None:
 
 def test_a_submission_that_cannot_be_graded_tells_zero(settings: Settings) -> None:
     """A fault of what was submitted is a score, not a failure."""
-    (ended,) = steps(api.run(toy(first="submission"), QUICK, settings, run_id="one"), "told")
+    (ended,) = steps(api.NewRun(toy(first="submission"), QUICK, settings, run_id="one").work(), "told")
     assert ended["message"] == "Submitted. Score 0.0000: 0 of 2 passed."
 
 
@@ -162,7 +164,7 @@ def test_a_submission_that_cannot_be_graded_tells_zero(settings: Settings) -> No
 
 def test_a_failing_endpoint_is_tried_again_and_is_no_zero(settings: Settings) -> None:
     """The second try goes on from the trajectory of the first; both lines are there."""
-    result = api.run(toy(fault="infrastructure"), QUICK, settings, run_id="one")
+    result = api.NewRun(toy(fault="infrastructure"), QUICK, settings, run_id="one").work()
     lines = [line for line in RunFolder(result.folder).lines() if line.attempt == FIRST]
     assert [line.outcome for line in lines] == [Outcome.INFRASTRUCTURE, Outcome.SUBMITTED]
     assert lines[0].verdict is not None
@@ -175,7 +177,7 @@ def test_a_failing_endpoint_is_tried_again_and_is_no_zero(settings: Settings) ->
 )
 def test_other_faults_are_owed_and_named(settings: Settings, fault: str, said: str) -> None:
     """A task that an agent cannot do, and a bug of the agent, are no scores and say who is to blame."""
-    result = api.run(toy(fault=fault), QUICK, settings, run_id="one")
+    result = api.NewRun(toy(fault=fault), QUICK, settings, run_id="one").work()
     assert result.exit_code == 3
     verdict = RunFolder(result.folder).latest()[FIRST].verdict
     assert verdict is not None
@@ -188,13 +190,13 @@ def test_other_faults_are_owed_and_named(settings: Settings, fault: str, said: s
 def test_generating_only_grades_nothing_and_a_resume_grades(settings: Settings) -> None:
     """The run is complete without verdicts; a resume grades the same submissions and asks no agent again."""
     recorder = Recorder()
-    made = api.run(toy(), ONLY_MADE, settings, run_id="one", progress=recorder)
+    made = api.NewRun(toy(), ONLY_MADE, settings, run_id="one").work(recorder)
     assert (made.exit_code, made.standing.made, made.standing.graded) == (0, 2, 0)
     assert sum(isinstance(event, AttemptMade) for event in recorder.events) == 2
     assert not (settings.cache_dir.parent / "gradings").exists()
-    again = api.resume(made.folder, ONLY_MADE, settings)
+    again = api.Resumption(made.folder, ONLY_MADE, settings).work()
     assert (again.exit_code, again.standing.made) == (0, 2)
-    graded = api.resume(made.folder, QUICK, settings)
+    graded = api.Resumption(made.folder, QUICK, settings).work()
     assert (graded.exit_code, graded.standing.graded) == (0, 2)
     assert len(steps(graded, "began")) == 1
 
@@ -208,14 +210,14 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_finishes_it(settings: Sett
     options = QUICK.but(jobs=1, max_cost_usd=0.15, price="0:100")
     settings_of_model = {"max_output_tokens": 1000}
     configuration = generated(agent="oneshot", model=f"scripted/{script}", model_settings=settings_of_model)
-    result = api.run(configuration, options, settings, run_id="one", progress=recorder)
+    result = api.NewRun(configuration, options, settings, run_id="one").work(recorder)
     assert (result.exit_code, result.standing.graded, result.pending) == (3, 1, 1)
     warnings = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert any("--max-cost" in message for message in warnings)
-    still = api.resume(result.folder, options, settings)
+    still = api.Resumption(result.folder, options, settings).work()
     assert still.standing.graded == 1
     richer = options.but(max_cost_usd=0.25)
-    done = api.resume(result.folder, richer, settings)
+    done = api.Resumption(result.folder, richer, settings).work()
     assert (done.exit_code, done.standing.graded) == (0, 2)
     assert [len(steps(done, "reply", key)) for key in (FIRST, SECOND)] == [1, 1]
 
@@ -227,7 +229,7 @@ def test_what_broken_answers_cost_is_on_record(settings: Settings, tmp_path: Pat
     path.write_text(json.dumps({"turn": [failed], "then": "repeat"}))
     configuration = generated(agent="oneshot", model=f"scripted/{path}", model_settings={"first_pause_s": 0.01})
     options = QUICK.but(jobs=1, max_cost_usd=5.0, price="0:100", retries=1, retry_delay_s=0.0)
-    result = api.run(configuration, options, settings, run_id="one")
+    result = api.NewRun(configuration, options, settings, run_id="one").work()
     assert (result.exit_code, result.standing.graded) == (0, 2)
     (lost,), (reply,) = steps(result, "lost"), steps(result, "reply")
     uses = [TokenUsage.model_validate(use) for use in (lost["usage"], reply["usage"], reply["lost"])]
@@ -245,7 +247,7 @@ def test_what_a_model_writes_is_told_and_then_gone(settings: Settings, script: P
     recorder = Recorder()
     streamed = {"stream": True}
     configuration = generated(agent="oneshot", model=f"scripted/{script}", model_settings=streamed)
-    result = api.run(configuration, QUICK.but(jobs=1), settings, run_id="one", progress=recorder)
+    result = api.NewRun(configuration, QUICK.but(jobs=1), settings, run_id="one").work(recorder)
     said = [event.text for event in recorder.events if isinstance(event, AttemptSays)]
     assert len(said) == 4
     assert f"path={BEHAVIOUR}" in said[0]
@@ -257,7 +259,7 @@ def test_a_limit_on_money_needs_a_price(settings: Settings, script: Path) -> Non
     """Otherwise it would silently limit nothing."""
     configuration = generated(agent="oneshot", model=f"scripted/{script}")
     with pytest.raises(UsageError, match="needs a price"):
-        api.run(configuration, QUICK.but(max_cost_usd=1.0), settings, run_id="one")
+        api.NewRun(configuration, QUICK.but(max_cost_usd=1.0), settings, run_id="one").work()
     assert not (settings.output / "one").exists()
 
 
@@ -279,25 +281,22 @@ def test_an_unusable_model_ends_the_run_with_one_sentence(
     configuration = generated(agent=agent, model=f"scripted/{path}")
     options = QUICK.but(jobs=1, retries=2)
     quick = settings.but(builder=BUILDER)
-    result = api.run(configuration, options, quick, run_id="one", progress=recorder)
+    result = api.NewRun(configuration, options, quick, run_id="one").work(recorder)
     assert (result.exit_code, result.pending, result.standing.infrastructure) == (3, 2, 0)
     (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert said in warning
     assert [len(steps(result, "began", key)) <= 1 for key in (FIRST, SECOND)] == [True, True]
     path.write_text(json.dumps({"turn": [{"content": f"```path={BEHAVIOUR}\nhalf\n```\n"}], "then": "repeat"}))
-    assert api.resume(result.folder, options, quick).exit_code == 0
+    assert api.Resumption(result.folder, options, quick).work().exit_code == 0
 
 
 def test_a_rejected_request_is_not_sent_again(settings: Settings, tmp_path: Path) -> None:
     """What an endpoint does not understand it will not understand the next time."""
     path = tmp_path / "script.json"
     path.write_text(json.dumps({"turn": [{"content": "", "fail": ["request"] * 9}]}))
-    result = api.run(
-        generated(agent="oneshot", model=f"scripted/{path}"),
-        QUICK.but(retries=2),
-        settings,
-        run_id="one",
-    )
+    result = api.NewRun(
+        generated(agent="oneshot", model=f"scripted/{path}"), QUICK.but(retries=2), settings, run_id="one"
+    ).work()
     assert result.standing.infrastructure == 2
     assert [len(steps(result, "began", key)) for key in (FIRST, SECOND)] == [1, 1]
 
@@ -310,7 +309,7 @@ def test_a_program_that_cannot_be_installed_ends_the_run(settings: Settings, tmp
     configuration = generated(agent="cli", model=f"scripted/{path}", options={"preset": "codex@0.169.0"})
     options = QUICK.but(jobs=1)
     quick = settings.but(builder=BUILDER)
-    result = api.run(configuration, options, quick, run_id="one", progress=recorder)
+    result = api.NewRun(configuration, options, quick, run_id="one").work(recorder)
     assert (result.exit_code, result.pending, result.standing.infrastructure) == (3, 2, 0)
     (warning,) = [event.message for event in recorder.events if isinstance(event, Warned)]
     assert "cli:codex" in warning
@@ -320,7 +319,7 @@ def test_a_program_that_cannot_be_installed_ends_the_run(settings: Settings, tmp
 def test_what_is_made_is_not_shown_as_infrastructure(settings: Settings) -> None:
     """A try that failed and one that made the submission: it is made, and waits to be graded."""
     configuration = toy(fault="infrastructure")
-    result = api.run(configuration, ONLY_MADE.but(retries=2), settings, run_id="one")
+    result = api.NewRun(configuration, ONLY_MADE.but(retries=2), settings, run_id="one").work()
     assert (result.standing.made, result.standing.infrastructure, result.exit_code) == (2, 0, 0)
     report = read_report([result.folder]).runs[0]
     assert (report.counts.made, report.counts.infrastructure) == (2, 0)
@@ -328,20 +327,20 @@ def test_what_is_made_is_not_shown_as_infrastructure(settings: Settings) -> None
     (_, figures, *_) = views_of(read_report([result.folder]))
     assert ("made, without a score yet", "2") in figures.rows
     assert "infrastructure" not in str(figures.rows)
-    graded = api.resume(result.folder, QUICK, settings)
+    graded = api.Resumption(result.folder, QUICK, settings).work()
     assert read_report([graded.folder]).runs[0].counts.graded == 2
 
 
 def test_a_report_names_the_program_of_an_agent(settings: Settings, tmp_path: Path) -> None:
     """Codex and Claude Code are distinguished: in the table, in the name of the run, in what was handed in."""
-    result = api.run(toy(behaviour="half"), QUICK, settings)
+    result = api.NewRun(toy(behaviour="half"), QUICK, settings).work()
     (view, *_) = views_of(read_report([result.folder]))
     assert "(behaviour=half)" in " ".join(view.above)
     path = tmp_path / "script.json"
     path.write_text(json.dumps({"turn": [{"content": "", "fail": ["key"]}]}))
     options: JsonValue = {"preset": "codex@0.169.0"}
     quick = settings.but(builder=BUILDER)
-    result = api.run(generated(agent="cli", model=f"scripted/{path}", options=options), QUICK, quick)
+    result = api.NewRun(generated(agent="cli", model=f"scripted/{path}", options=options), QUICK, quick).work()
     assert "cli-codex" in result.folder.name
     (view, *_) = views_of(read_report([result.folder]))
     assert any(line.startswith("codex@0.169.0 with scripted/") for line in view.above)
@@ -353,21 +352,21 @@ def test_a_report_names_the_program_of_an_agent(settings: Settings, tmp_path: Pa
 def test_an_agent_without_a_model_is_refused(settings: Settings) -> None:
     """Before anything is done, with what to say."""
     with pytest.raises(UsageError, match="name one with -m"):
-        api.plan(generated(agent="loop"), settings)
+        api.NewRun(generated(agent="loop"), QUICK, settings).plan()
 
 
 def test_tasks_without_specification_are_refused(settings: Settings) -> None:
     """An agent cannot do what no one can tell it."""
     with pytest.raises(UsageError, match="groundup data pull"):
-        api.plan(generated(TWO), settings)
+        api.NewRun(generated(TWO), QUICK, settings).plan()
 
 
 def test_an_agent_s_run_pins_what_the_agent_reads(settings: Settings) -> None:
     """Another specification is another task for an agent, though the graders are the same."""
     (settings.cache_dir.parent / "instruction").touch()
-    folder = api.run(toy("tests.runs.toy:create_pulled"), ONLY_MADE, settings, run_id="one").folder
+    folder = api.NewRun(toy("tests.runs.toy:create_pulled"), ONLY_MADE, settings, run_id="one").work().folder
     kept = RunFolder(folder).config().pinned["task task-0000"]
-    task = api.plan(toy("tests.runs.toy:create_pulled"), settings).tasks["task-0000"]
+    task = api.NewRun(toy("tests.runs.toy:create_pulled"), QUICK, settings).plan().tasks["task-0000"]
     assert kept == task.digest != task.graded_digest
 
 
@@ -382,7 +381,7 @@ def test_an_agent_s_run_pins_what_the_agent_reads(settings: Settings) -> None:
 )
 def test_another_subject_is_another_run(settings: Settings, change: dict[str, object]) -> None:
     """A resume under other settings of agent, model or limits is refused by name."""
-    result = api.run(generated(), QUICK, settings, run_id="one")
+    result = api.NewRun(generated(), QUICK, settings, run_id="one").work()
     other = Generated.model_validate({"agent": AGENT, **change})
     with pytest.raises(UsageError, match="submissions"):
-        api.resume(result.folder, QUICK, settings, changes={"submissions": other})
+        api.Resumption(result.folder, QUICK, settings, changes={"submissions": other}).work()

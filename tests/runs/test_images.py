@@ -64,7 +64,7 @@ def test_each_task_has_its_image(settings: Settings) -> None:
     """A missing one is an infrastructure failure of its task alone, by name; a resume keeps what is pinned."""
     listed(settings).write_text(json.dumps({"registry/task-0000:1": "sha256:a"}))
     once = QUICK.but(retries=0)
-    result = api.run(in_images(oracle()), once, settings, run_id="run")
+    result = api.NewRun(in_images(oracle()), once, settings, run_id="run").work()
     run = RunFolder(result.folder)
     verdicts = {key: line.verdict for key, line in run.latest().items() if line.verdict}
     assert result.exit_code == 3
@@ -74,12 +74,12 @@ def test_each_task_has_its_image(settings: Settings) -> None:
 
     images = {"registry/task-0000:1": "sha256:new", "registry/task-0001:1": "sha256:b", "old": "sha256:a"}
     listed(settings).write_text(json.dumps(images))
-    assert api.resume(result.folder, once, settings).exit_code == 0
+    assert api.Resumption(result.folder, once, settings).work().exit_code == 0
     pinned = {"registry/task-0000:1": "sha256:a", "registry/task-0001:1": "sha256:b"}
     assert run.lock().images == pinned
     assert len(run.lock().starts) == 2
 
-    again = api.regrade(result.folder, once, settings, run_id="again")
+    again = api.regrading(result.folder, once, settings, run_id="again").work()
     assert again.exit_code == 0
     assert RunFolder(again.folder).lock().images == pinned
 
@@ -90,14 +90,14 @@ def test_the_image_decides_the_verdict(settings: Settings) -> None:
     for image, gradings in (("sha256:a", 1), ("sha256:a", 1), ("sha256:b", 2)):
         images = {f"registry/{key.task}:1": image for key in (FIRST, SECOND)}
         listed(settings).write_text(json.dumps(images))
-        api.run(in_images(oracle()), QUICK, settings)
+        api.NewRun(in_images(oracle()), QUICK, settings).work()
         assert len(place.read_text().splitlines()) == gradings
 
 
 def test_one_image_for_all_is_pinned_as_well(settings: Settings) -> None:
     """Also where its name does not say which one it is."""
     one = oracle().but(sandbox="tests.runs.test_images:create@base")
-    result = api.run(one, QUICK, settings, run_id="run")
+    result = api.NewRun(one, QUICK, settings, run_id="run").work()
     assert RunFolder(result.folder).lock().images == {"base": "base"}
 
 

@@ -35,7 +35,7 @@ def age(path: Path) -> None:
 
 def test_scratch_of_killed_processes_goes_at_any_age(settings: Settings) -> None:
     """A killed run's scratch folder is found with its size; the run itself stays."""
-    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
     (folder / "scratch" / "a.0").mkdir(parents=True)
     (folder / "scratch" / "a.0" / "big").write_bytes(bytes(5000))
     shell = settings.cache_dir / "shells" / "0123456789abcdef"
@@ -67,7 +67,7 @@ def test_temporary_folders_of_killed_processes_go_and_those_of_living_ones_stay(
 
 def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
     """Neither its scratch folder nor, however old, the run itself is listed; one begun meanwhile stays too."""
-    folder = api.run(oracle(), QUICK, settings, run_id="one").folder
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
     age(folder / "verdicts.jsonl")
     listed = leftovers(settings, DAY)
     with RunWriter.open(folder):
@@ -80,8 +80,8 @@ def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
 
 def test_old_things_go_when_asked(settings: Settings) -> None:
     """Runs, layers and cached verdicts are listed by age; younger ones and other folders stay."""
-    old = api.run(oracle(), QUICK, settings, run_id="old").folder
-    api.run(oracle(), QUICK, settings, run_id="young")
+    old = api.NewRun(oracle(), QUICK, settings, run_id="old").work().folder
+    api.NewRun(oracle(), QUICK, settings, run_id="young").work()
     (settings.output / "notes").mkdir()
     age(settings.output / "notes")
     age(old / "verdicts.jsonl")
@@ -144,7 +144,7 @@ def test_folders_of_the_same_names_that_are_somebody_else_s_stay(
 
 def test_what_others_put_into_a_run_stays_when_the_run_goes(settings: Settings) -> None:
     """A run is removed without the notes that somebody keeps in its folder; they are told."""
-    run = api.run(oracle(), QUICK, settings, run_id="old").folder
+    run = api.NewRun(oracle(), QUICK, settings, run_id="old").work().folder
     (run / "notes.md").write_text("why task 3 fails")
     age(run / "verdicts.jsonl")
     kept = remove(leftovers(settings, DAY), settings)

@@ -43,7 +43,7 @@ def test_a_thousand_attempts_are_no_burden(settings: Settings) -> None:
     tracemalloc.start()
     try:
         options = RunOptions(jobs=JOBS, use_cache=False)
-        result = api.run(oracle("tests.runs.toy:create_thousand"), options, settings, progress=gauge)
+        result = api.NewRun(oracle("tests.runs.toy:create_thousand"), options, settings).work(gauge)
     finally:
         tracemalloc.stop()
         gc.unfreeze()

@@ -38,7 +38,7 @@ def test_specifications_that_come_later_outdate_no_oracle(tmp_path: Path) -> Non
     """No grader reads them."""
     settings = _settings(tmp_path)
     pulled = "tests.runs.toy:create_pulled"
-    api.run(oracle(pulled), RunOptions(), settings, run_id="a")
+    api.NewRun(oracle(pulled), RunOptions(), settings, run_id="a").work()
     (tmp_path / "instruction").touch()
     suite: Suite = SUITES.find(pulled)(settings)
     found = newest_oracles(suite, settings.output)
@@ -56,7 +56,7 @@ def test_the_newest_oracle_counts_and_nothing_else(tmp_path: Path) -> None:
         "c": RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=first.sandbox),
         "d": first,
     }.items():
-        api.run(configuration, RunOptions(), settings, run_id=name)
+        api.NewRun(configuration, RunOptions(), settings, run_id=name).work()
     (settings.output / "d/config.json").write_text("{}")
     suite: Suite = SUITES.find(TWO)(settings)
     found = newest_oracles(suite, settings.output)
@@ -74,7 +74,7 @@ def test_only_runs_of_oracles_are_opened(tmp_path: Path) -> None:
     first = oracle(TWO)
     nop = RunConfiguration(suite=TWO, submissions=References(which="nop"), sandbox=first.sandbox)
     for run_id, configuration in (("old", first), ("new", first), ("empty", nop), ("broken", first)):
-        api.run(configuration, RunOptions(), settings, run_id=run_id)
+        api.NewRun(configuration, RunOptions(), settings, run_id=run_id).work()
     (settings.output / "broken" / "config.json").write_text("[]")
     os.utime(settings.output / "old" / "verdicts.jsonl", (1, 1))
     suite: Suite = SUITES.find(TWO)(settings)
@@ -89,7 +89,7 @@ def test_only_runs_of_oracles_are_opened(tmp_path: Path) -> None:
 def test_a_verdict_on_what_has_changed_since_is_called_outdated(tmp_path: Path) -> None:
     """A recipe or a task that is not the same any more takes nothing from an old success."""
     settings = _settings(tmp_path)
-    api.run(oracle(TWO), RunOptions(), settings, run_id="a")
+    api.NewRun(oracle(TWO), RunOptions(), settings, run_id="a").work()
 
     assert str(newest_oracles(_Changed(2), settings.output)["task-0000"]).endswith(", outdated")
 
@@ -106,7 +106,7 @@ class _Changed(ToySuite):
 def test_a_failure_of_the_machine_hides_no_earlier_verdict(tmp_path: Path) -> None:
     """It says nothing of the task; where there is no verdict at all it is shown."""
     settings = _settings(tmp_path)
-    api.run(oracle(TWO), RunOptions(), settings, run_id="good")
+    api.NewRun(oracle(TWO), RunOptions(), settings, run_id="good").work()
     good = RunFolder(settings.output / "good")
     failed: dict[str, object] = {
         "status": Status.INFRASTRUCTURE,

@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.plan import TaskChoice, left_out_notice
+from groundup.runs.plan import RunOptions, TaskChoice, left_out_notice
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
 from groundup.suites.nl2repobench.suite import create
@@ -24,7 +24,9 @@ def changed(configuration: RunConfiguration, **fields: object) -> RunConfigurati
 
 def test_tasks_are_selected_and_excluded(settings: Settings) -> None:
     """`--tasks` and `--exclude` decide the denominator."""
-    made = api.plan(changed(oracle(SUITE), tasks=("task-0003", "task-0001"), exclude=("task-0003",)), settings)
+    made = api.NewRun(
+        changed(oracle(SUITE), tasks=("task-0003", "task-0001"), exclude=("task-0003",)), RunOptions(), settings
+    ).plan()
     assert made.planned.tasks == ("task-0001",)
 
 
@@ -32,15 +34,15 @@ def test_tasks_are_selected_and_excluded(settings: Settings) -> None:
 def test_an_unknown_task_is_answered_with_the_nearest(settings: Settings, field: str) -> None:
     """A typing error costs one look at the message."""
     with pytest.raises(UsageError, match=r"unknown task 'tsk-0001'; did you mean 'task-0001'\?"):
-        api.plan(changed(oracle(), **{field: ("tsk-0001",)}), settings)
+        api.NewRun(changed(oracle(), **{field: ("tsk-0001",)}), RunOptions(), settings).plan()
 
 
 def test_unknown_suites_and_graders_are_answered_with_the_choices(settings: Settings) -> None:
     """So are suites and graders."""
     with pytest.raises(UsageError, match="did you mean 'strict'"):
-        api.plan(changed(oracle(), grader="strikt"), settings)
+        api.NewRun(changed(oracle(), grader="strikt"), RunOptions(), settings).plan()
     with pytest.raises(UsageError, match="unknown suite"):
-        api.plan(oracle("nonesuch"), settings)
+        api.NewRun(oracle("nonesuch"), RunOptions(), settings).plan()
 
 
 def test_fixed_sets_of_tasks_are_run_by_name(settings: Settings) -> None:
@@ -51,40 +53,40 @@ def test_fixed_sets_of_tasks_are_run_by_name(settings: Settings) -> None:
     assert (len(sets["lite"]), sets["lite"]) == (20, create(settings).task_sets()["lite"])
     assert set(sets["lite"]) < set(sets["full"])
     assert ToySuite(39).task_sets().keys() == {"full"}
-    assert api.plan(changed(oracle(SUITE), tasks=("full",)), settings).planned.tasks == tuple(
-        f"task-{number:04}" for number in range(20)
-    )
+    assert api.NewRun(
+        changed(oracle(SUITE), tasks=("full",)), RunOptions(), settings
+    ).plan().planned.tasks == tuple(f"task-{number:04}" for number in range(20))
 
 
 def test_nothing_left_to_do_is_an_error(settings: Settings) -> None:
     """A run without attempts is a mistake, not a success."""
     with pytest.raises(UsageError, match="no task"):
-        api.plan(changed(oracle(), exclude=("task-0000", "task-0001")), settings)
+        api.NewRun(changed(oracle(), exclude=("task-0000", "task-0001")), RunOptions(), settings).plan()
 
 
 def test_what_lacks_an_oracle_is_left_out_and_reported(settings: Settings) -> None:
     """A run of the oracle takes the tasks that have one; the others are named, not counted as failures."""
     suite = "tests.runs.toy:create_lacking"
-    made = api.plan(oracle(suite), settings)
+    made = api.NewRun(oracle(suite), RunOptions(), settings).plan()
     assert made.planned.tasks == ("task-0001",)
     assert made.left_out == ("task-0000", "task-0002")
     assert "have no oracle" in left_out_notice(made)
     with pytest.raises(UsageError, match="has no oracle for task-0000; leave --tasks out"):
-        api.plan(changed(oracle(suite), tasks=("task-0000", "task-0001")), settings)
+        api.NewRun(changed(oracle(suite), tasks=("task-0000", "task-0001")), RunOptions(), settings).plan()
     nothing = changed(oracle(suite), submissions=References(which="nop"))
-    assert api.plan(nothing, settings).planned.tasks == ("task-0000", "task-0001")
+    assert api.NewRun(nothing, RunOptions(), settings).plan().planned.tasks == ("task-0000", "task-0001")
 
 
 def test_what_lacks_an_oracle_in_a_group_is_left_out(settings: Settings) -> None:
     """Who names a group of tasks gets those of it that have an oracle, and one sentence about the others."""
     suite = "tests.runs.toy:create_lacking"
-    made = api.plan(changed(oracle(suite), tasks=("early",)), settings)
+    made = api.NewRun(changed(oracle(suite), tasks=("early",)), RunOptions(), settings).plan()
     assert (made.planned.tasks, made.left_out) == (("task-0001",), ("task-0000",))
     assert left_out_notice(made).startswith("1 task cannot be graded yet or has no oracle and is left out")
     with pytest.raises(UsageError, match="has no oracle for task-0000; leave --tasks out"):
-        api.plan(changed(oracle(suite), tasks=("early", "task-0000")), settings)
+        api.NewRun(changed(oracle(suite), tasks=("early", "task-0000")), RunOptions(), settings).plan()
     with pytest.raises(UsageError, match="has no oracle for task-0000; leave --tasks out"):
-        api.plan(changed(oracle(suite), tasks=("early",), exclude=("task-0001",)), settings)
+        api.NewRun(changed(oracle(suite), tasks=("early",), exclude=("task-0001",)), RunOptions(), settings).plan()
 
 
 def test_what_cannot_be_graded_is_named_before_anything_runs(settings: Settings) -> None:
@@ -92,22 +94,22 @@ def test_what_cannot_be_graded_is_named_before_anything_runs(settings: Settings)
     nothing = changed(oracle("tests.runs.toy:create_lacking"), submissions=References(which="nop"))
     both = ("task-0001", "task-0002")
     with pytest.raises(UsageError, match="make one; or leave it out with `--exclude task-0002`"):
-        api.plan(changed(nothing, tasks=both), settings)
+        api.NewRun(changed(nothing, tasks=both), RunOptions(), settings).plan()
     with pytest.raises(UsageError, match=r"task-0002 has no recipe; make one$"):
-        api.plan(changed(nothing, tasks=("task-0002",)), settings)
-    grouped = api.plan(changed(nothing, tasks=("late",)), settings)
+        api.NewRun(changed(nothing, tasks=("task-0002",)), RunOptions(), settings).plan()
+    grouped = api.NewRun(changed(nothing, tasks=("late",)), RunOptions(), settings).plan()
     assert (grouped.planned.tasks, grouped.left_out) == (("task-0001",), ("task-0002",))
 
 
 def test_missing_data_is_reported_with_the_way_to_get_it(settings: Settings) -> None:
     """Somebody who has not fetched the data learns the command that does."""
     with pytest.raises(UsageError, match="groundup data pull toy"):
-        api.plan(oracle("tests.runs.toy:create_empty"), settings)
+        api.NewRun(oracle("tests.runs.toy:create_empty"), RunOptions(), settings).plan()
 
 
 def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predict) -> None:
     """The denominator is the suite's, whatever was handed in."""
-    made = api.plan(evaluation(predict({"task-0001": "pass"})), settings)
+    made = api.NewRun(evaluation(predict({"task-0001": "pass"})), RunOptions(), settings).plan()
     assert made.planned.keys == (AttemptKey(task="task-0000"), AttemptKey(task="task-0001"))
     assert made.missing == (AttemptKey(task="task-0000"),)
 
@@ -115,24 +117,32 @@ def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predi
 def test_only_tasks_with_a_prediction_are_pinned(settings: Settings, predict: Predict) -> None:
     """`--only-predicted` reads nothing of the other tasks, which may be a hundred."""
     configuration = evaluation(predict({"task-0001": "pass"}))
-    made = api.plan(configuration, settings, TaskChoice(only_predicted=True))
+    made = api.NewRun(configuration, RunOptions(), settings, choice=TaskChoice(only_predicted=True)).plan()
     assert made.planned.tasks == ("task-0001",)
     assert [name for name in made.pinned if "task-0000" in name] == []
     with pytest.raises(UsageError, match="none of the chosen tasks has a prediction"):
-        api.plan(changed(configuration, tasks=("task-0000",)), settings, TaskChoice(only_predicted=True))
+        api.NewRun(
+            changed(configuration, tasks=("task-0000",)),
+            RunOptions(),
+            settings,
+            choice=TaskChoice(only_predicted=True),
+        ).plan()
 
 
 def test_attempts_are_as_many_as_are_found(settings: Settings, predict: Predict) -> None:
     """Repetitions in the predictions folder are all planned, unless `--attempts` says otherwise."""
     predictions = predict({"task-0000/0": "pass", "task-0000/2": "pass"})
-    assert api.plan(evaluation(predictions), settings).planned.attempts == 3
-    assert api.plan(changed(evaluation(predictions), attempts=2), settings).planned.attempts == 2
+    assert api.NewRun(evaluation(predictions), RunOptions(), settings).plan().planned.attempts == 3
+    assert (
+        api.NewRun(changed(evaluation(predictions), attempts=2), RunOptions(), settings).plan().planned.attempts
+        == 2
+    )
 
 
 def test_what_results_depend_on_is_pinned(settings: Settings, predict: Predict) -> None:
     """Versions, tasks, graders and planned predictions are in; predictions for other attempts are not."""
     predictions = predict({"task-0000/0": "pass", "task-0000/1": "pass"})
-    pinned = api.plan(changed(evaluation(predictions, TWO), attempts=1), settings).pinned
+    pinned = api.NewRun(changed(evaluation(predictions, TWO), attempts=1), RunOptions(), settings).plan().pinned
     assert pinned.keys() == {
         "suite",
         "grader version",
@@ -147,6 +157,6 @@ def test_what_results_depend_on_is_pinned(settings: Settings, predict: Predict) 
 
 def test_planning_writes_nothing(settings: Settings) -> None:
     """A dry run leaves no trace."""
-    api.plan(oracle(), settings)
+    api.NewRun(oracle(), RunOptions(), settings).plan()
     assert not settings.output.exists()
     assert not settings.cache_dir.exists()

@@ -19,7 +19,7 @@ Predict = Callable[[Mapping[str, str]], Predictions]
 
 def test_a_place_is_a_copy_that_vanishes(settings: Settings, predict: Predict) -> None:
     """Whatever is done there, the submission in the run folder stays, and nothing is left over."""
-    finished = api.run(evaluation(predict({"task-0000": "half"})), QUICK, settings, run_id="one")
+    finished = api.NewRun(evaluation(predict({"task-0000": "half"})), QUICK, settings, run_id="one").work()
 
     async def look() -> None:
         async with attempt_sandbox(finished.folder, AttemptKey(task="task-0000"), settings) as place:
@@ -38,7 +38,7 @@ def test_a_place_is_a_copy_that_vanishes(settings: Settings, predict: Predict) -
 @pytest.mark.parametrize(("task", "message"), [("task-00", "did you mean"), ("task-0001", "has no submission")])
 def test_what_cannot_be_opened_is_named(settings: Settings, predict: Predict, task: str, message: str) -> None:
     """An unknown task and an attempt without submission each get their sentence."""
-    finished = api.run(evaluation(predict({"task-0000": "half"})), QUICK, settings, run_id="one")
+    finished = api.NewRun(evaluation(predict({"task-0000": "half"})), QUICK, settings, run_id="one").work()
 
     async def look() -> None:
         async with attempt_sandbox(finished.folder, AttemptKey(task=task), settings):

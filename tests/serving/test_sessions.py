@@ -210,7 +210,7 @@ async def test_other_options_do_not_go_on_with_a_run(tmp_path: Path) -> None:
         async with opened(job_in(tmp_path, submits=2)):
             pass
     with pytest.raises(UsageError, match="groundup serve"):
-        api.resume(house.job.path, RunOptions(), house.job.settings)
+        api.Resumption(house.job.path, RunOptions(), house.job.settings).work()
 
 
 async def test_numbers_and_events(tmp_path: Path) -> None:

@@ -22,10 +22,11 @@ from groundup.api.flags import (
     SubjectFlags,
     WorkFlags,
 )
-from groundup.api.requests import NewRun, Resumption, checked, running
-from groundup.api.runs import Run, Work, finished
+from groundup.api.requests import checked, running
+from groundup.api.runs import Work, finished
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
+from groundup.runs.api import NewRun, Resumption, Run
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.trees.walking import read_regular

@@ -1,12 +1,8 @@
-"""From flags to what is asked for: a new run, a resume or a regrade, not begun yet.
-
-A request can be planned without doing anything, and be worked on. `api.runs.finished` does the latter.
-"""
+"""From flags to the run that is asked for (`runs.api`), new or to be finished, which has not begun yet."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, Unpack, get_type_hints
+from typing import Any, Unpack, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -33,17 +29,13 @@ from groundup.api.subjects import subject_of
 from groundup.domain.durations import duration
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
-from groundup.domain.names import checked_name, unknown
+from groundup.domain.names import unknown
 from groundup.domain.records import plainly
-from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.api import RunResult
-from groundup.runs.interrupts import StopSignal
-from groundup.runs.plan import RunOptions, RunPlan, TaskChoice
-from groundup.runs.progress import Progress
+from groundup.runs.api import NewRun, Resumption
+from groundup.runs.plan import RunOptions, TaskChoice
 from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder
 from groundup.store.records import Ablated, Generated, Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
 
@@ -51,65 +43,6 @@ _OF_INTEGRITY = {"spot": "strict", "full": "full"}
 """The grader that goes so far."""
 _FINITE = ConfigDict(allow_inf_nan=False)
 """A record with such a number could not be written as JSON."""
-
-
-class NewRun(NamedTuple):
-    """A run that is asked for."""
-
-    configuration: RunConfiguration
-    options: RunOptions
-    settings: Settings
-    run_id: str | None = None
-    choice: TaskChoice = TaskChoice()
-
-    def plan(self) -> RunPlan:
-        """Decide what the run would do. Raises `UsageError`."""
-        if self.run_id:
-            checked_name(self.run_id)
-        return api.plan(self.configuration, self.settings, self.choice)
-
-    def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
-        """Make the run's folder and work on it until nothing is pending."""
-        return api.run(
-            self.configuration,
-            self.options,
-            self.settings,
-            choice=self.choice,
-            run_id=self.run_id,
-            progress=progress,
-            stop=stop,
-        )
-
-
-class Resumption(NamedTuple):
-    """A run that shall be finished."""
-
-    folder: Path
-    options: RunOptions
-    settings: Settings
-    changes: Mapping[str, object] = MappingProxyType({})
-    """What a file of runs names again; where it differs from what the run has, the resume is refused."""
-
-    def pending(self) -> tuple[tuple[AttemptKey, ...], int]:
-        """Return the attempts that have no verdict, and how many the run has in all.
-
-        Raises `UsageError` where the run cannot be resumed.
-        """
-        api.resumable(self.folder, self.settings, self.changes)
-        latest = RunFolder(self.folder).latest()
-        keys = RunFolder(self.folder).config().planned.keys
-        return tuple(key for key in keys if key not in latest or not latest[key].settles), len(keys)
-
-    def work(self, progress: Progress, stop: StopSignal | None = None) -> RunResult:
-        """Work on the run until nothing is pending."""
-        return api.resume(
-            self.folder,
-            self.options,
-            self.settings,
-            changes=self.changes,
-            progress=progress,
-            stop=stop,
-        )
 
 
 Request = NewRun | Resumption
@@ -189,9 +122,8 @@ def regrading(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack
     given: RegradeFlags = checked(RegradeFlags, flags)
     found = _without_sandbox(given, settings)
     folder = run_folder(run, found)
-    configuration = api.regrading(folder, found, _named_again(given, found))
-    options = _options(given, found).but(use_cache=False)
-    return NewRun(configuration, options, found, given.get("run_id") or api.regrade_name(folder, found))
+    changes = _named_again(given, found)
+    return api.regrading(folder, _options(given, found), found, changes, given.get("run_id"))
 
 
 def checked(kind: Any, flags: Mapping[str, object]) -> Any:

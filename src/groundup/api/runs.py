@@ -9,87 +9,22 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Unpack
 
 from groundup.api import requests
 from groundup.api.flags import AnyPath, EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags
-from groundup.api.reports import read_report
 from groundup.domain.errors import GroundupError
-from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Verdict
-from groundup.reports.formats import ShownReport
-from groundup.runs.api import RunResult
+from groundup.runs.api import Run
 from groundup.runs.interrupts import StopSignal
 from groundup.runs.progress import Event, Progress, silent
 from groundup.settings import Settings
-from groundup.store.folder import RunFolder
 
-Work = Callable[[Progress, StopSignal | None], RunResult]
+Work = Callable[[Progress, StopSignal | None], Run]
 
 
 class StoppedError(GroundupError):
     """The run was stopped before it had begun. Nothing was recorded."""
-
-
-class Run:
-    """A run after a start of it ended: its folder, its verdicts, and its report, as they are on the disk now.
-
-    Functions that take a run's folder take the run itself, too.
-    """
-
-    def __init__(self, result: RunResult) -> None:
-        self._result = result
-
-    @property
-    def folder(self) -> Path:
-        """Where everything of the run lies. `groundup.resume(run)` finishes what it owes."""
-        return self._result.folder
-
-    def __fspath__(self) -> str:
-        return str(self.folder)
-
-    @property
-    def id(self) -> str:
-        """The name of the run."""
-        return self.folder.name
-
-    @property
-    def verdicts(self) -> dict[AttemptKey, Verdict | None]:
-        """The verdict on each settled attempt, by task and index; None where nothing was handed in."""
-        return {key: line.verdict for key, line in RunFolder(self.folder).latest().items() if line.settles}
-
-    @property
-    def report(self) -> ShownReport:
-        """What the run says: scores with denominators and intervals. `run.report.rows()` is a row per attempt."""
-        return read_report([self.folder])
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether somebody stopped this start of the run."""
-        return self._result.interrupted
-
-    @property
-    def pending(self) -> int:
-        """Attempts without a verdict: interrupted, or failed because of the infrastructure."""
-        return self._result.pending
-
-    @property
-    def ungraded(self) -> int:
-        """Submissions that are made and not graded, because the run only makes them."""
-        return self._result.standing.made
-
-    @property
-    def exit_code(self) -> int:
-        """What the command line would end with: 0, 3 when attempts are pending, 130 when interrupted."""
-        return self._result.exit_code
-
-    def __repr__(self) -> str:
-        return f"<Run {', '.join(self.report.headlines())}; {self.pending} attempts pending>"
-
-    def _repr_html_(self) -> str:
-        return self.report._repr_html_()
 
 
 class LiveRun(Coroutine[Any, Any, Run]):
@@ -115,7 +50,7 @@ class LiveRun(Coroutine[Any, Any, Run]):
 
     def _go(self) -> None:
         try:
-            self._run = Run(self._work(self._tell, self._stop))
+            self._run = self._work(self._tell, self._stop)
         except KeyboardInterrupt:
             self._error = StoppedError("the run was stopped before it had begun")
         except BaseException as error:  # noqa: BLE001  # it is raised again where somebody waits for the result
@@ -217,7 +152,7 @@ def finished(work: Work, progress: Progress | None = None) -> Run:
     *progress* is called in this thread.
     """
     if _owns_signals():
-        return Run(work(progress or silent, None))
+        return work(progress or silent, None)
     live = LiveRun(work)
     stops = 0
     while True:

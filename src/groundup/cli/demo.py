@@ -18,7 +18,7 @@ import typer
 from groundup.cli.options import Examples
 
 if TYPE_CHECKING:
-    from groundup.api.requests import NewRun
+    from groundup.runs.api import NewRun
 
 EXAMPLES: dict[str, Examples] = {
     "demo": (("What does judging look like?", "groundup demo"),),

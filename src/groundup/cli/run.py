@@ -11,9 +11,10 @@ from groundup.cli.console import Format
 from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
 if TYPE_CHECKING:
-    from groundup.api.requests import NewRun, Request
-    from groundup.api.runs import Run as EndedRun
+    from groundup.api.requests import Request
     from groundup.reports.formats import ShownReport
+    from groundup.runs.api import NewRun
+    from groundup.runs.api import Run as EndedRun
     from groundup.runs.plan import RunOptions, RunPlan
 
 EXAMPLES: dict[str, Examples] = {

@@ -1,8 +1,8 @@
-"""The entry points of `runs`: plan, run, resume, regrade.
+"""A run as it is asked for (`NewRun`, `Resumption`), and as it is afterwards (`Run`).
 
-`runs.shells` opens an attempt's sandbox, `runs.leftovers` cleans. `run`, `resume` and `regrade` block until they
-are done and handle ^C themselves: the first stops cleanly, the second faster. `UsageError` is raised before
-anything has been done. `DiskFullError` ends a run at once; what it had recorded stays, and a resume finishes it.
+`work` blocks until nothing is pending and handles ^C itself: the first stops cleanly, the second faster.
+`UsageError` is raised before anything has been done. `DiskFullError` ends a run at once; what it had recorded
+stays, and a resume finishes it.
 """
 
 import re
@@ -10,13 +10,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import plainly
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import Verdict
 from groundup.episodes.backends import SANDBOXES, named
+from groundup.reports.formats import ShownReport
 from groundup.runs.execution import RunJob, execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import (
@@ -30,126 +35,162 @@ from groundup.runs.plan import (
     refuse_repeated_gradings,
 )
 from groundup.runs.progress import Progress, Standing, Warned, silent
+from groundup.runs.reporting import read_report
 from groundup.runs.submissions import GeneratedSource
-from groundup.settings import Settings
+from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import Regraded, RunConfiguration, Served
 
 
-class RunResult(Record):
-    """How a start of a run ended."""
+class Run:
+    """A run after a start of it ended: its folder, its verdicts, and its report, as they are on the disk now.
 
-    folder: Path
-    standing: Standing
-    interrupted: bool
+    Functions that take a run's folder take the run itself, too.
+    """
+
+    def __init__(self, folder: Path, standing: Standing, *, interrupted: bool) -> None:
+        self.folder = folder
+        """Where everything of the run lies. `groundup.resume(run)` finishes what it owes."""
+        self.standing = standing
+        """How its attempts stood when that start ended, in counts."""
+        self.interrupted = interrupted
+        """Whether somebody stopped this start of the run."""
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    @property
+    def id(self) -> str:
+        """The name of the run."""
+        return self.folder.name
+
+    @property
+    def verdicts(self) -> dict[AttemptKey, Verdict | None]:
+        """The verdict on each settled attempt, by task and index; None where nothing was handed in."""
+        return {key: line.verdict for key, line in RunFolder(self.folder).latest().items() if line.settles}
+
+    @property
+    def report(self) -> ShownReport:
+        """What the run says: scores with denominators and intervals. `run.report.rows()` is a row per attempt."""
+        return ShownReport.of(read_report([self.folder], load()))
 
     @property
     def pending(self) -> int:
-        """Attempts without a verdict, or without a submission where only those are made."""
+        """Attempts without a verdict: interrupted, or failed because of the infrastructure."""
         return self.standing.total - self.standing.settled - self.standing.made
 
     @property
+    def ungraded(self) -> int:
+        """Submissions that are made and not graded, because the run only makes them."""
+        return self.standing.made
+
+    @property
     def exit_code(self) -> int:
-        """0, 3 when infrastructure failures remain, 130 when interrupted."""
+        """What the command line would end with: 0, 3 when attempts are pending, 130 when interrupted."""
         if self.interrupted:
             return EXIT_CODE
         return 3 if self.pending else 0
 
+    def __repr__(self) -> str:
+        return f"<Run {', '.join(self.report.headlines())}; {self.pending} attempts pending>"
 
-def plan(configuration: RunConfiguration, settings: Settings, choice: TaskChoice = ALL_TASKS) -> RunPlan:
-    """Decide what a run would do, without doing it. Raises `UsageError`, naming the nearest task."""
-    made = make_plan(configuration, settings, choice)
-    refuse_repeated_gradings(made)
-    return made
-
-
-def run(
-    configuration: RunConfiguration,
-    options: RunOptions,
-    settings: Settings,
-    *,
-    choice: TaskChoice = ALL_TASKS,
-    run_id: str | None = None,
-    progress: Progress = silent,
-    stop: StopSignal | None = None,
-) -> RunResult:
-    """Make the folder `settings.output / run_id` (None: a name from suite, subject and time) and work on it."""
-    made = make_plan(configuration, settings, choice)
-    refuse_repeated_gradings(made)
-    for notice in notices(made):
-        progress(Warned(message=notice))
-    name = checked_name(run_id) if run_id else _free_name(settings.output, _named_after(made))
-    return _work(RunJob(made, settings.output / name, options, settings, progress, resumed=False, stop=stop))
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
 
 
-def resume(
+class NewRun(NamedTuple):
+    """A run that is asked for."""
+
+    configuration: RunConfiguration
+    options: RunOptions
+    settings: Settings
+    run_id: str | None = None
+    """None: a name from suite, subject and time."""
+    choice: TaskChoice = ALL_TASKS
+
+    def plan(self) -> RunPlan:
+        """Decide what the run would do. Raises `UsageError`, naming the nearest task."""
+        if self.run_id:
+            checked_name(self.run_id)
+        made = make_plan(self.configuration, self.settings, self.choice)
+        refuse_repeated_gradings(made)
+        return made
+
+    def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
+        """Make the run's folder in the output folder and work on it until nothing is pending."""
+        made, output = self.plan(), self.settings.output
+        for notice in notices(made):
+            progress(Warned(message=notice))
+        name = checked_name(self.run_id) if self.run_id else _free_name(output, _named_after(made))
+        return _work(RunJob(made, output / name, self.options, self.settings, progress, resumed=False, stop=stop))
+
+
+class Resumption(NamedTuple):
+    """A run that shall be finished.
+
+    A run that was begun without the verdict cache goes on without it, and a limit on its cost stays until another
+    is given.
+    """
+
+    folder: Path
+    options: RunOptions
+    settings: Settings
+    changes: Mapping[str, object] = MappingProxyType({})
+    """Fields of `RunConfiguration` that a file of runs names again; one that differs is refused by name.
+
+    So are suites, tasks, graders, sandboxes and predictions that have changed since.
+    """
+
+    def pending(self) -> tuple[tuple[AttemptKey, ...], int]:
+        """Return the attempts that have no verdict, and how many the run has in all.
+
+        Raises `UsageError` where the run cannot be resumed.
+        """
+        self.plan()
+        latest = RunFolder(self.folder).latest()
+        keys = RunFolder(self.folder).config().planned.keys
+        return tuple(key for key in keys if key not in latest or not latest[key].settles), len(keys)
+
+    def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
+        """Work on the run until nothing is pending."""
+        made, options = self.plan(), _as_begun(self.options, RunFolder(self.folder))
+        return _work(RunJob(made, self.folder, options, self.settings, progress, resumed=True, stop=stop))
+
+    def plan(self) -> RunPlan:
+        """Return what there is to go on with. Raises `UsageError` where the run cannot be resumed."""
+        config = RunFolder(self.folder).config()
+        earlier = config.configuration
+        if isinstance(earlier.submissions, Served):
+            raise UsageError(
+                f"{config.run_id!r} is a server's run, which has nothing to resume; `groundup serve "
+                f"{earlier.suite} --run-id {config.run_id}` continues it, `groundup regrade` grades what was "
+                "handed in again"
+            )
+        if keys := changed_fields(earlier, _with(earlier, self.changes)):
+            refuse(config.run_id, keys)
+        return make_plan(earlier, self.settings)
+
+
+def regrading(
     folder: Path,
     options: RunOptions,
     settings: Settings,
-    *,
-    changes: Mapping[str, object] | None = None,
-    progress: Progress = silent,
-    stop: StopSignal | None = None,
-) -> RunResult:
-    """Finish what a run owes.
+    changes: Mapping[str, object] = MappingProxyType({}),
+    run_id: str | None = None,
+) -> NewRun:
+    """Return the run that grades the submissions of the one in *folder* again, without the verdict cache.
 
-    *changes* are fields of `RunConfiguration` that the user named again; one that differs is refused by name, as
-    are suites, tasks, graders, sandboxes and predictions that have changed since. A run that was begun without the
-    verdict cache goes on without it, and a limit on its cost stays until another is given.
+    *changes* are fields of `RunConfiguration` to set differently, such as `{"grader": "official"}`; *run_id* None:
+    `<id>-regrade-<n>`. The earlier run stays as it is.
     """
-    made = resumable(folder, settings, changes)
-    kept = _as_begun(options, RunFolder(folder))
-    return _work(RunJob(made, folder, kept, settings, progress, resumed=True, stop=stop))
-
-
-def resumable(folder: Path, settings: Settings, changes: Mapping[str, object] | None = None) -> RunPlan:
-    """Return the plan of the run in *folder*, to go on with. Raises `UsageError` where it cannot be resumed."""
     config = RunFolder(folder).config()
     earlier = config.configuration
-    if isinstance(earlier.submissions, Served):
-        raise UsageError(
-            f"{config.run_id!r} is a server's run, which has nothing to resume; `groundup serve {earlier.suite} "
-            f"--run-id {config.run_id}` continues it, `groundup regrade` grades what was handed in again"
-        )
-    if keys := changed_fields(earlier, _with(earlier, changes)):
-        refuse(config.run_id, keys)
-    return make_plan(earlier, settings)
-
-
-def regrade(
-    folder: Path,
-    options: RunOptions,
-    settings: Settings,
-    *,
-    changes: Mapping[str, object] | None = None,
-    run_id: str | None = None,
-    progress: Progress = silent,
-    stop: StopSignal | None = None,
-) -> RunResult:
-    """Grade the submissions of the run in *folder* again, in a new run (default id: `<id>-regrade-<n>`).
-
-    *changes* are fields of `RunConfiguration` to set differently, such as `{"grader": "official"}`. The verdict
-    cache is not asked. The earlier run stays as it is.
-    """
-    name = run_id or regrade_name(folder, settings)
-    fresh = options.but(use_cache=False)
-    configuration = regrading(folder, settings, changes)
-    return run(configuration, fresh, settings, run_id=name, progress=progress, stop=stop)
-
-
-def regrade_name(folder: Path, settings: Settings) -> str:
-    """Return the first free name for a run that grades the one in *folder* again."""
-    return _free_name(settings.output, f"{RunFolder(folder).config().run_id}-regrade", numbered=True)
-
-
-def regrading(folder: Path, settings: Settings, changes: Mapping[str, object] | None = None) -> RunConfiguration:
-    """Return the configuration of the run that `regrade` would make."""
-    earlier = RunFolder(folder).config().configuration
     again = {"submissions": Regraded(path=str(folder.resolve()), subject=earlier.subject)}
     # What graded in a container of its own has to have a sandbox here.
     is_known = ":" in earlier.sandbox or SANDBOXES.knows(named(earlier.sandbox)[0])
     here = {} if is_known else {"sandbox": settings.sandbox}
-    return _with(earlier.but(**again, **here), changes)
+    name = run_id or _free_name(settings.output, f"{config.run_id}-regrade", numbered=True)
+    return NewRun(_with(earlier.but(**again, **here), changes), options.but(use_cache=False), settings, name)
 
 
 def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:
@@ -166,19 +207,19 @@ def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:
     return RunOptions.model_validate({**dict(options), **money, **given, "use_cache": use_cache})
 
 
-def _work(job: RunJob) -> RunResult:
+def _work(job: RunJob) -> Run:
     standing, interrupted = execute(job)
-    return RunResult(folder=job.path, standing=standing, interrupted=interrupted)
+    return Run(job.path, standing, interrupted=interrupted)
 
 
-def _with(configuration: RunConfiguration, changes: Mapping[str, object] | None) -> RunConfiguration:
+def _with(configuration: RunConfiguration, changes: Mapping[str, object]) -> RunConfiguration:
     """Return *configuration* with *changes*, checked."""
     fields = RunConfiguration.model_fields
-    for name in changes or ():
+    for name in changes:
         if name not in fields:
             raise UsageError(unknown("key of a run's configuration", name, fields))
     try:
-        return RunConfiguration.model_validate({**dict(configuration), **(changes or {})})
+        return RunConfiguration.model_validate({**dict(configuration), **changes})
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
