@@ -28,7 +28,7 @@ from groundup.agents.answers import fenced
 from groundup.api.listings import statistics
 from groundup.api.reports import report, write_plots
 from groundup.api.submissions import ablate
-from groundup.domain.verdicts import TestResult, Verdict
+from groundup.domain.verdicts import Graded
 from groundup.languages.formats import format_of
 from groundup.manifests.records import Dependency, DependencySource
 from groundup.settings import Settings, load
@@ -115,9 +115,9 @@ class SharedVerdicts(VerdictCache):
         super().__init__(folder, warn)
 
     @override
-    def keep(self, key: Mapping[str, object], verdict: Verdict, tests: tuple[TestResult, ...]) -> None:
+    def keep(self, key: Mapping[str, object], graded: Graded) -> None:
         """Keep every verdict that settles its attempt."""
-        super().keep(key, verdict.but(cacheable=True), tests)
+        super().keep(key, graded.but(verdict=graded.verdict.but(cacheable=True)))
 
 
 def settled(folder: Path, begin: Callable[[], groundup.Run], settings: Settings) -> None:

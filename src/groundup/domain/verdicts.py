@@ -143,6 +143,20 @@ class Verdict(Record):
         return self.status in (Status.GRADED, Status.TAMPERED)
 
 
+class Graded(Record):
+    """A verdict with the evidence that is too long for its line."""
+
+    verdict: Verdict
+    tests: tuple[TestResult, ...] = ()
+    logs: dict[str, bytes] = {}
+    repeat_alone: bool = Field(
+        default=False, description="whether a neighbour on the machine may have cost all points that are missing"
+    )
+    is_certain: bool = Field(
+        default=False, description="whether more time cannot give what is missing, however busy the machine was"
+    )
+
+
 NOT_ATTEMPTED = "not_attempted"
 
 

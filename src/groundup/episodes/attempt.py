@@ -27,7 +27,7 @@ from groundup.domain.limits import Repeats
 from groundup.domain.steps import at_step
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import GraderIdentity, Reason, Stage, Status, Verdict
+from groundup.domain.verdicts import Graded, GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import AttemptStore, EpisodeResult
 from groundup.grading.context import GradingContext
@@ -35,7 +35,7 @@ from groundup.grading.last_words import speaks_of_code, speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.store.verdict_cache import VerdictCache, code_digest
-from groundup.suites.base import Graded, Grader, Suite
+from groundup.suites.base import Grader, Suite
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 
@@ -200,9 +200,9 @@ class Grading:
         inside = await self.inside()
         key = await inside.key(digest, index, scratch / "layers")
         if found := cache.find(key):
-            return Graded(verdict=found.verdict, tests=found.tests), True
+            return found, True
         graded = await inside.grade(tree, scratch)
-        cache.keep(key, graded.verdict, graded.tests)
+        cache.keep(key, graded)
         return graded, False
 
     async def key(self, digest: str, index: int, scratch: Path) -> Mapping[str, object]:

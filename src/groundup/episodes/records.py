@@ -13,8 +13,7 @@ from groundup.domain.limits import EpisodeLimits, Feedback
 from groundup.domain.names import Name
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Subject, Submission
-from groundup.domain.verdicts import Verdict
-from groundup.suites.base import Graded
+from groundup.domain.verdicts import Graded, Verdict
 from groundup.trees.walking import remove_tree
 
 if TYPE_CHECKING:

@@ -14,22 +14,15 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from groundup import extensions
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError
-from groundup.domain.records import Record
-from groundup.domain.verdicts import TestResult, Verdict
+from groundup.domain.verdicts import Graded
 from groundup.store.files import write_atomically
 
-
-class CachedVerdict(Record):
-    """A verdict with its evidence."""
-
-    key_digest: str
-    verdict: Verdict
-    tests: tuple[TestResult, ...] = ()
+_KEPT = {"verdict", "tests"}
 
 
 class VerdictCache:
@@ -40,31 +33,33 @@ class VerdictCache:
         self._warn = warn
         self._warned: set[str] = set()
 
-    def find(self, key: Mapping[str, object]) -> CachedVerdict | None:
-        """Return the verdict of *key*, or None."""
+    def find(self, key: Mapping[str, object]) -> Graded | None:
+        """Return the verdict of *key* with its tests, or None."""
         path, digest = self._place(key)
         try:
-            found = CachedVerdict.model_validate_json(path.read_bytes())
+            found = from_json(path.read_bytes())
+            graded = Graded.model_validate({name: found[name] for name in _KEPT & found.keys()})
+            of = found["key_digest"]
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValidationError):
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
             self._once("damaged", f"the cached verdict {path} cannot be read and is not used; remove it")
             return None
-        if found.key_digest != digest:
+        if of != digest:
             self._once(
                 "damaged", f"the cached verdict {path} belongs to something else and is not used; remove it"
             )
             return None
-        return found
+        return graded
 
-    def keep(self, key: Mapping[str, object], verdict: Verdict, tests: tuple[TestResult, ...]) -> None:
-        """Keep *verdict* when it may be kept; a cache that cannot be written only warns."""
-        if not (verdict.cacheable and verdict.settles):
+    def keep(self, key: Mapping[str, object], graded: Graded) -> None:
+        """Keep verdict and tests when they may be kept; a cache that cannot be written only warns."""
+        if not (graded.verdict.cacheable and graded.verdict.settles):
             return
         path, digest = self._place(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            content = CachedVerdict(key_digest=digest, verdict=verdict, tests=tests).model_dump_json().encode()
+            content = to_json({"key_digest": digest, **graded.model_dump(include=_KEPT)})
             write_atomically(path, content, durable=False)
         except (OSError, InfrastructureError) as error:
             self._once("unwritable", f"verdicts are not cached: {error}")

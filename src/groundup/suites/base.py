@@ -17,7 +17,8 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Extension, Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Reason, Score, TestResult, Verdict
+from groundup.domain.verdicts import Graded as Graded  # noqa: PLC0414  # offered to suites
+from groundup.domain.verdicts import Reason, Score, Verdict
 from groundup.environments import at_hand
 from groundup.environments.requests import AnySource, PythonRequest
 from groundup.grading.context import GradingContext
@@ -35,20 +36,6 @@ STATIC = "static"
 """The grader that suites name so reads submissions and runs nothing."""
 PATCH_FILE = "patch.diff"
 """The only file of a submission that was handed in as a unified diff."""
-
-
-class Graded(Record):
-    """A verdict with the evidence that is too long for its line."""
-
-    verdict: Verdict
-    tests: tuple[TestResult, ...] = ()
-    logs: dict[str, bytes] = {}
-    repeat_alone: bool = Field(
-        default=False, description="whether a neighbour on the machine may have cost all points that are missing"
-    )
-    is_certain: bool = Field(
-        default=False, description="whether more time cannot give what is missing, however busy the machine was"
-    )
 
 
 class Grader(Extension):
