@@ -11,7 +11,6 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -83,48 +82,42 @@ class RunRecords(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class RunFiles:
-    """A run's folder with the records by which its verdicts are checked."""
+def read_records(
+    path: Path,
+    config: ConfigFile,
+    lock: Callable[[], LockFile | None],
+    is_held: Callable[[], bool],
+    *,
+    attempts: bool = True,
+) -> RunRecords:
+    """Read all verdicts of the run in *path* and check them; without *attempts*, not against files of attempts.
 
-    path: Path
-    config: ConfigFile
-    lock: Callable[[], LockFile | None]
-    """Reads `lock.json`: None where there is none. Raises `UsageError`."""
-    is_held: Callable[[], bool]
-
-    @property
-    def is_own(self) -> bool:
-        """Whether a run here wrote it, with all files of each attempt; what was imported can lack some."""
-        return "sandbox" in self.config.pinned
-
-
-def read_records(files: RunFiles, *, attempts: bool = True) -> RunRecords:
-    """Read all verdicts and check them; without *attempts*, not against the files of attempts.
-
-    A bundle does not have all of these. Raises `UsageError` where `verdicts.jsonl` cannot be read at all.
+    *lock* reads `lock.json`: None where there is none. A bundle does not have all of these. Raises `UsageError`
+    where `verdicts.jsonl` cannot be read at all.
     """
-    reading = _Reading(files)
-    for written in written_lines(files.path / VERDICTS):
+    reading = _Reading(path, config, lock)
+    for written in written_lines(path / VERDICTS):
         reading.take(written)
     reading.end()
     if attempts and not reading.is_bundle():
-        reading.check_files()
+        reading.check_files(is_passing=isinstance(config.planned, Begun) and is_held())
     return reading.records()
 
 
 class _Reading:
     """The lines so far, and what is wrong with them."""
 
-    def __init__(self, files: RunFiles) -> None:
-        self.files = files
+    def __init__(self, path: Path, config: ConfigFile, lock: Callable[[], LockFile | None]) -> None:
+        self._path = path
+        self._config = config
+        self._read_lock = lock
         self.faults: list[RecordFault] = []
         self.bad: dict[AttemptKey, RecordFault] = {}
         """The latest fault of each attempt whose latest line does not fit."""
         self.latest: dict[AttemptKey, tuple[int, VerdictLine]] = {}
         self.unchained: list[tuple[int, AttemptKey]] = []
-        self._tasks = frozenset(files.config.planned.tasks)
-        self._chain = Chain(files.config)
+        self._tasks = frozenset(config.planned.tasks)
+        self._chain = Chain(config)
         self.lock = self._locked()
         self._chain.know(self.lock.starts)
         self._whole = hashlib.sha256()
@@ -135,9 +128,9 @@ class _Reading:
 
     def _locked(self) -> LockFile:
         try:
-            return self.files.lock() or LockFile()
+            return self._read_lock() or LockFile()
         except UsageError as error:
-            self._fault(LOCK, None, None, f"it {str(error).removeprefix(f'{self.files.path / LOCK} ')}")
+            self._fault(LOCK, None, None, f"it {str(error).removeprefix(f'{self._path / LOCK} ')}")
             return LockFile()
 
     def _fault(self, file: str, line: int | None, attempt: AttemptKey | None, why: str) -> None:
@@ -171,7 +164,7 @@ class _Reading:
             self._mended = number
 
     def _unplanned(self, key: AttemptKey) -> str | None:
-        planned = self.files.config.planned
+        planned = self._config.planned
         if isinstance(planned, Begun) or (key.task in self._tasks and key.index < planned.attempts):
             return None
         return f"the run did not plan {key}"
@@ -179,12 +172,12 @@ class _Reading:
     def _follows(self, line: VerdictLine, earlier: VerdictLine) -> bool:
         """Whether a run wrote *line* after *earlier*: in a served episode, or in place of what does not fit."""
         return line.try_number > earlier.try_number and (
-            line.chain is not None or isinstance(self.files.config.planned, Begun)
+            line.chain is not None or isinstance(self._config.planned, Begun)
         )
 
     def _why_foreign(self, line: VerdictLine) -> str | None:
         """Say what of *line* is not of this run."""
-        if not self.files.is_own:  # what other harnesses graded may come without submissions
+        if not self._config.is_own:  # what other harnesses graded may come without submissions
             return None
         if line.verdict and line.verdict.score and line.verdict.score.numerator and line.submission is None:
             return "it has points and no submission"
@@ -194,16 +187,16 @@ class _Reading:
             self._chain.know(self.lock.starts)
         if line.start >= len(self.lock.starts):
             return f"{LOCK} has no start {line.start}, which made it"
-        grader = self.files.config.grader
+        grader = self._config.grader
         if line.verdict is not None and line.verdict.grader.name != grader:
             return f"its verdict is of the grader {printable(line.verdict.grader.name)}, and the run's is {grader}"
-        if line.started_at < self.files.config.created_at - _CLOCKS:
+        if line.started_at < self._config.created_at - _CLOCKS:
             return f"it began at {line.started_at:%Y-%m-%d %H:%M}, before the run did"
         return None
 
     def _reread(self) -> LockFile | None:
         try:
-            return self.files.lock()
+            return self._read_lock()
         except UsageError:
             return None
 
@@ -227,17 +220,17 @@ class _Reading:
 
     def end(self) -> None:
         """Compare the whole with what `lock.json` says of it."""
-        if self.files.is_own and self._chain.lines and not (self.files.path / LOCK).exists():
+        if self._config.is_own and self._chain.lines and not (self._path / LOCK).exists():
             why = "it is missing: what made these verdicts is not known"
             self.faults.insert(0, RecordFault(file=LOCK, why=why))
         journal = self.lock.journal
         if journal is None:
-            if self._is_chained and self.files.is_own and (self.files.path / LOCK).exists():
+            if self._is_chained and self._config.is_own and (self._path / LOCK).exists():
                 why = f"it does not say how many lines {VERDICTS} has: the last ones may be missing"
                 self._fault(LOCK, None, None, why)
             return
         if self._chain.lines < journal.lines:
-            now = f"has {self._chain.lines}" if (self.files.path / VERDICTS).exists() else "is gone"
+            now = f"has {self._chain.lines}" if (self._path / VERDICTS).exists() else "is gone"
             self._fault(VERDICTS, None, None, f"it had {journal.lines} lines, says {LOCK}, and now it {now}")
         elif self._ends is not None and self._ends != journal.chain:
             why = f"the lines up to {journal.lines} are not those of which {LOCK} has the digest"
@@ -249,17 +242,19 @@ class _Reading:
 
     def is_bundle(self) -> bool:
         """Whether it is a bundle, which has no test results; `lock.json` alone could be made to say so."""
-        names = (f"{self.files.path}/attempts/{key.task}/{key.index}/{TESTS_FILE}" for key in self.latest)
+        names = (f"{self._path}/attempts/{key.task}/{key.index}/{TESTS_FILE}" for key in self.latest)
         return self.lock.packed and not any(map(os.path.lexists, names))
 
-    def check_files(self) -> None:
-        """Check the files of each attempt that has a score, or is said to have nothing."""
-        is_passing = isinstance(self.files.config.planned, Begun) and self.files.is_held()
+    def check_files(self, *, is_passing: bool) -> None:
+        """Check the files of each attempt that has a score, or is said to have nothing.
+
+        *is_passing*: a server works on the run now, so that a fault may be gone in a moment.
+        """
         for key, (number, line) in self.latest.items():
             if key in self.bad or not line.settles or is_passing:
                 continue
             below = f"attempts/{key.task}/{key.index}"
-            found = why_files_differ(f"{self.files.path}/{below}", line, is_own=self.files.is_own)
+            found = why_files_differ(f"{self._path}/{below}", line, is_own=self._config.is_own)
             if found is not None:
                 file, why = found
                 self._fault(f"{below}/{file}", None, key, f"{why} (line {number} of {VERDICTS})")
@@ -269,7 +264,7 @@ class _Reading:
         lines = {key: line for key, (_, line) in self.latest.items() if self._unplanned(key) is None}
         for key, fault in self.bad.items():
             if key in lines:
-                lines[key] = without_score(lines[key], fault, self.files.config.grader)
+                lines[key] = without_score(lines[key], fault, self._config.grader)
         left = (fault for fault in self.faults if not self._is_mended(fault))
         return RunRecords(lines, tuple(left), len(self.unchained), self.bad)
 

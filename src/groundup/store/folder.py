@@ -21,7 +21,7 @@ from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult
 from groundup.store.attempts import AttemptFolder, AttemptWriter
-from groundup.store.checking import CONFIG, LOCK, VERDICTS, RunFiles, RunRecords, read_records
+from groundup.store.checking import CONFIG, LOCK, VERDICTS, RunRecords, read_records
 from groundup.store.files import Closeable, Journal, write_atomically
 from groundup.store.lines import Chain, encode, written_lines
 from groundup.store.ownership import NOTES, is_made
@@ -173,8 +173,7 @@ class RunFolder:
 
         Raises `UsageError` where there is no run, or no verdict can be read at all.
         """
-        found = RunFiles(self.path, self.config(), self._locked, lambda: is_held(self.path))
-        return read_records(found, attempts=files)
+        return read_records(self.path, self.config(), self._locked, lambda: is_held(self.path), attempts=files)
 
     def latest(self) -> dict[AttemptKey, VerdictLine]:
         """Return the line that counts for each attempt that has one; one that does not fit has no score."""

@@ -229,6 +229,11 @@ class ConfigFile(Record):
     )
     digest: str = Field(description="of configuration, planned, pinned, and of what is left out if anything is")
 
+    @property
+    def is_own(self) -> bool:
+        """Whether a run here wrote it, with all files of each attempt; what was imported can lack some."""
+        return "sandbox" in self.pinned
+
     @staticmethod
     def digest_for(
         configuration: RunConfiguration, planned: Planned, pinned: dict[str, str], left_out: Sequence[str] = ()
