@@ -14,9 +14,9 @@ from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
-from groundup.models.protocol import BudgetSpentError, UnusableModelError
+from groundup.models.protocol import BudgetSpentError, ChatModel, UnusableModelError
 from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
-from groundup.runs.generation import Generation, generation
+from groundup.runs.generation import model_of_run
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
 from groundup.runs.progress import (
@@ -34,8 +34,9 @@ from groundup.runs.progress import (
     Warned,
 )
 from groundup.runs.reporting import write_report
-from groundup.runs.scheduler import Admission, Stages, WorkStage, machine_memory_mb, work_off
-from groundup.runs.settling import Attempts, RunContext
+from groundup.runs.scheduler import Admission, WorkStage, machine_memory_mb, work_off
+from groundup.runs.settling import RunContext
+from groundup.runs.submissions import GeneratedSource
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder, RunWriter
@@ -77,13 +78,13 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
             job.settings,
             image_pins(job.plan.configuration, job.path, resumed=job.resumed),
         ) as tools,
-        generation(
+        model_of_run(
             job.plan.source,
             job.options,
             job.settings,
             RunFolder(job.path) if job.resumed else None,
             job.plan.planned.keys,
-        ) as made_by,
+        ) as model,
         fleet_for(
             fleet_wanted(job.plan, job.options.workers, job.settings, agents=job.options.agents_on_nodes),
             lambda message: job.progress(Warned(message=message)),
@@ -92,7 +93,7 @@ async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, boo
         with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
             start = writer.began(started(job.options.model_dump(), tools))
             tally = Tally(len(job.plan.planned), lambda: _standing(fleet))
-            pending = _PendingAttempts(job, writer, (tools, made_by, fleet), tally, start)
+            pending = _PendingAttempts(job, writer, (tools, model, fleet), tally, start)
             job.progress(
                 RunBegan(
                     run_id=writer.config.run_id,
@@ -242,27 +243,34 @@ class _PendingAttempts:
         self,
         job: RunJob,
         writer: RunWriter,
-        means: tuple[Backends, Generation | None, Fleet | None],
+        means: tuple[Backends, ChatModel | None, Fleet | None],
         tally: Tally,
         start: int,
     ) -> None:
-        tools, self._generation, self._fleet = means
+        tools, model, self._fleet = means
+        self._generates = isinstance(job.plan.source, GeneratedSource)
         self._options = job.options
         self._progress = job.progress
         self._tally = tally
         self._tasks = job.plan.tasks
         self._grader = job.plan.grader
         cache = VerdictCache(job.settings.cache_dir / "verdicts", self._warn)
-        stages = None if self._generation is None else self._stages()
-        admitted = None if stages is None else stages.grading.entered
-        self._attempts = Attempts(
-            run=RunContext(job.plan, writer, tools, start, admitted, self._fleet, job.settings.builder),
-            cache=cache if job.options.use_cache else None,
-            options=job.options,
+        making, grading = self._stages() if self._generates else (None, None)
+        self._run = RunContext(
+            plan=job.plan,
+            writer=writer,
+            backends=tools,
+            start=start,
             warn=self._warn,
+            admitted=grading.entered if grading else None,
+            fleet=self._fleet,
+            builder=job.settings.builder,
+            cache=cache if job.options.use_cache else None,
+            model=model,
+            making=making.entered if making else None,
+            makes_only=job.options.generate_only and self._generates,
+            keeps=job.options.keep,
             says=lambda key, text: job.progress(AttemptSays(attempt=key, text=text)),
-            generation=self._generation,
-            stages=stages,
         )
         self._stopped = False
         """Whether no submission can be made any more: the money is spent, or the model or agent cannot be used."""
@@ -272,7 +280,7 @@ class _PendingAttempts:
             tally.earlier(line)
         settled = {key for key, line in earlier.lines.items() if line.settles} | self._lost(earlier)
         self._keys = [key for key in job.plan.planned.keys if key not in settled]
-        if self._generation and job.options.generate_only:
+        if self._run.makes_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
         # What begins last is waited for alone, so what takes long begins first. Nothing handed in takes no time.
         # On a fleet all tasks come in turn: while every node wants the same layers, none has them for the others.
@@ -287,7 +295,7 @@ class _PendingAttempts:
         """Return the attempts that only money would bring back, and name what in the run's folder does not fit."""
         if not earlier.faults:
             return set()
-        lost = {key for key in earlier.bad if self._generation and self._attempts.made(key) is None}
+        lost = {key for key in earlier.bad if self._generates and self._run.made(key) is None}
         first = earlier.faults[0]
         more = f" and {len(earlier.faults) - 1} more" if len(earlier.faults) > 1 else ""
         what = (
@@ -300,46 +308,49 @@ class _PendingAttempts:
     async def work_off(self) -> None:
         """Settle them all, or try as often as the options allow."""
         jobs = self._options.jobs
-        generating = self._generation is not None
-        if generating:  # those that wait to be graded must not keep others from being made
+        if self._generates:  # those that wait to be graded must not keep others from being made
             jobs += self._options.agent_jobs or jobs
-        on_fleet = self._fleet is not None and not generating
+        on_fleet = self._fleet is not None and not self._generates
         await work_off(
             self._keys,
             self._attempt,
             jobs=_WAITING if on_fleet else jobs,
             admission=self._fleet if self._fleet and on_fleet else Admission(self._budget_mb()),
-            reservation_mb=lambda key: 0 if generating else self._grader.reservation_mb(self._tasks[key.task]),
+            reservation_mb=self._reservation_mb,
         )
+
+    def _reservation_mb(self, key: AttemptKey) -> int:
+        return 0 if self._generates else self._grader.reservation_mb(self._tasks[key.task])
 
     def _budget_mb(self) -> int:
         return int(machine_memory_mb() * self._options.memory_share)
 
-    def _stages(self) -> Stages:
-        """Divide the budget: graders get what all of them can need at once, but not more than half."""
+    def _stages(self) -> tuple[WorkStage, WorkStage]:
+        """Return where agents wait, and gradings: these get what all of them can need at once, at most half.
+
+        A `submit` is graded while its attempt holds its place among the agents, so neither waits for the other.
+        """
         budget_mb, jobs = self._budget_mb(), self._options.jobs
         largest_mb = max((self._grader.reservation_mb(task) for task in self._tasks.values()), default=0)
         grading_mb = min(jobs * largest_mb, budget_mb // 2)
-        return Stages(
-            making=WorkStage(self._options.agent_jobs or jobs, budget_mb - grading_mb),
-            grading=WorkStage(jobs, grading_mb),
-        )
+        making = WorkStage(self._options.agent_jobs or jobs, budget_mb - grading_mb)
+        return making, WorkStage(jobs, grading_mb)
 
     def _is_made(self, key: AttemptKey) -> bool:
-        made = self._attempts.made(key) is not None
+        made = self._run.made(key) is not None
         if made:
             self._tally.made(key, now=False)
         return made
 
     async def _attempt(self, key: AttemptKey) -> float | None:
-        if self._stopped and self._attempts.made(key) is None:
+        if self._stopped and self._run.made(key) is None:
             return None
         number = self._tries.get(key, 0) + 1
         self._tally.began()
         self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
         try:
             with heard_by(lambda step: self._progress(AttemptAt(attempt=key, step=step))):
-                line, repeatable = await self._attempts.settle(key, number)
+                line, repeatable = await self._run.settle(key, number)
         except (BudgetSpentError, UnusableModelError, UsageError) as error:
             self._tally.abandoned()
             if not self._stopped:
@@ -351,7 +362,7 @@ class _PendingAttempts:
             raise
         self._tries[key] = number
         if line is None:
-            made = self._attempts.made(key)
+            made = self._run.made(key)
             assert made is not None
             self._tally.made(key, now=True)
             self._progress(AttemptMade(attempt=key, submission=made, standing=self._tally.standing()))

@@ -4,7 +4,7 @@ import functools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -26,29 +26,20 @@ if TYPE_CHECKING:
     from groundup.models.settings import ModelSettings
 
 
-class Generation(NamedTuple):
-    """What makes submissions in one start of a run."""
-
-    source: GeneratedSource
-    model: ChatModel | None
-
-
 @asynccontextmanager
-async def generation(
+async def model_of_run(
     source: SubmissionOrigin,
     options: RunOptions,
     settings: Settings,
     earlier: RunFolder | None,
     keys: Sequence[AttemptKey],
-) -> AsyncIterator[Generation | None]:
-    """Yield what makes submissions of *keys*, with the model open and reached; None for a source that brings them.
+) -> AsyncIterator[ChatModel | None]:
+    """Yield the model that makes submissions of *keys*, open and reached; None where none does.
 
     *earlier* is the folder of a run that goes on. Raises `UnusableModelError` before anything begins.
     """
-    if not isinstance(source, GeneratedSource):
+    if not isinstance(source, GeneratedSource) or source.spec.model is None:
         yield None
-    elif source.spec.model is None:
-        yield Generation(source, None)
     else:
         from groundup.models.client import EndpointModel
         from groundup.models.opening import open_model
@@ -68,7 +59,7 @@ async def generation(
             is_made = earlier is not None and all(earlier.attempt(key).made() for key in keys)
             if isinstance(model, EndpointModel) and not is_made:  # who reuses replies may have all of them
                 await model.reach(options.model_wait_s)
-            yield Generation(source, model)
+            yield model
 
 
 def model_settings(source: GeneratedSource, options: RunOptions, settings: Settings) -> "ModelSettings":

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from groundup.domain.subjects import AttemptKey
 from groundup.sandbox.launcher.limits import memory_limits_bytes
@@ -67,15 +67,6 @@ class WorkStage:
         """Wait for a slot and for room, then hold both."""
         async with self._slots, self._admission.admitted(reservation_mb):
             yield
-
-
-class Stages(NamedTuple):
-    """Where attempts wait that make their submissions. A `submit` is graded while its attempt holds its place in
-    `making`, so the two never wait for the same room.
-    """
-
-    making: WorkStage
-    grading: WorkStage
 
 
 class _PendingQueue:

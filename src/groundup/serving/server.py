@@ -100,7 +100,16 @@ async def _open(
     (tools, fleet), settings, metrics = means, job.settings, Metrics()
     here = WorkStage(settings.jobs, int(machine_memory_mb() * settings.memory_share))
     admitted = fleet.admitted if fleet else here.entered
-    run = RunContext(job.plan, writer, tools, start, admitted, fleet, settings.builder)
+    run = RunContext(
+        plan=job.plan,
+        writer=writer,
+        backends=tools,
+        start=start,
+        warn=lambda message: job.log.event("warning", message=message),
+        admitted=admitted,
+        fleet=fleet,
+        builder=settings.builder,
+    )
     episodes = Episodes(
         run, lambda episode: prompt_of(episode.task, job.rules, episode.tools), tools_of(job.rules)
     )
