@@ -32,7 +32,7 @@ from groundup.settings import Settings, load
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated, RunConfiguration
-from groundup.suites.base import Graded, Grader, Suite
+from groundup.suites.base import Graded, Grader, Suite, Tables
 
 ATTEMPTS = 200
 
@@ -69,7 +69,7 @@ class CountingGrader(Grader):
         return Graded(verdict=Verdict(status=Status.GRADED, score=score, grader=grader))
 
 
-class ManyTasks(Suite):
+class ManyTasks(Suite, Tables):
     """A suite of equal tasks."""
 
     name = "many"

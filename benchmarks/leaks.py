@@ -31,6 +31,7 @@ from groundup.episodes.backends import BUILDERS, SANDBOXES
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load
+from groundup.suites.base import ForAgents
 from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
@@ -281,7 +282,7 @@ async def main(arguments: argparse.Namespace) -> int:
                 if one.preset.install is not None and one.version is not None
             }
             for name, task in tasks.items():
-                index, withheld = index_of([originals[name]]), tuple(suite.withheld(task))
+                index, withheld = index_of([originals[name]]), tuple(ForAgents.of(suite).withheld(task))
                 for label, more in [("", ()), *programs.items()]:
                     started = time.monotonic()
                     async with workspace(task, withheld, context, more) as place:

@@ -45,6 +45,7 @@ from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.runs.gradable import lacking
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.settings import Settings, load
+from groundup.suites.base import AtHand
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.suite import create
 from groundup.trees.writer import copy_tree
@@ -277,7 +278,7 @@ def bare_speed_up(bare: Bare, folder: Path, jobs: int) -> float:
 def all_here(settings: Settings) -> tuple[str, ...]:
     """Return the tasks that can be graded on this machine."""
     suite = create(settings)
-    tasks = [suite.by_name()[name] for name in suite.gradable()]
+    tasks = [suite.by_name()[name] for name in AtHand.of(suite).gradable()]
     lacks = asyncio.run(lacking(suite, tasks, settings))
     return tuple(task.id for task in tasks if task.id not in lacks)
 

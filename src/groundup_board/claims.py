@@ -19,7 +19,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, Stage
 from groundup.episodes.loading import find_grader
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import Grader, Suite
+from groundup.suites.base import Grader, Suite, Tables
 from groundup_board.bundles import Bundle
 
 _NAMED = 3
@@ -47,9 +47,9 @@ def board_sets(suite: Suite, own: Sequence[str]) -> list[TaskSet]:
     Raises `UsageError` for what cannot be read, and for unknown tasks and groups.
     """
     every = suite.by_name()
-    named = {name.partition("=")[0]: _own_set(name, suite.groups()) for name in own}
+    named = {name.partition("=")[0]: _own_set(name, Tables.of(suite).groups()) for name in own}
     found = []
-    for name, chosen in {**suite.task_sets(), **named}.items():
+    for name, chosen in {**Tables.of(suite).task_sets(), **named}.items():
         strangers = sorted(set(chosen) - every.keys())
         if strangers:
             raise UsageError(f"of the set {name}: {unknown('task', strangers[0], every)}")

@@ -24,6 +24,7 @@ from groundup.episodes.episode import Episode
 from groundup.episodes.records import EpisodeSpec, MemorySink
 from groundup.runs.plan import RunPlan
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
+from groundup.suites.base import AtHand
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 from groundup_bridges.baked import BakedLayers
@@ -112,7 +113,7 @@ class TaskImages:
     async def of_verifier(self, grading: Grading, room: Path) -> Image:
         """Return the image that grades submissions of one task. Raises `UsageError` where a container cannot."""
         builder, suite, task = self.tools.builder, grading.suite, grading.task
-        needs, held, top = suite.needs(task), BakedLayers(), LayerFiles()
+        needs, held, top = AtHand.of(suite).needs(task), BakedLayers(), LayerFiles()
         mounts: tuple[Mount, ...] = ()
         top.folder(PRIVATE, 0o700)
         if needs.source is not None:
@@ -240,7 +241,7 @@ class HarborExport:
             (folder / "instruction.md").write_text(instruction, encoding="utf-8")
             self._write_network(task, folder)
             (folder / "task.toml").write_text(tomlkit.dumps(self._document(task, references)), encoding="utf-8")
-            if task.id in suite.referenced():
+            if task.id in AtHand.of(suite).referenced():
                 await self._write_solution(grading, folder / "solution", room)
         finally:
             await in_thread(lambda: remove_tree(room))
@@ -272,7 +273,7 @@ class HarborExport:
         graders = alone
         room: dict[str, JsonValue] = {"cpus": max(1, round(limits.cpus)), "memory_mb": limits.memory_mb}
         graders_room = room
-        if self.plan.suite.needs(task).packages:
+        if AtHand.of(self.plan.suite).needs(task).packages:
             graders = {"network_mode": "public"}
             # A service, its tests and who installs for it are there at once, each within its own limit elsewhere.
             graders_room = {**room, "memory_mb": 2 * limits.memory_mb}
@@ -302,7 +303,7 @@ class HarborExport:
         if mode == "harbor":
             return
         (folder / "environment" / "docker-compose.yaml").write_text(_COMPOSE.format(mode="none"), encoding="utf-8")
-        installs = self.plan.suite.needs(task).packages
+        installs = AtHand.of(self.plan.suite).needs(task).packages
         if not installs or mode == "host":
             text = _COMPOSE.format(mode="host" if installs else "none")
             (folder / "tests" / "docker-compose.yaml").write_text(text, encoding="utf-8")

@@ -27,7 +27,7 @@ from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
 from groundup.settings import Settings, load
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import Suite
+from groundup.suites.base import AtHand, Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder
 from groundup_bridges.images import Image, ImageStore, LayerFiles, tagged
@@ -143,7 +143,7 @@ def _needed(name: str) -> Iterator[Distribution]:
 
 def written_tasks(suite: Suite, names: str | None) -> list[Task]:
     """Return the tasks of *suite* that can be played, or those of *names*, with commas. Raises `UsageError`."""
-    gradable = set(suite.gradable())
+    gradable = set(AtHand.of(suite).gradable())
     playable = {task.id: task for task in suite.tasks() if task.instruction is not None and task.id in gradable}
     if names is None:
         return list(playable.values())

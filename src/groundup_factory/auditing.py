@@ -21,7 +21,7 @@ from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, refuse_others, write_made
-from groundup.suites.base import Auditor, Suite
+from groundup.suites.base import AtHand, Auditor, ForCommands, Suite
 from groundup.suites.opening import open_suite
 from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import scratch_folder
@@ -88,7 +88,7 @@ def audit(  # noqa: PLR0913 - all but the suite by name
 def _chosen(suite: Suite, wanted: Sequence[str] | None) -> list[Task]:
     """Return the tasks to audit: those that are wanted, else all that can be graded and have an oracle."""
     every = suite.by_name()
-    usual = set(suite.gradable()) & set(suite.referenced())
+    usual = set(AtHand.of(suite).gradable()) & set(AtHand.of(suite).referenced())
     if wanted is None:
         return [every[name] for name in every if name in usual]
     refuse_unknown(suite, wanted)
@@ -141,7 +141,7 @@ class _Work:
 
     async def write_controls(self) -> dict[str, Path]:
         """Write what the suite's auditor hands in for each task; return folders of predictions by name."""
-        auditor = self.suite.auditor()
+        auditor = ForCommands.of(self.suite).auditor()
         places = {name: self.folder / "submissions" / name for name in auditor.controls}
         async with backends(self.settings.sandbox, self.settings) as tools:
             for name, place in places.items():
@@ -166,7 +166,7 @@ class _Work:
 
     async def facts(self) -> dict[str, TaskFacts]:
         """Return what can be known of each task without running it."""
-        auditor = self.suite.auditor()
+        auditor = ForCommands.of(self.suite).auditor()
         found = {}
         async with backends(self.settings.sandbox, self.settings) as tools:
             for number, task in enumerate(self.tasks, 1):

@@ -28,6 +28,7 @@ from groundup.domain.records import Record
 from groundup.languages import LANGUAGES as RECORDS
 from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry
+from groundup.suites.base import ForCommands
 from groundup.suites.dibench.dataset import LANGUAGES, SUBSETS, Instance, InstanceProblem, read_dataset
 from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
@@ -266,7 +267,7 @@ async def _audit(trial: InstanceTrial, walk: EntryWalk) -> None:
         await suite.reference(task, subject, submission, tools)
         graded = await suite.graders()[suite.default_grader].grade(task, submission, tools)
         scores[subject] = graded.verdict.score.value if graded.verdict.score else None
-    leaks = await suite.auditor().answers(task, context())
+    leaks = await ForCommands.of(suite).auditor().answers(task, context())
     walk.say(f"{len(leaks)} lines of other files still name what was masked" + (f": {leaks[0]}" if leaks else ""))
     if scores["oracle"] != 1.0 or scores["nop"] != 0.0:
         walk.cause = "the text grader does not tell its answer from nothing"

@@ -5,7 +5,7 @@ import json
 from typing_extensions import override
 
 from groundup.settings import Settings
-from groundup.suites.base import OwnReport, ReportForm, Results
+from groundup.suites.base import ForCommands, OwnReport, ReportForm, Results
 from tests.runs.toy import ToySuite
 
 
@@ -30,7 +30,7 @@ class ToyForm(ReportForm):
         return None
 
 
-class PublishingSuite(ToySuite):
+class PublishingSuite(ToySuite, ForCommands):
     """A suite with that form."""
 
     @override

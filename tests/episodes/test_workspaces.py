@@ -6,10 +6,11 @@ from typing_extensions import override
 
 from groundup.domain.tasks import Task
 from groundup.episodes.episode import Workspace
+from groundup.suites.base import ForAgents
 from tests.runs.toy import ToySuite
 
 
-class WithHistory(ToySuite):
+class WithHistory(ToySuite, ForAgents):
     """A suite whose seeds are a repository with its history."""
 
     @override

@@ -6,7 +6,7 @@ from groundup.domain.tasks import Task
 from groundup.environments.requests import AnySource, Layer, PythonRequest, SourceRequest
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
-from groundup.suites.base import Needs
+from groundup.suites.base import AtHand, Needs
 from tests.runs.toy import ToySuite
 from tests.runs.toy_agent import EmptyBuilder
 
@@ -14,7 +14,7 @@ SUITE = "tests.groundup_bridges.toys:create"
 SECRET = "the original's own text"
 
 
-class LibrarySuite(ToySuite):
+class LibrarySuite(ToySuite, AtHand):
     """Two tasks with an environment and an original."""
 
     @override

@@ -13,6 +13,7 @@ from groundup.curation.instances import InstanceRequest, add_instance
 from groundup.domain.errors import TaskError, UsageError
 from groundup.grading.ci.records import OriginalTests
 from groundup.settings import Settings, load
+from groundup.suites.base import Tables
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import valid_ids, validity_file
 from groundup.suites.opening import open_suite
@@ -119,7 +120,7 @@ def _is_a_suite(folder: Path, settings: Settings) -> None:
     assert task.id.startswith("good@")
     assert (task.licence, task.language, task.tests) == ("MIT", "python", 1)
     suite = open_suite(str(folder), settings)
-    assert suite.groups()["valid"] == [task.id]
+    assert Tables.of(suite).groups()["valid"] == [task.id]
     assert manifest.canary in (suite.tasks()[0].instruction or "")
     for subject, grader, expected in (("oracle", "strict", 1), ("nop", "strict", 0), ("oracle", "execution", 1)):
         (verdict,) = run(str(folder), subject, grader=grader, settings=settings).verdicts.values()
@@ -172,7 +173,7 @@ def test_one_instance_is_executed_by_the_same_rule(tmp_path: Path, settings: Set
     assert valid_ids(validity_file(settings), read_dataset(folder).problems) == {made.instance.instance_id}
     take_folder("dibench", folder, settings.but(data_dir=settings.data / "@mine"))
     suite = open_suite("dibench@mine", settings)
-    assert suite.groups()["valid"] == [made.instance.instance_id]
+    assert Tables.of(suite).groups()["valid"] == [made.instance.instance_id]
     known = suite.graders()["execution"].identity(suite.tasks()[0])["original"]
     assert isinstance(known, OriginalTests)
     assert (known.passed, known.lines) == (1, {"3 unittest": (1,)})

@@ -16,6 +16,7 @@ from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import RunConfiguration
+from groundup.suites.base import AtHand
 from groundup.suites.opening import open_suite
 from tests.runs.configurations import QUICK, oracle
 from tests.runs.toy import ToyProvider
@@ -112,7 +113,7 @@ def test_names_of_images(settings: Settings) -> None:
     found = {}
     for name in ("nl2repobench", "repogenesis"):
         suite = open_suite(name, settings)
-        found[name] = {task.id: suite.published_image(task) for task in suite.tasks()}
+        found[name] = {task.id: AtHand.of(suite).published_image(task) for task in suite.tasks()}
     assert found["nl2repobench"]["more-Itertools"] == "multimodal-art-projection/nl2repobench/more-itertools:1.0"
     assert found["nl2repobench"]["arxiv-mcp-server"] is None
     assert found["repogenesis"]["flask"] == "python:3.10-slim"

@@ -10,6 +10,7 @@ from groundup.runs import api
 from groundup.runs.plan import RunOptions, TaskChoice, left_out_notice
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
+from groundup.suites.base import AtHand, Tables
 from groundup.suites.nl2repobench.suite import create
 from tests.runs.configurations import SUITE, TWO, evaluation, oracle
 from tests.runs.toy import ToySuite
@@ -48,11 +49,11 @@ def test_unknown_suites_and_graders_are_answered_with_the_choices(settings: Sett
 def test_fixed_sets_of_tasks_are_run_by_name(settings: Settings) -> None:
     """A leaderboard's `full` is all that some machine can grade, `lite` a draw of it that never changes."""
     suite = create(settings)
-    sets = suite.task_sets()
-    assert sets["full"] == sorted({task.id for task in suite.tasks()} - suite.blocked().keys())
-    assert (len(sets["lite"]), sets["lite"]) == (20, create(settings).task_sets()["lite"])
+    sets = Tables.of(suite).task_sets()
+    assert sets["full"] == sorted({task.id for task in suite.tasks()} - AtHand.of(suite).blocked().keys())
+    assert (len(sets["lite"]), sets["lite"]) == (20, Tables.of(create(settings)).task_sets()["lite"])
     assert set(sets["lite"]) < set(sets["full"])
-    assert ToySuite(39).task_sets().keys() == {"full"}
+    assert Tables.of(ToySuite(39)).task_sets().keys() == {"full"}
     assert api.NewRun(
         changed(oracle(SUITE), tasks=("full",)), RunOptions(), settings
     ).plan().planned.tasks == tuple(f"task-{number:04}" for number in range(20))

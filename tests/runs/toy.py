@@ -30,7 +30,7 @@ from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import Settings
-from groundup.suites.base import Graded, Grader, Suite
+from groundup.suites.base import AtHand, ForAgents, Graded, Grader, Suite, Tables
 from groundup.suites.places import data_folder
 
 BEHAVIOUR = "behaviour"
@@ -174,7 +174,7 @@ class ToyGrader(Grader):
         )
 
 
-class ToySuite(Suite):
+class ToySuite(Suite, Tables):
     """So many tasks, two graders."""
 
     name = "toy"
@@ -275,7 +275,7 @@ class ChoosyGrader(ToyGrader):
             raise TaskError("task-0002 has no recipe; make one")
 
 
-class LackingSuite(ToySuite):
+class LackingSuite(ToySuite, AtHand):
     """One task of three has no oracle, one cannot be graded."""
 
     @override
@@ -304,7 +304,7 @@ def create_lacking(settings: Settings) -> LackingSuite:
     return LackingSuite(3)
 
 
-class EmptySuite(ToySuite):
+class EmptySuite(ToySuite, AtHand):
     """A suite whose data is not at hand."""
 
     @override
@@ -318,7 +318,7 @@ def create_empty(settings: Settings) -> EmptySuite:
     return EmptySuite(2)
 
 
-class SeededSuite(ToySuite):
+class SeededSuite(ToySuite, ForAgents):
     """A task that asks for edits of files that are there."""
 
     @override

@@ -14,7 +14,7 @@ from groundup.environments.requests import GitSource
 from groundup.grading.context import GradingContext
 from groundup.serving.server import ServeJob
 from groundup.settings import Settings
-from groundup.suites.base import Needs
+from groundup.suites.base import AtHand, Needs
 from tests.runs.toy import ToyGrader, ToySuite
 from tests.serving.house import Client, job_in, opened
 
@@ -47,7 +47,7 @@ def create_unreachable(settings: Settings) -> ToySuite:
     return UnreachableSuite(2, journal=settings.cache_dir.parent / "gradings", written=True)
 
 
-class GoneSuite(ToySuite):
+class GoneSuite(ToySuite, AtHand):
     """The original of the second of three tasks is in a repository that is gone."""
 
     @override

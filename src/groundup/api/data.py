@@ -11,7 +11,7 @@ from groundup.domain.records import Record
 from groundup.settings import Settings, load
 from groundup.store.ownership import write_made
 from groundup.suites import places, pulling
-from groundup.suites.base import DataSource
+from groundup.suites.base import DataSource, ForCommands
 from groundup.suites.opening import SUITES, open_suite
 from groundup.suites.places import DataOrigin, PublishedRelease, PublishedRepository
 from groundup.suites.sets import holds_set, name_of_installed
@@ -109,7 +109,7 @@ def _installed_set(name: str, source: Path, settings: Settings, address: str | N
 
 def convert(suite: str, old: AnyPath, new: AnyPath, *, settings: Settings | None = None) -> int:
     """Write the instances of *old*, which are in an older form, to *new*; return how many. Raises `UsageError`."""
-    found = open_suite(suite, settings or load()).data_source()
+    found = ForCommands.of(open_suite(suite, settings or load())).data_source()
     if found is None:
         raise UsageError(f"the data of {suite} has no older form")
     data = found.convert(Path(old))
@@ -137,7 +137,7 @@ def _pullable(name: str, settings: Settings) -> tuple[str, DataSource]:
     """Return the suite as it is without any data, for what lies there may be damaged."""
     bare = settings.but(data_dir=settings.data / ".none")
     suite = open_suite(name, bare)
-    found = suite.data_source()
+    found = ForCommands.of(suite).data_source()
     if found is None:
         raise UsageError(f"{name} has no published data to pull: all of it comes with the suite")
     return suite.name, found

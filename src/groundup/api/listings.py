@@ -24,7 +24,7 @@ from groundup.runs.predictions import without_ending
 from groundup.runs.reporting import with_faults
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
-from groundup.suites.base import Suite, Summary
+from groundup.suites.base import AtHand, ForCommands, Suite, Summary, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.suites.selection import groups_of
 
@@ -76,9 +76,9 @@ class TaskListing(RecordList["TaskEntry"]):
         super().__init__(records, view)
         self.suite = suite.name
         self.version = suite.version
-        self.blocked = suite.blocked()
+        self.blocked = AtHand.of(suite).blocked()
         """Why tasks cannot be graded on any machine, by task."""
-        self.beside = suite.beside()
+        self.beside = AtHand.of(suite).beside()
         """What graders beside the default one lack on this machine: one sentence each."""
 
 
@@ -141,7 +141,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     """
     found = settings or load({"output": output})
     chosen = open_suite(suite, found)
-    columns, rows = chosen.task_rows()
+    columns, rows = Tables.of(chosen).task_rows()
     oracles = newest_oracles(chosen, Path(output) if output else found.output, suite.partition("@")[2])
     here = {row[0]: row[columns.index(HERE)] for row in rows} if HERE in columns else {}
     entries = (
@@ -203,7 +203,7 @@ def task_of(repository: Path, task: str | None = None, settings: Settings | None
 def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Summary]:
     """Return the name of *suite* and its data in numbers. Raises `UsageError` where it offers none."""
     chosen = open_suite(suite, settings or load())
-    found = chosen.statistics()
+    found = ForCommands.of(chosen).statistics()
     if found is None:
         raise UsageError(f"{chosen.name} has no statistics of its data; leave --statistics out")
     return chosen.name, found

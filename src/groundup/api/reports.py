@@ -20,7 +20,7 @@ from groundup.runs.checking import RunCheck, check_run
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, write_made
-from groundup.suites.base import AttemptResult, OwnReport, ReportForm, Results, Suite
+from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
 from groundup.trees.writer import disk_errors
@@ -191,7 +191,7 @@ def own_report(
     """Return a run as its suite's publishers would report it; *form* is what they call it. Raises `UsageError`."""
     found = _settings(output, settings)
     folder = RunFolder(run_folder(run, found))
-    known = open_suite(folder.config().configuration.suite, found).report_form()
+    known = ForCommands.of(open_suite(folder.config().configuration.suite, found)).report_form()
     if known is None or form != known.name:
         formats = [] if known is None else [known.name]
         raise UsageError(f"{unknown('format', form, ['table', 'markdown', 'json', *formats])}")
@@ -288,7 +288,7 @@ def _unchecked(run: RunReport) -> RunReport:
 def _reported(suite: Suite, results: Results) -> RunReport:
     graders = {one.verdict.grader.name for one in results.attempts if one.verdict is not None}
     verdicts = {one.key: one.verdict for one in results.attempts}
-    summaries = tuple(one for grader in sorted(graders) for one in suite.summaries(verdicts, grader))
+    summaries = tuple(one for grader in sorted(graders) for one in Tables.of(suite).summaries(verdicts, grader))
     return report_results(results, suite.name, suite.version, summaries)
 
 
@@ -299,7 +299,7 @@ def _forms(settings: Settings) -> Iterator[tuple[Suite, ReportForm]]:
             suite = open_suite(name, settings)
         except GroundupError:
             continue
-        form = suite.report_form()
+        form = ForCommands.of(suite).report_form()
         if form is not None:
             yield suite, form
 

@@ -18,7 +18,7 @@ from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import PackageName
+from groundup.suites.base import ForCommands, PackageName
 from groundup.suites.opening import SUITES, open_suite
 
 
@@ -51,7 +51,7 @@ def ablate(
     settings, target = settings or load(), Path(output)
     folder = RunFolder(run_folder(run, settings))
     suite = open_suite(folder.config().configuration.suite, settings)
-    offered = suite.ablation()
+    offered = ForCommands.of(suite).ablation()
     if offered is None or ablation not in offered.kinds:
         raise UsageError(unknown("ablation", ablation, () if offered is None else offered.kinds))
     refuse_full(target)
@@ -130,7 +130,7 @@ def _packages(source: str, settings: Settings) -> Iterator[PackageName]:
         ]
     )
     for task, submission in asked:
-        found = suite.packages(task, submission)
+        found = ForCommands.of(suite).packages(task, submission)
         if found is None:
             raise UsageError(f"{name} asks no registry for names; a snapshot is of no use to it")
         yield from found

@@ -31,7 +31,7 @@ from groundup.environments.requests import Layer
 from groundup.episodes.backends import Backends, backends
 from groundup.settings import Settings
 from groundup.store.files import write_atomically
-from groundup.suites.base import Suite
+from groundup.suites.base import AtHand, Suite
 from groundup.suites.opening import open_suite
 from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import async_scratch_folder, scratch_folder
@@ -295,7 +295,7 @@ async def warm(
         raise UsageError(unknown("grader", grader, graders))
     chosen = (grader,) if grader is not None else tuple(graders)
     store, places = layer_store(settings), asyncio.Semaphore(jobs)
-    wanted = sorted(members(tasks, known, groups_of(suite))) if tasks else suite.gradable()
+    wanted = sorted(members(tasks, known, groups_of(suite))) if tasks else AtHand.of(suite).gradable()
 
     async def one_task(task: Task, tools: Backends, scratch: Path) -> Warmed:
         async with places:
@@ -313,7 +313,7 @@ async def warm(
             done = list(await asyncio.gather(*(one_task(known[task], tools, scratch) for task in wanted)))
     if bundle is not None:
         ready = [one.task for one in done if one.error is None]
-        minors = sorted({python for task in ready if (python := suite.needs(known[task]).python)})
+        minors = sorted({python for task in ready if (python := AtHand.of(suite).needs(known[task]).python)})
         await write_bundle(bundle, name, ready, list(used.layers.values()), minors, settings, say)
     return done
 
@@ -327,7 +327,7 @@ async def _build(
     for grader in graders:
         found.update((await suite.graders()[grader].layers(task, context)).items())
     paths = {layer.path for kind, digest in found if (layer := store.find(kind, digest)) is not None}
-    source = suite.needs(task).source
+    source = AtHand.of(suite).needs(task).source
     if source is not None:
         paths.add((await context.builder.source(source)).path)
     return sum([await asyncio.to_thread(size_on_disk, path) for path in paths])

@@ -20,7 +20,7 @@ from groundup.grading.ci.records import HIDES
 from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import Settings, environment
-from groundup.suites.base import Validation
+from groundup.suites.base import ForCommands, Tables, Validation
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import Validity, read_validity
 from groundup.suites.dibench.suite import DiBench
@@ -155,11 +155,11 @@ async def validate(
     *progress* is called with each result. What is known is found again only with *again*. Raises `UsageError`.
     """
     suite = open_suite(suite_name, settings)
-    validator = suite.validator()
+    validator = ForCommands.of(suite).validator()
     if validator is None:
         raise UsageError(f"{suite_name} has nothing to validate; only suites that execute tasks of others have")
     every = suite.by_name()
-    groups = suite.groups()
+    groups = Tables.of(suite).groups()
     for part in wanted:
         if part not in every and part not in groups:
             raise UsageError(unknown("task", part, [*every, *groups]))

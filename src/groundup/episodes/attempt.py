@@ -35,7 +35,7 @@ from groundup.grading.last_words import speaks_of_code, speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
 from groundup.store.verdict_cache import VerdictCache, code_digest
-from groundup.suites.base import Grader, Suite
+from groundup.suites.base import AtHand, Grader, Suite
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 
@@ -184,12 +184,13 @@ class Grading:
         """
         context = (await self.inside()).context(scratch)
         await self.grader.layers(self.task, context)
-        if (source := self.suite.needs(self.task).source) is not None:
+        if (source := AtHand.of(self.suite).needs(self.task).source) is not None:
             await context.builder.source(source)
 
     async def inside(self) -> Self:
         """Return it in the task's own image, where tasks have such."""
-        return replace(self, backends=await self.backends.of(self.task, self.suite.published_image(self.task)))
+        published = AtHand.of(self.suite).published_image(self.task)
+        return replace(self, backends=await self.backends.of(self.task, published))
 
     async def settled(
         self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None

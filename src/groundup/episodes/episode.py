@@ -27,7 +27,7 @@ from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
 from groundup.models.attempts import AttemptModel
 from groundup.models.protocol import ChatModel
-from groundup.suites.base import Suite
+from groundup.suites.base import ForAgents, Suite
 from groundup.trees.digest import entry_digests, tree_digest
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import TakenIn, copy_tree, in_thread, named_dropped
@@ -47,7 +47,7 @@ class Workspace:
     def prepare(self) -> None:
         """Write the task's seeds."""
         self.path.mkdir()
-        self._suite.write_seeds(self._task, self.path)
+        ForAgents.of(self._suite).write_seeds(self._task, self.path)
         _remove_histories(self.path)
         if self._task.deliverable == "edits":
             self._seeded = entry_digests(self.path)
@@ -65,7 +65,7 @@ class Workspace:
         folder = self._scratch / "seeds"
         if not folder.is_dir():
             folder.mkdir()
-            self._suite.write_seeds(self._task, folder)
+            ForAgents.of(self._suite).write_seeds(self._task, folder)
         return folder
 
     def take_in(self, destination: Path) -> TakenIn:
@@ -117,7 +117,7 @@ def _remove_histories(tree: Path) -> None:
 
 def withheld_from(suite: Suite, task: Task) -> tuple[str, ...]:
     """Return the packages that a subject must not find in registries."""
-    return tuple(sorted(suite.withheld(task)))
+    return tuple(sorted(ForAgents.of(suite).withheld(task)))
 
 
 class Episode:
@@ -141,7 +141,7 @@ class Episode:
         self, model: ChatModel | None, trajectory: Trajectory, keep: Callable[[str, bytes], None]
     ) -> AgentContext:
         """Return what an agent may use."""
-        task = self.grading.task
+        task, told = self.grading.task, ForAgents.of(self.grading.suite)
         return AgentContext(
             task=task,
             workspace=self._workspace.path,
@@ -154,8 +154,8 @@ class Episode:
             submit=self.submit,
             keep=keep,
             withheld=withheld_from(self.grading.suite, task),
-            original=self.grading.suite.fingerprint(task),
-            environment=self.grading.suite.agent_environment(task),
+            original=told.fingerprint(task),
+            environment=told.agent_environment(task),
             label=str(self.spec.key),
         )
 
@@ -260,7 +260,8 @@ class Playing:
             await in_thread(episode.prepare)
             agent = self.agent
             with self.sink.trajectory() as kept:
-                original, task = self.grading.suite.fingerprint(self.grading.task), self.grading.task
+                task = self.grading.task
+                original = ForAgents.of(self.grading.suite).fingerprint(task)
                 watch = LeakWatch(kept, original, task.instruction or "") if original else None
                 trajectory = watch or kept
                 trajectory.append("began", agent=agent.name, version=agent.version, model=self.spec.subject.model)

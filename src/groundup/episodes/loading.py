@@ -10,7 +10,7 @@ from groundup.episodes.attempt import Grading
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
-from groundup.suites.base import STATIC, Grader, Suite
+from groundup.suites.base import STATIC, ForAgents, Grader, Suite
 from groundup.suites.opening import open_suite
 
 
@@ -70,10 +70,10 @@ def task_pins(suite: Suite, grader: Grader, task: Task, *, is_read: bool) -> dic
     pins[f"grader of {task.id}"] = digest_of(grader.identity(task))
     if not is_read:
         return pins
-    if withheld := sorted(suite.withheld(task)):
+    if withheld := sorted(ForAgents.of(suite).withheld(task)):
         pins[f"withheld from {task.id}"] = ", ".join(withheld)
-    if (original := suite.fingerprint(task)) is not None:
+    if (original := ForAgents.of(suite).fingerprint(task)) is not None:
         pins[f"original of {task.id}"] = original.digest
-    if (environment := suite.agent_environment(task)) is not None:
+    if (environment := ForAgents.of(suite).agent_environment(task)) is not None:
         pins[f"agent environment of {task.id}"] = digest_of(environment)
     return pins

@@ -18,7 +18,7 @@ from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.checking import why_tree_differs
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import PATCH_FILE, Suite
+from groundup.suites.base import PATCH_FILE, ForAgents, Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.digest import entry_digests
 from groundup.trees.scratch import scratch_folder
@@ -115,7 +115,7 @@ def _diffs(suite: Suite, task: Task, attempt: AttemptFolder) -> Iterator[bytes]:
         return
     with scratch_folder("seeds") as folder:
         seeds = folder / "seeds"
-        suite.write_seeds(task, seeds)
+        ForAgents.of(suite).write_seeds(task, seeds)
         for path in handed_in:
             new, old = attempt.submission / path, seeds / path
             if not new.is_symlink():

@@ -21,7 +21,7 @@ from groundup.environments.sources import present_source
 from groundup.environments.toolchains import jdks
 from groundup.registries.pypi.client import index_trouble
 from groundup.settings import Settings, environment
-from groundup.suites.base import Needs, Suite
+from groundup.suites.base import AtHand, Needs, Suite
 from groundup.suites.opening import SUITES, open_suite
 
 _ASKED_AT_ONCE = 16
@@ -88,7 +88,8 @@ async def gradable(
         try:
             suite = open_suite(name, settings)
             known = suite.by_name()
-            needs[name] = {task: suite.needs(known[task]) for task in sorted({*suite.gradable()} & known.keys())}
+            here = AtHand.of(suite)
+            needs[name] = {task: here.needs(known[task]) for task in sorted({*here.gradable()} & known.keys())}
             suites[name] = suite
         except GroundupError as error:  # one that cannot be loaded must not hide the others
             suites[name] = str(error)
@@ -105,7 +106,7 @@ async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> di
 
     Asks for every original that would have to be fetched.
     """
-    needs, store = {task.id: suite.needs(task) for task in tasks}, layer_store(settings)
+    needs, store = {task.id: AtHand.of(suite).needs(task) for task in tasks}, layer_store(settings)
     host = await _host(settings, needs.values())
     waiting = {name: one for name, one in needs.items() if not _is_built(one, host, store)}
     host = host.but(index=await index_trouble(environment()) if waiting else "")
@@ -178,13 +179,13 @@ def _standing(
         online=online,
         offline=sum(built),
         lacks=tuple(sorted(lacks, key=lambda lack: lack.tasks, reverse=True)),
-        beside=tuple(suite.beside()),
+        beside=tuple(AtHand.of(suite).beside()),
     )
 
 
 def _undescribed(name: str, suite: Suite, count: int) -> Iterator[Lack]:
     """Yield what tasks lack that the suite itself cannot grade."""
-    blocked = len(suite.blocked())
+    blocked = len(AtHand.of(suite).blocked())
     yield Lack(what="a recipe", tasks=blocked, advice=f"`groundup tasks {name}` says why each has none")
     command = f"groundup data pull {name}"
     yield Lack(what="data", tasks=count - blocked, command=command, advice=f"`{command}` brings it")

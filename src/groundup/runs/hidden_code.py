@@ -9,6 +9,7 @@ from groundup.runs.leftovers import SHELLS
 from groundup.runs.plan import make_plan
 from groundup.settings import Settings
 from groundup.store.folder import Hold, RunFolder
+from groundup.suites.base import AtHand, ForCommands
 from groundup.trees.walking import remove_tree
 
 
@@ -23,8 +24,8 @@ async def hidden_files(folder: Path, task: str, settings: Settings) -> dict[str,
         plan = make_plan(configuration, settings)
         async with backends(configuration.sandbox, settings, run.lock().images) as opened:
             known = plan.tasks[task]
-            tools = await opened.of(known, plan.suite.published_image(known))
-            code = await plan.suite.auditor().hidden(known, tools.context(scratch, None))
+            tools = await opened.of(known, AtHand.of(plan.suite).published_image(known))
+            code = await ForCommands.of(plan.suite).auditor().hidden(known, tools.context(scratch, None))
     except (GroundupError, KeyError):  # such as data that is no longer here: the rest of what is known is printed
         return {}
     finally:

@@ -37,7 +37,7 @@ from groundup.store.records import (
     RunConfiguration,
     Served,
 )
-from groundup.suites.base import Grader, Suite
+from groundup.suites.base import AtHand, Grader, Suite
 from groundup.suites.opening import named_suite, open_suite
 from groundup.suites.selection import Groups, groups_of, members, refuse_unknown
 
@@ -226,7 +226,8 @@ def notices(plan: RunPlan) -> Iterator[str]:
 def left_out_notice(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
     lack, number = "cannot be graded yet", len(plan.left_out)
-    if isinstance(plan.source, ReferenceSource) and len(plan.suite.referenced()) < len(plan.suite.by_name()):
+    referenced = AtHand.of(plan.suite).referenced()
+    if isinstance(plan.source, ReferenceSource) and len(referenced) < len(plan.suite.by_name()):
         lack += " or have no oracle" if number > 1 else " or has no oracle"
     are = f"{number} tasks of {plan.suite.name} {lack} and are" if number > 1 else f"1 task {lack} and is"
     return f"{are} left out, such as {plan.left_out[0]}; see `groundup tasks {plan.suite.name}`"
@@ -254,14 +255,14 @@ def changed_fields(earlier: RunConfiguration, now: RunConfiguration) -> list[str
 
 def _usual(suite: Suite, configuration: RunConfiguration) -> list[str]:
     """Return the tasks of a run that names none."""
-    usual = set(suite.gradable())
+    usual = set(AtHand.of(suite).gradable())
     if not usual:
         raise UsageError(
             f"no task of {suite.name} can be graded with what is at hand; fetch its data with "
             f"`groundup data pull {suite.name}`"
         )
     if configuration.submissions == References(which="oracle"):
-        usual &= set(suite.referenced())
+        usual &= set(AtHand.of(suite).referenced())
     return sorted(usual)
 
 
@@ -271,7 +272,7 @@ def _without_oracle(suite: Suite, configuration: RunConfiguration, chosen: Colle
     Raises `UsageError` where the user named one itself, for no second try would find it an oracle, and when no
     task has one.
     """
-    lacking = sorted(set(chosen) - set(suite.referenced()))
+    lacking = sorted(set(chosen) - set(AtHand.of(suite).referenced()))
     named = [name for name in lacking if name in (configuration.tasks or ())]
     if named or len(lacking) == len(chosen):
         raise UsageError(

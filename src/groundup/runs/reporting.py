@@ -12,7 +12,7 @@ from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder
 from groundup.store.records import ConfigFile, VerdictLine
-from groundup.suites.base import Summary
+from groundup.suites.base import Summary, Tables
 from groundup.suites.opening import open_suite
 
 
@@ -55,7 +55,7 @@ def suite_summaries(
     """Return what a run's suite makes of it, or why the suite cannot be loaded any more."""
     try:
         suite = open_suite(config.configuration.suite, settings)
-        return suite.summaries({key: line.verdict for key, line in lines.items()}, config.grader)
+        return Tables.of(suite).summaries({key: line.verdict for key, line in lines.items()}, config.grader)
     except GroundupError as error:
         why = str(error)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:  # somebody changed what verdicts say

@@ -15,6 +15,7 @@ from groundup.runs.plan import make_plan
 from groundup.sandbox.protocol import SandboxProvider, SandboxSpec
 from groundup.settings import Settings
 from groundup.store.folder import Hold, RunFolder
+from groundup.suites.base import AtHand
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree, in_thread
 
@@ -48,7 +49,7 @@ async def attempt_sandbox(folder: Path, attempt: AttemptKey, settings: Settings)
         (copy / "scratch").mkdir()
         async with backends(config.configuration.sandbox, settings, run.lock().images) as opened:
             task = plan.tasks[attempt.task]
-            tools = await opened.of(task, plan.suite.published_image(task))
+            tools = await opened.of(task, AtHand.of(plan.suite).published_image(task))
             context = tools.context(copy / "scratch", config.configuration.timeout_s)
             yield AttemptSandbox(tools.provider, await plan.grader.sandbox_spec(task, workspace, context))
     finally:

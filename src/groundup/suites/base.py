@@ -1,7 +1,7 @@
 """What a benchmark has to offer, so that `runs` and `reports` need to know none by name.
 
-A suite is a subclass of `Suite`: what every suite has is abstract, the rest has a default. What is rare is an
-object that the suite returns, or None: `data_source`, `report_form`, `ablation`, `validator`.
+A suite is a subclass of `Suite`: tasks, graders and references. What else it may have are four parts, each a class
+of its own with defaults.
 """
 
 import hashlib
@@ -9,9 +9,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from pydantic import Field
+from typing_extensions import override
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Extension, Record
@@ -79,7 +80,7 @@ class Grader(Extension):
     def write_data(self, task: Task, destination: Path) -> bool:
         """Write what grading *task* reads of the suite's data into the empty folder *destination*.
 
-        Return whether that is all it needs, besides the submission and what `Suite.needs` says, to grade in a
+        Return whether that is all it needs, besides the submission and what `AtHand.needs` says, to grade in a
         container that may make no namespaces.
         """
         return False
@@ -249,8 +250,155 @@ class Auditor(Extension):
         return {}
 
 
+class Part(Extension):
+    """An optional part of a suite, which has it by being of its class, too: `class Mine(Suite, ForAgents)`.
+
+    It is asked for by its name: `ForAgents.of(suite)`. A suite that does not have it has the defaults.
+    """
+
+    def __init__(self, suite: "Suite | None" = None) -> None:
+        self._suite = suite
+
+    @classmethod
+    def of(cls, suite: "Suite") -> Self:
+        """Return this part of *suite*."""
+        return suite if isinstance(suite, cls) else cls(suite)
+
+    @property
+    def suite(self) -> "Suite":
+        """Whose part it is; a suite that has the part is that itself."""
+        if isinstance(self, Suite):
+            return self
+        assert self._suite is not None, "a part is made by `of`"
+        return self._suite
+
+
+class AtHand(Part):
+    """What of a suite this machine can grade, and what it takes."""
+
+    def gradable(self) -> Collection[str]:
+        """Return the ids of the tasks that can be graded with the data at hand; a run takes these by default."""
+        return [task.id for task in self.suite.tasks()]
+
+    def blocked(self) -> Mapping[str, str]:
+        """Return why tasks cannot be graded on any machine, by task, where the suite knows."""
+        return {}
+
+    def referenced(self) -> Collection[str]:
+        """Return the ids of the tasks that have an oracle; a run of the oracle takes these by default."""
+        return [task.id for task in self.suite.tasks()]
+
+    def beside(self) -> Sequence[str]:
+        """Return a sentence for each thing that graders beside the default one lack on this machine."""
+        return ()
+
+    def needs(self, task: Task) -> Needs:
+        """Return what the default grader needs for *task*, which is gradable."""
+        return Needs()
+
+    def published_image(self, task: Task) -> str | None:
+        """Return the image in which the publishers grade *task*, without its registry; None: there is none."""
+        return None
+
+
+class ForAgents(Part):
+    """What somebody who does a suite's tasks finds, and must not find."""
+
+    def write_seeds(self, task: Task, destination: Path) -> None:
+        """Write what an agent finds in its workspace, the absent or empty folder *destination*.
+
+        The default writes the seeds that the task's record lists; a suite overrides it when they are too large.
+        """
+        for seed in task.seeds:
+            place = destination / seed.path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(seed.content)
+
+    def agent_environment(self, task: Task) -> PythonRequest | None:
+        """Return what *task*'s published image has installed, for agents; None: nothing is known, or wanted."""
+        return None
+
+    def withheld(self, task: Task) -> Collection[str]:
+        """Return every name under which a registry hands out *task*'s original, for registries to refuse.
+
+        Names are of Python distributions, or of packages of the language in the task's metadata.
+        """
+        return ()
+
+    def fingerprint(self, task: Task) -> "Fingerprint | None":
+        """Return by what copies of *task*'s original are known wherever they lie; None: there is no such thing."""
+        return None
+
+
+class Tables(Part):
+    """Tasks and verdicts of a suite in rows, and tasks by common names."""
+
+    def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
+        """Return column names, in the order of their worth, and one row per task, for `groundup tasks`."""
+        return ("task",), [(task.id,) for task in self.suite.tasks()]
+
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """Return tasks by a common name, such as their language, for `--tasks` and `--exclude`."""
+        return {}
+
+    def task_sets(self) -> Mapping[str, Collection[str]]:
+        """Return the fixed sets of tasks by which runs are ranked, whatever this machine can grade.
+
+        `full`: all that can be graded on some machine. `lite`: a fixed draw of 20 of these, where there are twice
+        as many.
+        """
+        full = sorted(self.suite.by_name().keys() - AtHand.of(self.suite).blocked().keys())
+        drawn = sorted(full, key=lambda name: hashlib.sha256(name.encode()).digest())[:LITE]
+        return {"full": full} if len(full) < 2 * LITE else {"full": full, "lite": sorted(drawn)}
+
+    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
+        """Return tables that say more of a run than means over its attempts.
+
+        None: nothing was handed in. Attempts that are still pending are not there.
+        """
+        return ()
+
+
+class ForCommands(Part):
+    """What single commands ask of a suite, such as `data pull`, `ablate` and `audit`. Few have any of it."""
+
+    def statistics(self) -> Summary | None:
+        """Return the data in numbers, for `groundup tasks --statistics`; reads all of it."""
+        return None
+
+    def packages(self, task: Task, submission: Path | None) -> Collection[PackageName] | None:
+        """Return for which packages grading *submission* asks registries; without one, what the original declares.
+
+        None: the suite asks no registry.
+        """
+        return None
+
+    def data_source(self) -> DataSource | None:
+        """Return where the data is published; None: all of it comes with the suite."""
+        return None
+
+    def report_form(self) -> ReportForm | None:
+        """Return the publishers' form of reports."""
+        return None
+
+    def ablation(self) -> Ablation | None:
+        """Return what changes submissions to show what a kind of mistake costs."""
+        return None
+
+    def validator(self) -> Validator | None:
+        """Return what finds tasks that are wrong on this machine."""
+        return None
+
+    def auditor(self) -> Auditor:
+        """Return what an audit may know of the tasks."""
+        return Auditor()
+
+
+PARTS: tuple[type[Part], ...] = (AtHand, ForAgents, Tables, ForCommands)
+
+
 class Suite(Extension):
-    """A benchmark: tasks, oracles and graders.
+    """A benchmark: tasks, oracles and graders; what else it may have are `PARTS`.
 
     What has a name (`opening.py`) is a function `create(settings: Settings) -> Suite`.
     """
@@ -285,107 +433,14 @@ class Suite(Extension):
         `oracle` passes everything, and `nop` hands in nothing.
         """
 
-    def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
-        """Return column names, in the order of their worth, and one row per task, for `groundup tasks`."""
-        return ("task",), [(task.id,) for task in self.tasks()]
-
-    def gradable(self) -> Collection[str]:
-        """Return the ids of the tasks that can be graded with the data at hand; a run takes these by default."""
-        return [task.id for task in self.tasks()]
-
-    def blocked(self) -> Mapping[str, str]:
-        """Return why tasks cannot be graded on any machine, by task, where the suite knows."""
-        return {}
-
-    def referenced(self) -> Collection[str]:
-        """Return the ids of the tasks that have an oracle; a run of the oracle takes these by default."""
-        return [task.id for task in self.tasks()]
-
-    def groups(self) -> Mapping[str, Collection[str]]:
-        """Return tasks by a common name, such as their language, for `--tasks` and `--exclude`."""
-        return {}
-
-    def task_sets(self) -> Mapping[str, Collection[str]]:
-        """Return the fixed sets of tasks by which runs are ranked, whatever this machine can grade.
-
-        `full`: all that can be graded on some machine. `lite`: a fixed draw of 20 of these, where there are twice
-        as many.
-        """
-        full = sorted(self.by_name().keys() - self.blocked().keys())
-        drawn = sorted(full, key=lambda name: hashlib.sha256(name.encode()).digest())[:LITE]
-        return {"full": full} if len(full) < 2 * LITE else {"full": full, "lite": sorted(drawn)}
-
-    def beside(self) -> Sequence[str]:
-        """Return a sentence for each thing that graders beside the default one lack on this machine."""
-        return ()
-
-    def needs(self, task: Task) -> Needs:
-        """Return what the default grader needs for *task*, which is gradable."""
-        return Needs()
-
-    def published_image(self, task: Task) -> str | None:
-        """Return the image in which the publishers grade *task*, without its registry; None: there is none."""
-        return None
-
-    def write_seeds(self, task: Task, destination: Path) -> None:
-        """Write what an agent finds in its workspace, the absent or empty folder *destination*.
-
-        The default writes the seeds that the task's record lists; a suite overrides it when they are too large.
-        """
-        for seed in task.seeds:
-            place = destination / seed.path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(seed.content)
-
-    def agent_environment(self, task: Task) -> PythonRequest | None:
-        """Return what *task*'s published image has installed, for agents; None: nothing is known, or wanted."""
-        return None
-
-    def withheld(self, task: Task) -> Collection[str]:
-        """Return every name under which a registry hands out *task*'s original, for registries to refuse.
-
-        Names are of Python distributions, or of packages of the language in the task's metadata.
-        """
-        return ()
-
-    def fingerprint(self, task: Task) -> "Fingerprint | None":
-        """Return by what copies of *task*'s original are known wherever they lie; None: there is no such thing."""
-        return None
-
-    def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
-        """Return tables that say more of a run than means over its attempts.
-
-        None: nothing was handed in. Attempts that are still pending are not there.
-        """
-        return ()
-
-    def statistics(self) -> Summary | None:
-        """Return the data in numbers, for `groundup tasks --statistics`; reads all of it."""
-        return None
-
-    def packages(self, task: Task, submission: Path | None) -> Collection[PackageName] | None:
-        """Return for which packages grading *submission* asks registries; without one, what the original declares.
-
-        None: the suite asks no registry.
-        """
-        return None
-
-    def data_source(self) -> DataSource | None:
-        """Return where the data is published; None: all of it comes with the suite."""
-        return None
-
-    def report_form(self) -> ReportForm | None:
-        """Return the publishers' form of reports."""
-        return None
-
-    def ablation(self) -> Ablation | None:
-        """Return what changes submissions to show what a kind of mistake costs."""
-        return None
-
-    def validator(self) -> Validator | None:
-        """Return what finds tasks that are wrong on this machine."""
-        return None
-
-    def auditor(self) -> Auditor:
-        """Return what an audit may know of the tasks."""
-        return Auditor()
+    @override
+    def __init_subclass__(cls, **options: object) -> None:
+        """Refuse what stands in a part that the class has not: nobody would ask for it."""
+        super().__init_subclass__(**options)
+        for part in PARTS:
+            lost = sorted(name for name in vars(cls).keys() & vars(part).keys() if name[0] != "_")
+            if lost and not issubclass(cls, part):
+                raise TypeError(
+                    f"{cls.__name__}.{lost[0]} is of a suite's part {part.__name__}, from which the class has to "
+                    f"derive, too: `class {cls.__name__}(Suite, {part.__name__})`"
+                )

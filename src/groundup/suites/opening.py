@@ -11,7 +11,7 @@ from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
-from groundup.suites.base import Suite
+from groundup.suites.base import ForCommands, Suite
 from groundup.suites.places import data_folder, data_sets, origin_of, with_data_set
 from groundup.suites.sets import MANIFEST, SUITE_OF_KIND, is_set, read_manifest
 
@@ -79,7 +79,7 @@ def named_suite(name: str, settings: Settings) -> str:
         raise UsageError(f"the set in {name} has no tasks; `groundup curate yield {name}` says why")
     suite, own = SUITE_OF_KIND[manifest.kind], manifest.name
     bare = settings.but(data_dir=settings.data / ".none")
-    source = SUITES.find(suite)(bare).data_source()
+    source = ForCommands.of(SUITES.find(suite)(bare)).data_source()
     assert source is not None, "suites of sets have data"
     for chosen in (own, f"{own}-{short(digest_of(str(place)))[:8]}"):
         _, with_data = with_data_set(f"{suite}@{chosen}", settings)

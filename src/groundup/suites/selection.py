@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
-from groundup.suites.base import Suite
+from groundup.suites.base import Suite, Tables
 
 Groups = Mapping[str, Collection[str]]
 """Tasks by the common names that their suite gives them."""
@@ -14,7 +14,8 @@ Groups = Mapping[str, Collection[str]]
 
 def groups_of(suite: Suite) -> Groups:
     """Return every group of tasks that `--tasks` and `--exclude` know."""
-    return {**suite.task_sets(), **suite.groups()}
+    tables = Tables.of(suite)
+    return {**tables.task_sets(), **tables.groups()}
 
 
 def is_pattern(name: str) -> bool:

@@ -23,12 +23,16 @@ from groundup.suites.base import (
     PATCH_FILE,
     YES,
     Ablation,
+    AtHand,
     Auditor,
     DataSource,
+    ForAgents,
+    ForCommands,
     Grader,
     PackageName,
     Suite,
     Summary,
+    Tables,
     Validator,
 )
 from groundup.suites.dibench.ablations import DependencyAblation
@@ -71,7 +75,7 @@ def create(settings: Settings) -> "DiBench":
     return DiBench(dataset, names, validity_file(settings), settings.ci_exclude_newer, settings.ci_timeout_s)
 
 
-class DiBench(Suite):
+class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     """The suite. `registry` of the settings says who is asked whether packages exist."""
 
     name = NAME

@@ -18,7 +18,18 @@ from groundup.domain.verdicts import Score, Verdict, counted
 from groundup.environments.requests import PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
-from groundup.suites.base import Auditor, DataSource, Grader, Needs, Suite, Summary
+from groundup.suites.base import (
+    AtHand,
+    Auditor,
+    DataSource,
+    ForAgents,
+    ForCommands,
+    Grader,
+    Needs,
+    Suite,
+    Summary,
+    Tables,
+)
 from groundup.suites.nl2repobench.listing import (
     COLUMNS,
     DEFAULT_DATA_VERSION,
@@ -120,7 +131,7 @@ def create(settings: Settings) -> "Nl2RepoBench":
     )
 
 
-class Nl2RepoBench(Suite):
+class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     """The suite: tasks from recipes, specifications from the published data."""
 
     name = NAME

@@ -18,7 +18,20 @@ from groundup.domain.tasks import SeedFile, Task
 from groundup.domain.verdicts import Score, Status, Verdict, counted
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
-from groundup.suites.base import HERE, Auditor, DataSource, Grader, HiddenCode, Needs, ReportForm, Suite, Summary
+from groundup.suites.base import (
+    HERE,
+    AtHand,
+    Auditor,
+    DataSource,
+    ForCommands,
+    Grader,
+    HiddenCode,
+    Needs,
+    ReportForm,
+    Suite,
+    Summary,
+    Tables,
+)
 from groundup.suites.places import PublishedRepository, data_folder
 from groundup.suites.repogenesis.coverage import StaticGrader
 from groundup.suites.repogenesis.legacy_grader import LegacyGrader
@@ -246,7 +259,7 @@ class ServiceAuditor(Auditor):
         return {task.data_version: self._problems[task.id].task.tests.count}
 
 
-class RepoGenesis(Suite):
+class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     """The suite: tasks from shipped and brought records, texts and hidden tests from the data."""
 
     name = NAME
