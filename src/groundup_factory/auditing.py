@@ -16,7 +16,7 @@ from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.domain.version import __version__
 from groundup.episodes.backends import Backends, backends
-from groundup.runs.api import NewRun
+from groundup.runs.api import NewRun, Request
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
@@ -131,11 +131,11 @@ class _Work:
                 raise UsageError(f"{place} has another grader; name another folder with --output, or remove it")
             if not planned >= {task.id for task in self.tasks if name == ORACLE}:
                 raise UsageError(f"{place} has other tasks; name another folder with --output, or remove it")
-            work = requests.resumption(place, settings=self.settings).work
+            asked: Request = requests.resumption(place, settings=self.settings)
         else:
             tasks = [task.id for task in self.tasks]
-            work = request(tasks=tasks, output=self.folder, run_id=name, settings=self.settings).work
-        ended = finished(work, self.progress)
+            asked = request(tasks=tasks, output=self.folder, run_id=name, settings=self.settings)
+        ended = finished(asked, self.progress)
         if ended.interrupted:
             raise KeyboardInterrupt
 

@@ -23,10 +23,10 @@ from groundup.api.flags import (
     WorkFlags,
 )
 from groundup.api.requests import checked, running
-from groundup.api.runs import Work, finished
+from groundup.api.runs import finished
 from groundup.domain.errors import UsageError
 from groundup.domain.names import checked_name, unknown
-from groundup.runs.api import NewRun, Resumption, Run
+from groundup.runs.api import NewRun, Request, Resumption, Run
 from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.trees.walking import read_regular
@@ -80,13 +80,13 @@ def run_matrix(config: AnyPath, *, progress: Progress | None = None, **work: Unp
     return ended
 
 
-def _begun_or_new(request: NewRun) -> Work:
-    """Return how to work on a run, which may have been begun by an earlier call."""
+def _begun_or_new(request: NewRun) -> Request:
+    """Return what is left of a run, which may have been begun by an earlier call."""
     folder = request.settings.output / str(request.run_id)
     if (folder / "config.json").exists():
         asked = dict(request.plan().configuration)
-        return Resumption(folder, request.options, request.settings, asked).work
-    return request.work
+        return Resumption(folder, request.options, request.settings, asked)
+    return request
 
 
 def read_matrix(path: Path) -> list[MatrixEntry]:

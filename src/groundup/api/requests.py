@@ -45,9 +45,6 @@ _FINITE = ConfigDict(allow_inf_nan=False)
 """A record with such a number could not be written as JSON."""
 
 
-Request = NewRun | Resumption
-
-
 def evaluation(
     suite: str, predictions: AnyPath, *, settings: Settings | None = None, **flags: Unpack[EvaluateFlags]
 ) -> NewRun:

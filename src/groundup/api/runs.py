@@ -15,12 +15,10 @@ from typing import Any, Unpack
 from groundup.api import requests
 from groundup.api.flags import AnyPath, EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags
 from groundup.domain.errors import GroundupError
-from groundup.runs.api import Run
+from groundup.runs.api import Request, Run
 from groundup.runs.interrupts import StopSignal
 from groundup.runs.progress import Event, Progress, silent
 from groundup.settings import Settings
-
-Work = Callable[[Progress, StopSignal | None], Run]
 
 
 class StoppedError(GroundupError):
@@ -35,8 +33,8 @@ class LiveRun(Coroutine[Any, Any, Run]):
     loop early stops nothing; `live.stop()` does. Every event goes to one reader only.
     """
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, request: Request) -> None:
+        self._request = request
         self._stop = StopSignal()
         self._events: SimpleQueue[Event | None] = SimpleQueue()
         self._wakers: list[Callable[[], None]] = []
@@ -50,7 +48,7 @@ class LiveRun(Coroutine[Any, Any, Run]):
 
     def _go(self) -> None:
         try:
-            self._run = self._work(self._tell, self._stop)
+            self._run = self._request.work(self._tell, self._stop)
         except KeyboardInterrupt:
             self._error = StoppedError("the run was stopped before it had begun")
         except BaseException as error:  # noqa: BLE001  # it is raised again where somebody waits for the result
@@ -146,14 +144,14 @@ class LiveRun(Coroutine[Any, Any, Run]):
             self._awaited.close()
 
 
-def finished(work: Work, progress: Progress | None = None) -> Run:
-    """Work on a run and wait for its end; ^C stops it cleanly, and then the run says `interrupted`.
+def finished(request: Request, progress: Progress | None = None) -> Run:
+    """Work on what is asked for and wait for its end; ^C stops it cleanly, and then the run says `interrupted`.
 
     *progress* is called in this thread.
     """
     if _owns_signals():
-        return work(progress or silent, None)
-    live = LiveRun(work)
+        return request.work(progress or silent)
+    live = LiveRun(request)
     stops = 0
     while True:
         try:
@@ -199,14 +197,14 @@ def evaluate(
     ^C stops the run cleanly: it then says `interrupted`, and `resume` finishes it. Raises `UsageError` before
     anything is done, and `InfrastructureError` when the machine fails; an attempt that fails raises nothing.
     """
-    return finished(requests.evaluation(suite, predictions, settings=settings, **flags).work, progress)
+    return finished(requests.evaluation(suite, predictions, settings=settings, **flags), progress)
 
 
 def evaluate_async(
     suite: str, predictions: AnyPath, *, settings: Settings | None = None, **flags: Unpack[EvaluateFlags]
 ) -> LiveRun:
     """Begin what `evaluate` does. Raises `UsageError` at once for flags that cannot be."""
-    return LiveRun(requests.evaluation(suite, predictions, settings=settings, **flags).work)
+    return LiveRun(requests.evaluation(suite, predictions, settings=settings, **flags))
 
 
 def run(
@@ -222,12 +220,12 @@ def run(
     *agent* is `loop`, `oneshot`, `oracle`, `nop` or another name, or `package.module:attribute`; `model="PROVIDER/
     NAME"` is its model. Costs are in USD, times in seconds. Everything else is as in `evaluate`.
     """
-    return finished(requests.running(suite, agent, settings=settings, **flags).work, progress)
+    return finished(requests.running(suite, agent, settings=settings, **flags), progress)
 
 
 def run_async(suite: str, agent: str, *, settings: Settings | None = None, **flags: Unpack[RunFlags]) -> LiveRun:
     """Begin what `run` does. Raises `UsageError` at once for flags that cannot be."""
-    return LiveRun(requests.running(suite, agent, settings=settings, **flags).work)
+    return LiveRun(requests.running(suite, agent, settings=settings, **flags))
 
 
 def resume(
@@ -242,12 +240,12 @@ def resume(
     Flags that change what the run is are refused by `UsageError`, which names them. Everything else is as in
     `evaluate`.
     """
-    return finished(requests.resumption(run, settings=settings, **flags).work, progress)
+    return finished(requests.resumption(run, settings=settings, **flags), progress)
 
 
 def resume_async(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[ResumeFlags]) -> LiveRun:
     """Begin what `resume` does. Raises `UsageError` at once for flags that cannot be."""
-    return LiveRun(requests.resumption(run, settings=settings, **flags).work)
+    return LiveRun(requests.resumption(run, settings=settings, **flags))
 
 
 def regrade(
@@ -261,9 +259,9 @@ def regrade(
 
     Everything else is as in `evaluate`.
     """
-    return finished(requests.regrading(run, settings=settings, **flags).work, progress)
+    return finished(requests.regrading(run, settings=settings, **flags), progress)
 
 
 def regrade_async(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[RegradeFlags]) -> LiveRun:
     """Begin what `regrade` does. Raises `UsageError` at once for flags that cannot be."""
-    return LiveRun(requests.regrading(run, settings=settings, **flags).work)
+    return LiveRun(requests.regrading(run, settings=settings, **flags))

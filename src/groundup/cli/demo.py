@@ -136,7 +136,7 @@ def _worked(request: "NewRun") -> int:
     from groundup.cli.progress import shown_progress
 
     with shown_progress(Talk(verbose=True)) as progress:
-        ended = finished(request.work, progress)
+        ended = finished(request, progress)
     if ended.exit_code:
         again = f"cd {shlex.quote(str(Path.cwd()))} && {_program()} resume {ended.folder}"
         say(f"groundup: {ended.pending} attempts have no verdict; finish with `{again}`")

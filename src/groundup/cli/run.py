@@ -11,9 +11,8 @@ from groundup.cli.console import Format
 from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
 
 if TYPE_CHECKING:
-    from groundup.api.requests import Request
     from groundup.reports.formats import ShownReport
-    from groundup.runs.api import NewRun
+    from groundup.runs.api import NewRun, Request
     from groundup.runs.api import Run as EndedRun
     from groundup.runs.plan import RunOptions, RunPlan
 
@@ -279,7 +278,7 @@ def worked(request: "Request", talk: Talk) -> int:
     from groundup.cli.progress import shown_progress
 
     with shown_progress(talk) as progress:
-        ended: EndedRun = finished(request.work, progress)
+        ended: EndedRun = finished(request, progress)
     report = ended.report
     print_result(report, talk)
     if ended.ungraded:

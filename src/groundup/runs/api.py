@@ -171,6 +171,9 @@ class Resumption(NamedTuple):
         return make_plan(earlier, self.settings)
 
 
+Request = NewRun | Resumption
+
+
 def regrading(
     folder: Path,
     options: RunOptions,

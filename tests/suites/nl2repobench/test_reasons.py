@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.domain.verdicts import Stage, Status
+from groundup.domain.verdicts import Stage
 from groundup.grading.library.belief import Integrity
 from groundup.grading.library.decision import MAX_REASONS, Decision, reason
 from groundup.grading.library.execution import Execution
@@ -22,7 +22,6 @@ def test_a_verdict_says_in_any_case_that_a_lost_test_is_flaky() -> None:
         peak_memory_mb=None,
     )
     decision = Decision(
-        status=Status.GRADED,
         passed=1,
         expected=2,
         extra_passed=0,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable, without_codes
-from groundup.domain.verdicts import Reason, Stage, Status, TestResult
+from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.grading.last_words import LIMITS, LastWords, last_stack, pytest_words, signal_name
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, RunnerReport
@@ -93,7 +93,6 @@ class FatalTest(NamedTuple):
 class Decision(NamedTuple):
     """What a run of hidden tests is worth."""
 
-    status: Status
     passed: int
     expected: int
     extra_passed: int
@@ -132,7 +131,6 @@ def decide(
         *_losses(expected, counted, report),
     ]
     return Decision(
-        status=Status.GRADED,
         passed=0 if worth_nothing else len(counted),
         expected=len(expected),
         extra_passed=len(passed - expected),
