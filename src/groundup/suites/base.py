@@ -250,7 +250,7 @@ class Auditor(Extension):
         return {}
 
 
-class Part(Extension):
+class SuitePart(Extension):
     """An optional part of a suite, which has it by being of its class, too: `class Mine(Suite, ForAgents)`.
 
     It is asked for by its name: `ForAgents.of(suite)`. A suite that does not have it has the defaults.
@@ -273,7 +273,7 @@ class Part(Extension):
         return self._suite
 
 
-class AtHand(Part):
+class AtHand(SuitePart):
     """What of a suite this machine can grade, and what it takes."""
 
     def gradable(self) -> Collection[str]:
@@ -301,7 +301,7 @@ class AtHand(Part):
         return None
 
 
-class ForAgents(Part):
+class ForAgents(SuitePart):
     """What somebody who does a suite's tasks finds, and must not find."""
 
     def write_seeds(self, task: Task, destination: Path) -> None:
@@ -330,7 +330,7 @@ class ForAgents(Part):
         return None
 
 
-class Tables(Part):
+class Tables(SuitePart):
     """Tasks and verdicts of a suite in rows, and tasks by common names."""
 
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
@@ -359,7 +359,7 @@ class Tables(Part):
         return ()
 
 
-class ForCommands(Part):
+class ForCommands(SuitePart):
     """What single commands ask of a suite, such as `data pull`, `ablate` and `audit`. Few have any of it."""
 
     def statistics(self) -> Summary | None:
@@ -394,7 +394,7 @@ class ForCommands(Part):
         return Auditor()
 
 
-PARTS: tuple[type[Part], ...] = (AtHand, ForAgents, Tables, ForCommands)
+PARTS: tuple[type[SuitePart], ...] = (AtHand, ForAgents, Tables, ForCommands)
 
 
 class Suite(Extension):
