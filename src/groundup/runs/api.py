@@ -22,7 +22,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Verdict
 from groundup.episodes.backends import SANDBOXES, named
 from groundup.reports.formats import ShownReport
-from groundup.runs.execution import RunJob, execute, refuse
+from groundup.runs.execution import execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import (
     ALL_TASKS,
@@ -48,7 +48,7 @@ class Run:
     Functions that take a run's folder take the run itself, too.
     """
 
-    def __init__(self, folder: Path, standing: Standing, *, interrupted: bool) -> None:
+    def __init__(self, folder: Path, standing: Standing, interrupted: bool) -> None:
         self.folder = folder
         """Where everything of the run lies. `groundup.resume(run)` finishes what it owes."""
         self.standing = standing
@@ -122,7 +122,9 @@ class NewRun(NamedTuple):
         for notice in notices(made):
             progress(Warned(message=notice))
         name = checked_name(self.run_id) if self.run_id else _free_name(output, _named_after(made))
-        return _work(RunJob(made, output / name, self.options, self.settings, progress, resumed=False, stop=stop))
+        folder = output / name
+        ended = execute(made, folder, self.options, self.settings, progress, resumed=False, stop=stop)
+        return Run(folder, *ended)
 
 
 class Resumption(NamedTuple):
@@ -154,7 +156,8 @@ class Resumption(NamedTuple):
     def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
         """Work on the run until nothing is pending."""
         made, options = self.plan(), _as_begun(self.options, RunFolder(self.folder))
-        return _work(RunJob(made, self.folder, options, self.settings, progress, resumed=True, stop=stop))
+        ended = execute(made, self.folder, options, self.settings, progress, resumed=True, stop=stop)
+        return Run(self.folder, *ended)
 
     def plan(self) -> RunPlan:
         """Return what there is to go on with. Raises `UsageError` where the run cannot be resumed."""
@@ -208,11 +211,6 @@ def _as_begun(options: RunOptions, run: RunFolder) -> RunOptions:
     given = {name: value for name, value in options if name in money and value is not None}
     use_cache = options.use_cache and earlier.get("use_cache") is not False
     return RunOptions.model_validate({**dict(options), **money, **given, "use_cache": use_cache})
-
-
-def _work(job: RunJob) -> Run:
-    standing, interrupted = execute(job)
-    return Run(job.path, standing, interrupted=interrupted)
 
 
 def _with(configuration: RunConfiguration, changes: Mapping[str, object]) -> RunConfiguration:

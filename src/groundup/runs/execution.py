@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from groundup.domain.errors import DiskFullError, UsageError
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
-from groundup.models.protocol import BudgetSpentError, ChatModel, UnusableModelError
+from groundup.models.protocol import BudgetSpentError, UnusableModelError
 from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
 from groundup.runs.generation import model_of_run
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
@@ -49,74 +48,103 @@ _WAITING = 2000
 Plain = str | int | float | bool | None
 
 
-class RunJob(NamedTuple):
-    """A plan with the folder it goes to and the ways of working on it."""
+def execute(
+    plan: RunPlan,
+    path: Path,
+    options: RunOptions,
+    settings: Settings,
+    progress: Progress,
+    *,
+    resumed: bool,
+    stop: StopSignal | None = None,
+) -> tuple[Standing, bool]:
+    """Work on *plan* in the folder *path* until nothing is pending; *stop* is how another thread stops it.
 
-    plan: RunPlan
-    path: Path
-    options: RunOptions
-    settings: Settings
-    progress: Progress
-    resumed: bool
-    stop: StopSignal | None = None
-    """How another thread stops the work."""
+    Return how the run stands and whether it was interrupted.
+    """
 
+    def warn(message: str) -> None:
+        progress(Warned(message=message))
 
-def execute(job: RunJob) -> tuple[Standing, bool]:
-    """Work on a run until nothing is pending; return how it stands and whether it was interrupted."""
-
-    def stopping() -> None:
-        job.progress(Warned(message="stopping cleanly; press ^C again to stop faster"))
-
-    return interruptible(lambda interrupted: _execute(job, interrupted), stopping, job.stop)
-
-
-async def _execute(job: RunJob, interrupted: Interrupted) -> tuple[Standing, bool]:
-    async with (
-        backends(
-            job.plan.configuration.sandbox,
-            job.settings,
-            image_pins(job.plan.configuration, job.path, resumed=job.resumed),
-        ) as tools,
-        model_of_run(
-            job.plan.source,
-            job.options,
-            job.settings,
-            RunFolder(job.path) if job.resumed else None,
-            job.plan.planned.keys,
-        ) as model,
-        fleet_for(
-            fleet_wanted(job.plan, job.options.workers, job.settings, agents=job.options.agents_on_nodes),
-            lambda message: job.progress(Warned(message=message)),
-        ) as fleet,
-    ):
-        with open_writer(job.plan, job.path, tools, resumed=job.resumed) as writer:
-            start = writer.began(started(job.options.model_dump(), tools))
-            tally = Tally(len(job.plan.planned), lambda: _standing(fleet))
-            pending = _PendingAttempts(job, writer, (tools, model, fleet), tally, start)
-            job.progress(
-                RunBegan(
-                    run_id=writer.config.run_id,
-                    folder=str(writer.folder.path),
-                    standing=tally.standing(),
-                    nothing_for=sum(not job.plan.source.holds(key) for key in job.plan.planned.keys),
+    async def work(interrupted: Interrupted) -> tuple[Standing, bool]:
+        wanted = fleet_wanted(plan, options.workers, settings, agents=options.agents_on_nodes)
+        earlier, keys = RunFolder(path) if resumed else None, plan.planned.keys
+        pins = image_pins(plan.configuration, path, resumed=resumed)
+        async with (
+            backends(plan.configuration.sandbox, settings, pins) as tools,
+            model_of_run(plan.source, options, settings, earlier, keys) as model,
+            fleet_for(wanted, warn) as fleet,
+        ):
+            with open_writer(plan, path, tools, resumed=resumed) as writer:
+                start = writer.began(started(options.model_dump(), tools))
+                making, grading = _stages(plan, options)
+                cache = VerdictCache(settings.cache_dir / "verdicts", warn)
+                run = RunContext(
+                    plan=plan,
+                    writer=writer,
+                    backends=tools,
+                    start=start,
+                    warn=warn,
+                    admitted=grading.entered if grading else None,
+                    fleet=fleet,
+                    builder=settings.builder,
+                    cache=cache if options.use_cache else None,
+                    model=model,
+                    making=making.entered if making else None,
+                    makes_only=options.generate_only and _generates(plan),
+                    keeps=options.keep,
+                    says=lambda key, text: progress(AttemptSays(attempt=key, text=text)),
                 )
-            )
-            try:
-                async with _shown(fleet, writer), asyncio.timeout(job.options.time_s) as limit:
-                    await pending.work_off()
-            except asyncio.CancelledError:
-                if not interrupted():
-                    raise
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                job.progress(Warned(message="the time of --time is over: what was not finished is pending"))
-            # Interpreters are found when they are needed, so the builder knows more of itself now.
-            writer.ended(start, datetime.now(UTC), tools.identity())
-            write_report(writer.folder.path, job.settings)
-            job.progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
-            return tally.standing(), interrupted()
+                tally = Tally(len(plan.planned), lambda: _standing(fleet))
+                pending = _PendingAttempts(run, options, tally, progress)
+                nothing_for = sum(not plan.source.holds(key) for key in keys)
+                progress(
+                    RunBegan(
+                        run_id=writer.config.run_id,
+                        folder=str(path),
+                        standing=tally.standing(),
+                        nothing_for=nothing_for,
+                    )
+                )
+                try:
+                    async with _shown(fleet, writer), asyncio.timeout(options.time_s) as limit:
+                        await pending.work_off()
+                except asyncio.CancelledError:
+                    if not interrupted():
+                        raise
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    warn("the time of --time is over: what was not finished is pending")
+                # Interpreters are found when they are needed, so the builder knows more of itself now.
+                writer.ended(start, datetime.now(UTC), tools.identity())
+                write_report(path, settings)
+                progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
+                return tally.standing(), interrupted()
+
+    return interruptible(work, lambda: warn("stopping cleanly; press ^C again to stop faster"), stop)
+
+
+def _generates(plan: RunPlan) -> bool:
+    return isinstance(plan.source, GeneratedSource)
+
+
+def _stages(plan: RunPlan, options: RunOptions) -> tuple[WorkStage, WorkStage] | tuple[None, None]:
+    """Return where agents wait, and gradings: these get what all of them can need at once, at most half.
+
+    A `submit` is graded while its attempt holds its place among the agents, so neither waits for the other. None
+    where submissions are brought: then whole attempts wait.
+    """
+    if not _generates(plan):
+        return None, None
+    budget_mb, jobs = _budget_mb(options), options.jobs
+    largest_mb = max((plan.grader.reservation_mb(task) for task in plan.tasks.values()), default=0)
+    grading_mb = min(jobs * largest_mb, budget_mb // 2)
+    return WorkStage(options.agent_jobs or jobs, budget_mb - grading_mb), WorkStage(jobs, grading_mb)
+
+
+def _budget_mb(options: RunOptions) -> int:
+    return int(machine_memory_mb() * options.memory_share)
 
 
 def fleet_wanted(
@@ -239,39 +267,15 @@ def started(options: Mapping[str, Plain], tools: Backends) -> Start:
 class _PendingAttempts:
     """The attempts without a verdict, and what happens to each."""
 
-    def __init__(
-        self,
-        job: RunJob,
-        writer: RunWriter,
-        means: tuple[Backends, ChatModel | None, Fleet | None],
-        tally: Tally,
-        start: int,
-    ) -> None:
-        tools, model, self._fleet = means
-        self._generates = isinstance(job.plan.source, GeneratedSource)
-        self._options = job.options
-        self._progress = job.progress
+    def __init__(self, run: RunContext, options: RunOptions, tally: Tally, progress: Progress) -> None:
+        self._run = run
+        self._options = options
         self._tally = tally
-        self._tasks = job.plan.tasks
-        self._grader = job.plan.grader
-        cache = VerdictCache(job.settings.cache_dir / "verdicts", self._warn)
-        making, grading = self._stages() if self._generates else (None, None)
-        self._run = RunContext(
-            plan=job.plan,
-            writer=writer,
-            backends=tools,
-            start=start,
-            warn=self._warn,
-            admitted=grading.entered if grading else None,
-            fleet=self._fleet,
-            builder=job.settings.builder,
-            cache=cache if job.options.use_cache else None,
-            model=model,
-            making=making.entered if making else None,
-            makes_only=job.options.generate_only and self._generates,
-            keeps=job.options.keep,
-            says=lambda key, text: job.progress(AttemptSays(attempt=key, text=text)),
-        )
+        self._progress = progress
+        self._generates = _generates(run.plan)
+        self._tasks = run.plan.tasks
+        self._grader = run.plan.grader
+        writer = run.writer
         self._stopped = False
         """Whether no submission can be made any more: the money is spent, or the model or agent cannot be used."""
         self._tries = {line.attempt: line.try_number for line in writer.folder.lines()}
@@ -279,13 +283,13 @@ class _PendingAttempts:
         for line in earlier.lines.values():
             tally.earlier(line)
         settled = {key for key, line in earlier.lines.items() if line.settles} | self._lost(earlier)
-        self._keys = [key for key in job.plan.planned.keys if key not in settled]
+        self._keys = [key for key in run.plan.planned.keys if key not in settled]
         if self._run.makes_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
         # What begins last is waited for alone, so what takes long begins first. Nothing handed in takes no time.
         # On a fleet all tasks come in turn: while every node wants the same layers, none has them for the others.
-        in_turn = self._fleet is not None
-        holds = job.plan.source.holds
+        in_turn = run.fleet is not None
+        holds = run.plan.source.holds
         self._keys.sort(
             key=lambda key: (holds(key), in_turn and key.index, -self._grader.expected_s(self._tasks[key.task]))
         )
@@ -302,7 +306,7 @@ class _PendingAttempts:
             "is graded again" if not lost else f"is graded again, but for {len(lost)} attempts whose submissions "
         )
         what += "are gone: restore their folders, or begin a new run" if lost else ""
-        self._warn(f"the records of this run do not fit: {first}{more}; what lost its score {what}")
+        self._run.warn(f"the records of this run do not fit: {first}{more}; what lost its score {what}")
         return lost
 
     async def work_off(self) -> None:
@@ -310,31 +314,17 @@ class _PendingAttempts:
         jobs = self._options.jobs
         if self._generates:  # those that wait to be graded must not keep others from being made
             jobs += self._options.agent_jobs or jobs
-        on_fleet = self._fleet is not None and not self._generates
+        fleet = None if self._generates else self._run.fleet
         await work_off(
             self._keys,
             self._attempt,
-            jobs=_WAITING if on_fleet else jobs,
-            admission=self._fleet if self._fleet and on_fleet else Admission(self._budget_mb()),
+            jobs=_WAITING if fleet else jobs,
+            admission=fleet or Admission(_budget_mb(self._options)),
             reservation_mb=self._reservation_mb,
         )
 
     def _reservation_mb(self, key: AttemptKey) -> int:
         return 0 if self._generates else self._grader.reservation_mb(self._tasks[key.task])
-
-    def _budget_mb(self) -> int:
-        return int(machine_memory_mb() * self._options.memory_share)
-
-    def _stages(self) -> tuple[WorkStage, WorkStage]:
-        """Return where agents wait, and gradings: these get what all of them can need at once, at most half.
-
-        A `submit` is graded while its attempt holds its place among the agents, so neither waits for the other.
-        """
-        budget_mb, jobs = self._budget_mb(), self._options.jobs
-        largest_mb = max((self._grader.reservation_mb(task) for task in self._tasks.values()), default=0)
-        grading_mb = min(jobs * largest_mb, budget_mb // 2)
-        making = WorkStage(self._options.agent_jobs or jobs, budget_mb - grading_mb)
-        return making, WorkStage(jobs, grading_mb)
 
     def _is_made(self, key: AttemptKey) -> bool:
         made = self._run.made(key) is not None
@@ -355,7 +345,7 @@ class _PendingAttempts:
             self._tally.abandoned()
             if not self._stopped:
                 self._stopped = True
-                self._warn(f"no further attempt begins: {error}")
+                self._run.warn(f"no further attempt begins: {error}")
             return None
         except BaseException:
             self._tally.abandoned()
@@ -372,6 +362,3 @@ class _PendingAttempts:
         self._tally.ended(line)
         self._progress(AttemptEnded(line=line, again=again, standing=self._tally.standing()))
         return self._options.retry_delay_s if again else None
-
-    def _warn(self, message: str) -> None:
-        self._progress(Warned(message=message))
