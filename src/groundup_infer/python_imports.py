@@ -167,6 +167,10 @@ def _context(node: Node) -> tuple[frozenset[Manner], str, str]:
             r"suppress\(.*(ImportError|ModuleNotFound|Exception)", _head(parent)
         ):
             manners.add(Manner.GUARDED)
+    if Manner.FALLBACK in manners and (version := _CAME_WITH.get(blames.partition(".")[0])) and not marker:
+        # A backport stands in for a module that older interpreters lack: a requirement on those.
+        manners = manners - {Manner.FALLBACK} | {Manner.VERSION}
+        marker = f'python_version < "{version}"'
     return frozenset(manners), marker, blames
 
 
@@ -179,6 +183,10 @@ def _head(node: Node) -> str:
 def _catches_import_errors(clause: Node) -> bool:
     head = " ".join(text_of(child) for child in clause.children if child.type not in {"block", "comment"})
     return head.replace(" ", "") in {"except:", "except*"} or _IMPORT_ERRORS.search(head) is not None
+
+
+_CAME_WITH = {"tomllib": "3.11", "zoneinfo": "3.9", "graphlib": "3.9"}
+"""Modules of the standard library with the version that brought them."""
 
 
 def _tried(statement: Node, child: Node) -> tuple[Manner | None, str]:

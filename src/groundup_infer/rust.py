@@ -56,6 +56,7 @@ _STANDARD = words(
 )
 """Modules of the standard library, as a glob import or a macro brings them into scope."""
 _TOKEN_PATH = re.compile(r"(?<![\w:$.#'])(?:r#)?([a-z_][a-z0-9_]*)\s*::(?!<)")
+_DERIVED = re.compile(r"#\s*!?\[\s*derive\s*\(([^\]]*)\)\s*\]")
 _TOKEN_ABSOLUTE = re.compile(r"(?<![\w>:$])::\s*([a-z_][a-z0-9_]*)\s*::")
 _TOKEN_MODULE = re.compile(r"\bmod\s+([a-z_][a-z0-9_]*)")
 _TOKEN_NAME = re.compile(r"(?:^\W*|,\s*)([a-z_][a-z0-9_]*)\s*(?=[,;)\]}]|$)")
@@ -195,6 +196,9 @@ def _in_paths(found: _Found, scope: _Scope, used: set[str]) -> _Named:
             ]
         elif name in {"tokens", "attribute"}:
             text = _STRINGS.sub(" ", text_of(node))
+            if name == "attribute" and (derived := _DERIVED.match(text)):  # its paths are paths as in code
+                paths = [root for root in _TOKEN_PATH.findall(derived[1]) if root not in scope.modules | local]
+                roots += [(root, node, Certainty.HINT if scope.blurred else Certainty.PATH) for root in paths]
             hints = [root for root in _TOKEN_PATH.findall(text) if root not in local]
             roots += [(root, node, Certainty.HINT) for root in (*hints, *_TOKEN_ABSOLUTE.findall(text))]
     return roots

@@ -378,3 +378,17 @@ def test_a_project_in_a_folder_that_cannot_be_imported() -> None:
     assert names(found, InferredKind.RUNTIME) == {"requests"}
     assert found.dependencies[0].evidence[0].path == "mylib-1.0/mylib/__init__.py"
     assert found.local == ("mylib",)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import tomllib\nexcept ImportError:\n    import tomli as tomllib\n",
+        "try:\n    import tomllib\nexcept ModuleNotFoundError:\n    import tomli as tomllib  # older\n",
+    ],
+)
+def test_a_backport_is_required_where_the_module_is_missing(source: str) -> None:
+    """It is needed at run time, on interpreters that lack what it stands in for."""
+    files = {"pyproject.toml": '[project]\nname = "a"\n', "src/a/__init__.py": source}
+    (found,) = inferred("python", files).dependencies
+    assert (found.name, found.kind, found.marker) == ("tomli", InferredKind.RUNTIME, 'python_version < "3.11"')

@@ -25,6 +25,7 @@ def _crates(source: str) -> set[str]:
         ("fn f(x: http::Request) {}", {"http"}),
         ("#[tokio::main] async fn main() {}", {"tokio"}),
         ("#[derive(serde::Serialize)] struct A;", {"serde"}),
+        ("#[derive(Debug, redis_macros::ToRedisArgs)] struct A;", {"redis_macros"}),
         ("fn f() { vec![bytes::Bytes::new()]; }", {"bytes"}),
         ('fn f() { log::info!("x::y"); }', {"log"}),
         ("use std::fmt; fn f() { fmt::Debug; core::mem::take(x); u32::MAX; Self::g(); }", set()),
@@ -126,3 +127,13 @@ def test_renamed_crates_are_told_by_their_names(package: str, imported: str, cra
     """A release in the name, or the family of the package, tells which known crate a manifest renamed."""
     files = {"Cargo.toml": CARGO.replace("mine", package), "src/lib.rs": f"use {imported}::Thing;\n"}
     assert names(inferred("rust", files), InferredKind.RUNTIME) == {crate}
+
+
+def test_what_a_derive_names_by_its_path_is_needed() -> None:
+    """A crate that no data file knows counts, too; a module of the crate's own does not."""
+    files = {
+        "Cargo.toml": CARGO,
+        "src/lib.rs": "mod own;\n#[derive(Debug, redis_macros::ToRedisArgs, own::Shown)]\npub struct A;\n",
+        "src/own.rs": "",
+    }
+    assert [one.name for one in inferred("rust", files).dependencies] == ["redis-macros"]
