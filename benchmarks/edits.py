@@ -1,7 +1,8 @@
 """Edit run folders as somebody careless or dishonest would, and look at what each command says of them.
 
-Each edit of `tests/store/test_checking.py` is done to a copy of a run; each command has to name it, end with the
-documented exit code, and hint at a command that finds it. Usage: python -m benchmarks.edits
+Each edit of `tests/store/edits.py` is done to a copy of a run. Each command has to name it, to end with the
+documented exit code, and to hint at a command that finds it; so do four pages of the viewer: the list, a run, a
+comparison and a bundle. Usage: python -m benchmarks.edits
 """
 
 import contextlib
@@ -12,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.cli.conftest import Ended
-from tests.cli.test_edited_runs import commands, unsaid
-from tests.store.edits import FOUND
+from tests.cli.test_edited_runs import EDITS, commands, unsaid
 from tests.store.folders import SHAPES, as_earlier, write_run
 
 from groundup.cli.main import main as command_line
@@ -38,7 +38,7 @@ def main() -> None:
             as_earlier(write_run(honest / f"earlier-{suite}", suite))
         write_run(honest / "agent", "nl2repobench", made_by_agent=True)
         as_earlier(write_run(honest / "earlier-agent", "nl2repobench", made_by_agent=True))
-        for number, (case, (name, edit, _, _)) in enumerate(FOUND.items()):
+        for number, (case, (name, edit)) in enumerate(EDITS.items()):
             run = Path(shutil.copytree(honest / name, Path(room, str(number), "edited", "copy")))
             edit(run)
             found = unsaid(_groundup, run, honest / name, Path(room, str(number)))
@@ -47,7 +47,7 @@ def main() -> None:
                 print(f"{case}: {one}")
             shutil.rmtree(Path(room, str(number)))
         tried = len(commands(honest, honest, honest))
-    print(f"{len(FOUND)} edits by {tried} commands: {left} times nothing was said, or something else was wrong")
+    print(f"{len(EDITS)} edits by {tried} commands and four pages of the viewer: {left} times something was wrong")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,24 @@
 """Whoever reads an edited run is told first, by each command, and the command in the hint finds it."""
 
+import os
 import re
 import shlex
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
+from groundup.settings import load
+from groundup.viewer.app import Viewer
 from tests.cli.conftest import Groundup
-from tests.store.edits import FOUND
+from tests.store.edits import FOUND, REFUSED, Edit
 from tests.store.folders import SHAPES, as_earlier, write_run
 
-EVERY = 4
+EDITS: dict[str, tuple[str, Edit]] = {case: edit[:2] for case, edit in (FOUND | REFUSED).items()}
+"""A run, and what is done to it."""
+EVERY = 8
 """Of the edits every such one is tried here; `python -m benchmarks.edits` tries all."""
 
 
@@ -68,18 +75,43 @@ def unsaid(groundup: Groundup, run: Path, base: Path, room: Path) -> list[str]:
             found.append(f"{name}: exit code 0")
         elif name == "leaderboard pack":  # without the suite's data it is refused before the run is read
             found += [] if ended.code == 2 else [f"{name}: exit code {ended.code}"]
-        elif not re.search("not fit|cannot be read|was changed|not a run folder|no report", said):
+        elif not SAID.search(said):
             found.append(f"{name}: says nothing")
         hints = re.findall(r"`groundup (runs check .*?)`", " ".join(ended.err.split()))
         wrong = [hint for hint in hints if str(run) in hint and groundup(*shlex.split(hint)).code != 4]
         found += [f"{name}: `{hint}` finds nothing" for hint in wrong]
-    return found
+    return found + unshown(run, base, room)
 
 
-@pytest.mark.parametrize("case", list(FOUND)[::EVERY])
+SAID = re.compile("not fit|cannot be read|was changed|not a run folder|no report|is no run")
+
+
+def unshown(run: Path, base: Path, room: Path) -> list[str]:
+    """Return which pages of the viewer do not say that *run* was edited: list, run, comparison and bundle."""
+    shown = room / "shown"
+    shutil.copytree(base, shown / "base")
+    shutil.copytree(run, shown / "copy", symlinks=True, copy_function=_copied)
+    pages = {"list": "/", "run": "/run/copy", "comparison": "/compare?run=base&run=copy"}
+    viewer = Viewer(load({"output": str(shown)}))
+    with closing(viewer.index), TestClient(viewer.app()) as client:
+        texts = {name: client.get(address).text for name, address in pages.items()}
+    site = room / "site"
+    texts |= {f"bundle's {page.name}": page.read_text() for page in [site / "index.html"] if page.exists()}
+    return [f"{name} of the viewer: says nothing" for name, text in texts.items() if not SAID.search(text)]
+
+
+def _copied(source: str, target: str) -> str:
+    """Copy a file as it is, and a pipe as another pipe."""
+    if Path(source).is_fifo():
+        os.mkfifo(target)
+        return target
+    return shutil.copy2(source, target, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("case", list(EDITS)[::EVERY])
 def test_no_command_reads_past_the_check(groundup: Groundup, honest: Path, tmp_path: Path, case: str) -> None:
     """None prints a figure of it without a word, and the hint leads to the run that was edited."""
-    name, edit, _, _ = FOUND[case]
+    name, edit = EDITS[case]
     run = Path(shutil.copytree(honest / name, tmp_path / "edited" / "copy"))
     edit(run)
     assert unsaid(groundup, run, honest / name, tmp_path) == []

@@ -70,6 +70,14 @@ SLIPS: dict[str, tuple[Files, str]] = {
     ),
     "names that lead out": ({"alpha/submission.tar.gz": tarred({"../b.py": b""})}, "nothing in it can be taken"),
     "rar": ({"alpha/submission.rar": b"Rar!\x1a\x07"}, "submission.rar, an archive that is not read here"),
+    "rar beside a document": (
+        {"alpha/project.rar": b"Rar!\x1a\x07", "alpha/README.md": b"#", "alpha/LICENSE": b""},
+        "project.rar and documents, an archive that is not read here",
+    ),
+    "a zip beside a document": (
+        {"alpha/project.zip": zipped(CODE), "alpha/readme.txt": b"#"},
+        "project.zip and documents; call it submission.zip",
+    ),
     "7z": ({"alpha/alpha.7z": b"7z\xbc\xaf\x27\x1c"}, "alpha.7z, an archive that is not read here"),
     "a compressed file": ({"alpha/alpha.gz": b"\x1f\x8b"}, "alpha.gz, an archive that is not read here"),
     "another name of the archive": ({"alpha/alpha.zip": zipped(CODE)}, "call it submission.zip"),

@@ -52,6 +52,8 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
 _ATTEMPT = re.compile(r"(?:run|attempt|try|trial|rep|repeat|sample|seed|k)[-_ ]?\d+", re.IGNORECASE)
 _UNREAD = re.compile(r".*\.(?:rar|7z|zipx|ace|arj|cab|lz|lzma|lz4|gz|bz2|xz|zst|iso|dmg|tar\.\w+)", re.IGNORECASE)
 """Archives of kinds that are not read, and those that are, under another name than `submission`."""
+_DOCUMENT = re.compile(r"(?:readme|licen[cs]e|notice|copying)(?:\..*)?|.*\.(?:md|rst|txt|pdf)", re.IGNORECASE)
+"""What lies beside an archive and is no submission by itself."""
 _POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1024
 _LINE_BYTES = 16 * 1024 * 1024
 _PATCHES = (".diff", ".patch")
@@ -424,13 +426,14 @@ def _why_none(folder: Path, visible: Sequence[Path], name: str, layout: Predicti
         if not hidden:
             return None
         return f"{name} holds only {', '.join(hidden[:3])}; check the repository out again, or empty the folder"
-    if len(visible) == 1 and _is_plain_file(visible[0]):
-        file = visible[0].name
+    telling = [entry for entry in visible if not (_is_plain_file(entry) and _DOCUMENT.fullmatch(entry.name))]
+    if len(telling) == 1 and _is_plain_file(telling[0]):
+        file, beside = telling[0].name, " and documents" if len(visible) > 1 else ""
         if file.endswith(layout.packed):
             ending = file[len(without_ending(file)) :]
-            return f"{name} holds only {file}; call it submission{ending}, or unpack it there"
+            return f"{name} holds only {file}{beside}; call it submission{ending}, or unpack it there"
         if _UNREAD.fullmatch(file):
-            return f"{name} holds only {file}, an archive that is not read here; unpack it there"
+            return f"{name} holds only {file}{beside}, an archive that is not read here; unpack it there"
     return None
 
 
