@@ -1,10 +1,12 @@
 """Verdicts and scores."""
 
 import pytest
+from pydantic import TypeAdapter
 
 from groundup.domain.verdicts import (
     GraderIdentity,
     Reason,
+    Said,
     Score,
     Stage,
     Status,
@@ -75,3 +77,10 @@ def test_a_verdict_holds_nothing_that_cannot_be_written() -> None:
     assert read.facts["late"] is True
     assert read.reasons[0].message == "?é" * 200
     assert TestResult(id=hostile, outcome="passed", expected=True, message=hostile).model_dump_json()
+
+
+def test_what_a_submission_said_can_be_stored() -> None:
+    """Bytes of its files that are no UTF-8 become question marks, one each; all else stays."""
+    said = TypeAdapter(Said)
+    assert said.validate_python("caf\udce9 é ok") == "caf? é ok"
+    assert said.validate_python("plain") == "plain"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from groundup.workflows.meanings import Meanings
-from groundup.workflows.runners import Purpose
+from groundup.workflows.runners import Purpose, meaning_of
 from tests.workflows.made import MadeTree
 
 PACKAGE = """{"scripts": {
@@ -71,6 +71,8 @@ FILES = {
     "ci/run.sh": '#!/bin/sh\ncmd="${1:-build}"\ncargo "${cmd}" --all\n',
     "build.ps1": "function Test { Invoke-Dotnet test $solution -c Release }\n",
     "build.cs": 'Task("Test").Does(ctx => ctx.DotNetTest(solution));\n',
+    "scripts/run_tests.js": "require('./harness').start()\n",
+    "scripts/release.js": "require('./harness').publish()\n",
     "scripts/all_tests.py": "import subprocess\nsubprocess.run(['python', '-m', 'pytest'])\n",
 }
 
@@ -106,6 +108,9 @@ FILES = {
         ("node --test", "node --test"),
         ("python scripts/all_tests.py", "python scripts/all_tests.py"),
         ("make unknown-tests", "make unknown-tests"),
+        ("node scripts/run_tests.js", "node scripts/run_tests.js"),
+        ("./scripts/release.js test", "./scripts/release.js test"),
+        ("./run-tests.sh", "./run-tests.sh"),
     ],
 )
 def test_the_tests_are_found_behind_names(script: str, command: str) -> None:
@@ -200,3 +205,25 @@ def test_a_build_script_of_dotnet_is_followed_to_its_tests() -> None:
         ("build", "dotnet run --project build-tools/Targets.csproj", "build-tools/Program.cs"),
     )
     assert {one.purpose for one in meanings.of("dotnet run --project app")} == {Purpose.BUILD}
+
+
+@pytest.mark.parametrize("script", ["./ci.sh", "node scripts/release.js", "./scripts/release.js"])
+def test_a_script_that_says_nothing_of_tests_is_none(script: str) -> None:
+    """What only runs in CI, or does something of its own, is not taken for the tests."""
+    assert [found for found in Meanings(MadeTree(FILES)).of(script) if found.purpose is Purpose.TEST] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "purpose"),
+    [
+        (["bun", "test"], Purpose.TEST),
+        (["bun", "install"], Purpose.BUILD),
+        (["bun", "i"], Purpose.BUILD),
+        (["bun", "x"], None),
+        (["deno", "task", "x"], Purpose.OTHER),
+    ],
+)
+def test_what_a_program_does_besides_testing_is_no_test(words: list[str], purpose: Purpose | None) -> None:
+    """Installing with a program that also tests is building; what is not known stays open."""
+    found = meaning_of(words)
+    assert (found.purpose if found else None) is purpose

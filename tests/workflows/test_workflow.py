@@ -83,6 +83,7 @@ def test_what_is_needed_comes_first() -> None:
         (b"a: &a [*a]\njobs: {}", "nested too deeply"),
         (b"x" * 2_000_000, "too much"),
         (b"jobs: !!python/object/apply:os.system [ls]", "not YAML"),
+        (b"on: push\njobs:\n  a: {\n", "line 4: not YAML"),
     ],
 )
 def test_what_is_no_workflow_is_reported(data: bytes, expected: str) -> None:

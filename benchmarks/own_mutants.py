@@ -1,0 +1,297 @@
+"""Random faults in groundup's own modules: does a test fail? What lives shows a promise that no test keeps.
+
+    python -m benchmarks.own_mutants domain trees --each 4 --json FILE [--seed 1] [--limit-s 120]
+    python -m benchmarks.own_mutants --json FILE            # the table of what FILE holds
+
+Makes `--each` mutants of every module of a folder, each with one fault, and runs the tests that reach it until
+one fails: first those that name the module, then all of its folder's, then four others that name it. A fault is
+made in memory, in a forked process that imports groundup anew, so programs that tests start do not have it. A
+mutant whose tests take longer than the limit is caught. FILE gets a line for each mutant, and what it has is not
+done again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and
+counts as neither.
+"""
+
+import argparse
+import ast
+import copy
+import importlib
+import importlib.util
+import json
+import os
+import random
+import re
+import select
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+from typing_extensions import override
+
+ROOT = Path(__file__).parents[1]
+EQUIVALENT = Path(__file__).parent / "samples" / "equivalent_mutants.txt"
+_ELSEWHERE = 4
+"""Files of tests in other folders: half of the suite names some modules."""
+_TESTED_BY = {"manifests": ("languages",), "sources": ("groundup_infer",), "workflows": ("curation",)}
+"""Folders whose tests test another folder, too."""
+CONTROL = "control: no fault"
+_SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+}
+
+
+class Mutant(NamedTuple):
+    """One fault in one module."""
+
+    module: str
+    fault: str
+    tree: ast.Module | None
+
+
+def module_paths(folder: str) -> list[Path]:
+    """Return the modules of *folder* below `src/groundup`, without files that hold only a docstring."""
+    paths = sorted((ROOT / "src" / "groundup" / folder).rglob("*.py"))
+    return [path for path in paths if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a module."""
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def mutants_of(path: Path, each: int, seed: int) -> Iterator[Mutant]:
+    """Yield *each* mutants of a module; the same *seed* gives the same."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    places = [number for number, node in enumerate(ast.walk(tree)) if _is_place(node)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    places = [number for number, node in enumerate(ast.walk(tree)) if number in set(places) and id(node) in inside]
+    chance = random.Random(f"{seed} {module_name(path)}")
+    for number in chance.sample(places, min(each, len(places))):
+        changed = copy.deepcopy(tree)
+        node = next(node for at, node in enumerate(ast.walk(changed)) if at == number)
+        before = ast.unparse(node)[:70] if not isinstance(node, _FUNCTIONS) else f"def {node.name}"
+        after = _make_wrong(node, chance)
+        fault = f"line {getattr(node, 'lineno', 0)}: {before} -> {after[:70]}"
+        yield Mutant(module_name(path), " ".join(fault.split()), ast.fix_missing_locations(changed))
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _is_place(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=[operator]):
+            return type(operator) in _SWAPPED
+        case ast.BoolOp() | ast.If() | ast.IfExp() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BinOp(op=operator):
+            return type(operator) in _SWAPPED
+        case ast.Constant(value=value):
+            return type(value) in (int, bool)
+        case ast.Return(value=value):
+            return value is not None and not isinstance(value, ast.Constant)
+        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Continue():
+            return True
+    return False
+
+
+def _make_wrong(node: ast.AST, chance: random.Random) -> str:
+    """Change *node* in its place, and return how it reads then."""
+    match node:
+        case ast.Compare():
+            node.ops = [_SWAPPED[type(node.ops[0])]()]  # type: ignore[list-item]  # an operator gives an operator
+        case ast.BoolOp() | ast.BinOp():
+            node.op = _SWAPPED[type(node.op)]()  # type: ignore[assignment]
+        case ast.UnaryOp():
+            node.op = ast.UAdd()
+            node.operand = ast.Call(ast.Name("bool", ast.Load()), [node.operand], [])
+        case ast.If() | ast.IfExp():
+            taken = chance.random() < 0.5
+            node.test = ast.Constant(value=taken)
+            return f"if {taken}"
+        case ast.Constant(value=bool() as value):
+            node.value = not value
+        case ast.Constant(value=int() as value):
+            node.value = value + chance.choice((-1, 1))
+        case ast.Return():
+            node.value = ast.Constant(value=None)
+        case ast.Continue():
+            vars(node).clear()
+            node.__class__ = ast.Break  # type: ignore[assignment]
+        case ast.Expr() | ast.AugAssign():
+            vars(node).update(value=ast.Constant(value=None), lineno=node.lineno, col_offset=0)
+            node.__class__ = ast.Expr
+            return "nothing"
+    return ast.unparse(node)
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, name: str, path: str, code: CodeType) -> None:
+        super().__init__(name, path)
+        self._made = code
+
+    @override
+    def get_code(self, fullname: str) -> CodeType:
+        return self._made
+
+
+class _Finder:
+    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
+        self._name, self._path = name, str(path)
+        self._code = compile(tree, self._path, "exec")
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Give the mutant in place of the module."""
+        if name != self._name:
+            return None
+        loader = _Loader(name, self._path, self._code)
+        return importlib.util.spec_from_file_location(name, self._path, loader=loader)
+
+
+def tests_of(module: str, folder: str) -> list[list[str]]:
+    """Return the files with tests that reach *module*, nearest first: each list runs if the former ones passed."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    folders = [ROOT / "tests" / name for name in (folder, *_TESTED_BY.get(folder, ()))]
+    own = [path for path in files if any(path.is_relative_to(one) for one in folders)]
+    mention = re.compile(rf"(?:from|import) {re.escape(module)}(?:$|[ ,])", re.MULTILINE)
+    naming = [path for path in files if mention.search(path.read_text(encoding="utf-8"))]
+    elsewhere = [path for path in naming if path not in own][:_ELSEWHERE]
+    stages = [[path for path in naming if path in own], own, elsewhere]
+    return [[str(path) for path in stage] for stage in stages if stage]
+
+
+def run(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> str:
+    """Return how a mutant ended: caught, slow (caught as well) or lives."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        os.close(reading)
+        _in_child(mutant, path, stages, writing)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], limit_s)
+    word = os.read(reading, 20).decode() if ready else "slow"
+    os.close(reading)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return word or "caught"  # it died
+
+
+def _in_child(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], writing: int) -> None:
+    import pytest
+
+    word = "lives"
+    try:
+        silent = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(silent, descriptor)
+        if mutant.tree is not None:
+            sys.meta_path.insert(0, _Finder(mutant.module, path, mutant.tree))
+        arguments = ["-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        if any(pytest.main([*arguments, *stage]) not in (0, 5) for stage in stages):
+            word = "caught"
+    except BaseException:  # noqa: BLE001  # whatever a mutant does, this process ends here
+        word = "caught"
+    sys.stdout.flush()
+    os.write(writing, word.encode())
+    os._exit(0)
+
+
+def table(lines: Sequence[dict[str, str]], equivalent: frozenset[str]) -> Iterator[str]:
+    """Yield a table of what was caught in each folder, and then what lives."""
+    yield "| folder | modules | mutants | equivalent | caught | of the others |"
+    yield "|---|---|---|---|---|---|"
+    lines = [line for line in lines if line["fault"] != CONTROL]
+    for folder in dict.fromkeys(line["folder"] for line in lines):
+        own = [line for line in lines if line["folder"] == folder]
+        alike = sum(line["end"] == "lives" and _key(line) in equivalent for line in own)
+        ends = Counter(line["end"] for line in own)
+        caught, others = ends["caught"] + ends["slow"], len(own) - alike
+        modules = len({line["module"] for line in own})
+        share = f"{100 * caught / max(1, others):.0f} %"
+        yield f"| `{folder}` | {modules} | {len(own)} | {alike} | {caught} | {share} |"
+    for line in lines:
+        if line["end"] == "lives" and _key(line) not in equivalent:
+            yield f"lives: {_key(line)}"
+
+
+def _key(line: dict[str, str]) -> str:
+    return f"{line['module']} {line['fault'].partition(': ')[2]}"
+
+
+def main() -> int:
+    """Make mutants, run their tests, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", help="below src/groundup")
+    parser.add_argument("--each", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit-s", type=float, default=120)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--again", action="store_true", help="those that live, after tests were added")
+    options = parser.parse_args()
+    given = options.json.read_text(encoding="utf-8").splitlines() if options.json.exists() else []
+    done: dict[str, dict[str, str]] = {}
+    for line in map(json.loads, given):
+        done[_key(line)] = line
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = tempfile.mkdtemp()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    _load_what_is_not_ours()
+    with options.json.open("a", encoding="utf-8") as file:
+        for folder in options.folders:
+            for path, mutant in _drawn(folder, options.each, options.seed):
+                line = {"folder": folder, "module": mutant.module, "fault": mutant.fault}
+                if _key(line) in done and not (options.again and done[_key(line)]["end"] == "lives"):
+                    continue
+                began = time.monotonic()
+                stages = tests_of(mutant.module, folder) if mutant.tree else [[f"tests/{folder}"]]
+                limit_s = options.limit_s if mutant.tree else 10 * options.limit_s
+                line["end"] = run(mutant, path, stages, limit_s)
+                line["seconds"] = f"{time.monotonic() - began:.0f}"
+                if mutant.tree is None and line["end"] != "lives":
+                    print(f"{folder}: its tests fail without a fault")
+                    break
+                done[_key(line)] = line
+                print(json.dumps(line), file=file, flush=True)
+    equivalent = EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    print("\n".join(table(list(done.values()), frozenset(equivalent))))
+    return 0
+
+
+def _drawn(folder: str, each: int, seed: int) -> Iterator[tuple[Path, Mutant]]:
+    yield ROOT, Mutant(f"groundup.{folder.replace('/', '.')}", CONTROL, None)
+    for path in module_paths(folder):
+        for mutant in mutants_of(path, each, seed):
+            yield path, mutant
+
+
+def _load_what_is_not_ours() -> None:
+    for name in ("pytest", "hypothesis", "pydantic", "tree_sitter", "anyio", "httpx", "rich", "typer"):
+        if importlib.util.find_spec(name):
+            importlib.import_module(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

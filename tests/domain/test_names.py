@@ -1,0 +1,51 @@
+"""Names that are safe, near or hostile."""
+
+import pytest
+
+from groundup.domain.errors import UsageError
+from groundup.domain.names import checked_name, is_loopback, printable, shuffled, unknown, without_codes
+
+
+@pytest.mark.parametrize("name", ["a", "7", "sqlparse-0.5", "a@b+c_d.e", "x" * 128])
+def test_a_name_that_is_one_path_component_is_kept(name: str) -> None:
+    """Letters, digits and a few signs, up to 128."""
+    assert checked_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "-x", "a/b", "a b", "a.", "run.lock", "x" * 129, "ä", "a\n"])
+def test_a_name_that_is_none_is_refused_with_the_rule(name: str) -> None:
+    """Nothing that leads elsewhere, hides or is taken by locks."""
+    with pytest.raises(UsageError, match="starting with a letter or digit"):
+        checked_name(name)
+
+
+def test_the_nearest_choice_is_offered_and_otherwise_all() -> None:
+    """Up to 30 choices are listed, in order."""
+    assert unknown("suite", "dibensh", ["dibench", "other"]) == "unknown suite 'dibensh'; did you mean 'dibench'?"
+    assert unknown("suite", "zzz", ["b", "a"]) == "unknown suite 'zzz'; choose from: a, b"
+    assert unknown("suite", "zzz", []).endswith("choose from: (none)")
+    many = [f"n{number:02}" for number in range(31)]
+    assert unknown("suite", "zzz", many[:30]).endswith("n29")
+    assert unknown("suite", "zzz", many).endswith("n29, ...")
+
+
+@pytest.mark.parametrize(
+    ("host", "own"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("10.0.0.1", False)]
+)
+def test_loopback_is_this_machine(host: str, own: bool) -> None:
+    """By name or address."""
+    assert is_loopback(host) is own
+    assert not is_loopback("localhost.example.org")
+
+
+def test_nothing_hostile_reaches_a_terminal() -> None:
+    """Controls and bytes that are no UTF-8 are escaped, and codes of terminals taken away."""
+    assert printable("a\x1b[31m\udcff\n é") == "a\\x1b[31m\\xff\\n é"
+    assert without_codes("\x1b[1;31mred\x1b[0m \x1b]0;title\x07on\x1b(B") == "red on"
+
+
+def test_a_seed_decides_the_order() -> None:
+    """Whatever order the names come in."""
+    names = [f"n{number}" for number in range(20)]
+    assert shuffled(names, 1) == shuffled(names[::-1], 1) != shuffled(names, 2)
+    assert sorted(shuffled(names, 1)) == sorted(names)
