@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from groundup import __version__
-from groundup.cli.main import FIRST, GATHERED, JOBS, create_app, declared, every_command, main
+from groundup.cli.main import FIRST, GATHERED, JOBS, about, create_app, declared, every_command, main
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.patience import patient
 
@@ -126,6 +126,12 @@ def test_the_first_screen_lists_a_dozen_and_names_the_others(groundup: Groundup)
     for name in every_command():
         assert re.search(rf"\b{name.partition(' ')[0]}\b", out)
     assert "groundup help all" in out
+
+
+def test_what_help_lists_is_what_docstrings_say() -> None:
+    """It is found in the sources, for lists import no command."""
+    for name in every_command():
+        assert about(name) == declared(name)[0].__doc__
 
 
 def test_the_whole_help_lists_every_command_once_by_job(groundup: Groundup) -> None:

@@ -6,11 +6,14 @@
 
 import errno
 import gc
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -25,9 +28,6 @@ from groundup.cli.options import AbsentCommand, CommandPanel, Examples, Member, 
 from groundup.configuration import unusable_surroundings, without_plugins_of_records
 from groundup.domain.version import __version__
 from groundup.extensions import EXTENSIONS, owner_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMANDS = {
     "doctor": "installation:doctor",
@@ -69,8 +69,8 @@ COMMANDS = {
 }
 """The module and the function of groundup's own commands; `extensions.py` has the others.
 
-Two words: a group and its command. A module is imported when its command is asked for. Its `EXAMPLES` are what the
-commands' help shows.
+Two words: a group and its command. A module is imported when its command is asked for, and so may import what that
+needs. Its `EXAMPLES` are what the commands' help shows.
 """
 
 
@@ -81,11 +81,25 @@ def every_command(*, absent: bool = False) -> list[str]:
 
 def declared(name: str) -> tuple[Callable[..., int], Examples]:
     """Return the function and the examples of a command."""
+    module, function = _place(name)
+    loaded = import_module(module)
+    return getattr(loaded, function), loaded.EXAMPLES[name]
+
+
+def about(name: str) -> str:
+    """Return what a command's docstring says, by its source: who lists commands imports none of them."""
+    module, function = _place(name)
+    spec = find_spec(module)
+    source = Path(spec.origin).read_bytes().decode(errors="replace") if spec and spec.origin else ""
+    found = re.search(rf'^def {function}\(.*?^    """(.*?)"""', source, re.DOTALL | re.MULTILINE)
+    return found[1] if found else declared(name)[0].__doc__ or ""
+
+
+def _place(name: str) -> tuple[str, str]:
     owner = owner_of(name)
     package, place = ("groundup.cli", COMMANDS[name]) if owner is None else (owner.name, owner.commands[name])
     module, _, function = place.partition(":")
-    loaded = import_module(f"{package}.{module}")
-    return getattr(loaded, function), loaded.EXAMPLES[name]
+    return f"{package}.{module}", function
 
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -173,13 +187,13 @@ def _member(name: str) -> Member:
     if owner is not None and not owner.present():
         sentence = owner.missing(f"`groundup {name}`")
         return Member(lambda: sentence, lambda: AbsentCommand(name, help=sentence), is_absent=True)
-    about = GROUPS.get(name) if owner is None else owner.groups.get(name)
-    return _command(name) if about is None else _group(name, about)
+    purpose = GROUPS.get(name) if owner is None else owner.groups.get(name)
+    return _command(name) if purpose is None else _group(name, purpose)
 
 
-def _group(name: str, about: str) -> Member:
+def _group(name: str, purpose: str) -> Member:
     def build() -> CommandPanel:
-        app = typer.Typer(name=name, cls=CommandPanel, help=about, context_settings=_HELP)
+        app = typer.Typer(name=name, cls=CommandPanel, help=purpose, context_settings=_HELP)
         prefix = f"{name} "
         members = {one: _member(one) for one in GATHERED.get(name, ())}
         known = [one for one in every_command(absent=True) if one.startswith(prefix)]
@@ -187,7 +201,7 @@ def _group(name: str, about: str) -> Member:
         here = tuple(one for one in members if not members[one].is_absent)
         return group(app, members, {"Commands": here}, members.keys() - here)
 
-    return Member(lambda: about, build)
+    return Member(lambda: purpose, build)
 
 
 def _command(name: str) -> Member:
@@ -202,7 +216,7 @@ def _command(name: str) -> Member:
         app.command(name.rpartition(" ")[2], cls=StrictCommand)(command(function, examples))
         return typer.main.get_command(app)
 
-    return Member(lambda: declared(name)[0].__doc__ or "", build)
+    return Member(lambda: about(name), build)
 
 
 def _print_version(wanted: bool) -> None:
@@ -327,12 +341,11 @@ def _failed(code: int, message: str) -> tuple[int, str]:
     return code, message
 
 
-def _bug_log(given: list[str]) -> "Path":
+def _bug_log(given: list[str]) -> Path:
     """Write the traceback where it can be found again."""
     import platform
     import tempfile
     import traceback
-    from pathlib import Path
 
     with tempfile.NamedTemporaryFile(
         "w", prefix="groundup-bug-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"

@@ -326,7 +326,7 @@ class Member(NamedTuple):
     """A command or a group of commands, before it is built."""
 
     about: Callable[[], str]
-    """Returns what it does; the first paragraph is shown. Only who lists it imports its module."""
+    """Returns what it does; the first paragraph is shown."""
     build: Callable[[], Any]
     is_absent: bool = False
     """Whether the extension package with it is not here; help then leaves it out."""
