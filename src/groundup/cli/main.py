@@ -34,7 +34,7 @@ COMMANDS = {
     "demo": "demo:demo",
     "docs": "installation:docs",
     "agents": "agents:agents",
-    "models check": "agents:check_model",
+    "models check": "model_checks:check_model",
     "suites": "suites:suites",
     "tasks": "suites:tasks",
     "data pull": "data:pull",

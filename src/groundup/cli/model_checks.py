@@ -1,17 +1,18 @@
-"""What an endpoint can do, by asking it a handful of short questions before a run relies on it."""
+"""`groundup models check`: what an endpoint can do, by a handful of short questions before a run relies on it."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Literal
 
 from groundup.agents.base import EpisodeLimits
 from groundup.agents.opening import open_agent
 from groundup.api.flags import ModelCheckFlags
-from groundup.api.listings import RecordList
 from groundup.api.requests import checked
 from groundup.api.subjects import settings_of_model
+from groundup.cli.console import print_document, print_table
+from groundup.cli.options import Examples, Json
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import Limits
@@ -22,9 +23,15 @@ from groundup.models.opening import open_model
 from groundup.models.prices import price_of
 from groundup.models.protocol import ChatModel, ContextOverflowError, ModelError, RefusedError, UnusableModelError
 from groundup.models.settings import ModelSettings
-from groundup.reports.views import View
 from groundup.runs.submissions import checked_model_settings
 
+EXAMPLES: dict[str, Examples] = {
+    "models check": (
+        ("Does it call tools, and what will a run take?", "groundup models check -m openai/gpt-4.1 --price 2:8"),
+        ("A server of your own", "groundup models check -m vllm/my-model --base-url http://127.0.0.1:8000/v1"),
+        ("For programs", "groundup models check -m openai/gpt-4.1 --json"),
+    ),
+}
 _ADD = Tool(
     name="add",
     description="Add two numbers.",
@@ -50,8 +57,11 @@ class ModelAnswer(Record):
     cost_usd: float | None = None
 
 
-async def check_model_async(**flags: Unpack[ModelCheckFlags]) -> RecordList[ModelAnswer]:
-    """Do what `check_model` does, in this event loop."""
+def check_model(flags: ModelCheckFlags, json: Json = False) -> int:
+    """Ask a model eight short questions: tools, streams, settings, window, speed, and what an attempt would take.
+
+    Costs less than a cent with most models. Exit code 3: it answers nothing.
+    """
     given: ModelCheckFlags = checked(ModelCheckFlags, flags)
     name = given.get("model")
     if not name:
@@ -64,19 +74,17 @@ async def check_model_async(**flags: Unpack[ModelCheckFlags]) -> RecordList[Mode
             "prices": given.get("prices"),
         }
     )
-    answers = [answer async for answer in _answers(name, settings)]
-    rows = tuple(
-        (one.asked, one.answer, f"{one.seconds:.1f}" if one.seconds else "", one.detail) for one in answers
-    )
-    return RecordList(answers, View(title=name, columns=("", "", "seconds", "detail"), rows=rows))
+    answers = asyncio.run(_all_answers(name, settings))
+    if json:
+        print_document({"model": name, "answers": [one.model_dump(mode="json") for one in answers]})
+        return 0
+    rows = [(one.asked, one.answer, f"{one.seconds:.1f}" if one.seconds else "", one.detail) for one in answers]
+    print_table(name, ("", "", "seconds", "detail"), rows)
+    return 0
 
 
-def check_model(**flags: Unpack[ModelCheckFlags]) -> RecordList[ModelAnswer]:
-    """Ask a model a handful of short questions; return what it can do, and a guess of what attempts will take.
-
-    Raises `UsageError`, and `ModelError` when it answers nothing at all. Not for a running event loop.
-    """
-    return asyncio.run(check_model_async(**flags))
+async def _all_answers(name: str, settings: ModelSettings) -> list[ModelAnswer]:
+    return [answer async for answer in _answers(name, settings)]
 
 
 async def _answers(name: str, settings: ModelSettings) -> AsyncIterator[ModelAnswer]:
