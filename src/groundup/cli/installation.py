@@ -1,4 +1,4 @@
-"""`groundup doctor`, `clean`, `docs` and `init`: what this machine can do, and what this installation holds.
+"""`groundup clean`, `docs` and `init`: what this installation holds.
 
 What pages get from the code itself: every command with its options, and every setting.
 
@@ -21,10 +21,6 @@ from groundup.cli.options import DryRun, Examples, Json, kind_of_value
 from groundup.settings import PREFIX, Settings
 
 EXAMPLES: dict[str, Examples] = {
-    "doctor": (
-        ("Can this machine grade, and what enforces its limits?", "groundup doctor"),
-        ("For a bug report", "groundup doctor --json"),
-    ),
     "clean": (
         ("What did killed processes leave?", "groundup clean --dry-run"),
         ("Runs, layers and verdicts untouched for a month, too", "groundup clean --older-than 30d -y"),
@@ -38,43 +34,6 @@ EXAMPLES: dict[str, Examples] = {
         ("Beside other projects", "groundup init ~/evaluations"),
     ),
 }
-
-
-def doctor(json: Json = False) -> int:
-    """Show what this machine can do, and how to get what is missing.
-
-    Exit code 3: this machine can grade no task as it is.
-    """
-    from groundup.api.machine import examine_machine
-    from groundup.cli.console import print_document, print_table, say
-
-    found = examine_machine()
-    suites = found.suites
-    if json:
-        print_document({"ready": found.ready, **found.model_dump(mode="json")})
-    else:
-        print_table(
-            "", ("what", "", "found"), [(fact.name, fact.status.value, fact.value) for fact in found.facts]
-        )
-        for fact in found.facts:
-            if fact.advice:
-                say(f"{fact.name}: {fact.advice}")
-        rows = [(one.suite, str(one.tasks), str(one.online), str(one.offline)) for one in suites]
-        print_table("\nTasks that can be graded here", ("suite", "tasks", "online", "offline"), rows)
-        for one in suites:
-            for lack in one.lacks:
-                say(f"{one.suite}: {lack}")
-            for sentence in one.beside:
-                say(f"{one.suite}: {sentence}")
-    able = ", ".join(map(str, suites))
-    say(f"groundup: can be graded here: {able}" if found.opens_sandboxes else "groundup: not ready; see above")
-    if found.opens_sandboxes and not found.ready:
-        say("groundup: not ready: no task can be graded here yet; the lines above say what is missing")
-    lacks = [lack for one in suites for lack in one.lacks if lack.command]
-    if lacks and found.opens_sandboxes:
-        most = max(lacks, key=lambda lack: lack.tasks)
-        say(f"groundup: the shortest way to {most.tasks} more: `{most.command}`")
-    return 0 if found.ready else 3
 
 
 def clean(

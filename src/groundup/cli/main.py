@@ -30,7 +30,7 @@ from groundup.domain.version import __version__
 from groundup.extensions import EXTENSIONS, owner_of
 
 COMMANDS = {
-    "doctor": "installation:doctor",
+    "doctor": "doctor:doctor",
     "demo": "demo:demo",
     "docs": "installation:docs",
     "agents": "agents:agents",

@@ -99,15 +99,16 @@ def glanced(suite: str, output: Path | None = None) -> bool:
 def _say_how_many(suite: str, columns: "Sequence[str]") -> None:
     """Say which groups there are, how many tasks this machine can grade, as `doctor`, and what the others lack."""
     from groundup.api.listings import groups
-    from groundup.api.machine import standing_of
     from groundup.cli.console import say
     from groundup.environments.at_hand import HERE
+    from groundup.runs.gradable import standing_of
+    from groundup.settings import load
 
     if named := groups(suite):
         say(f"groundup: groups for --tasks and --exclude: {', '.join(named)}")
     if HERE not in columns:
         return
-    found = standing_of(suite)
+    found = standing_of(suite, load())
     for lack in found.lacks:
         say(f"{suite}: {lack}")
     say(f"groundup: can be graded here: {found}; the column `{HERE}` knows nothing of what is fetched when needed")
@@ -115,10 +116,11 @@ def _say_how_many(suite: str, columns: "Sequence[str]") -> None:
 
 def _gradable(suite: str, columns: "Sequence[str]") -> dict[str, object] | None:
     """Return how many tasks can be graded here; None where the suite does not say what they need."""
-    from groundup.api.machine import standing_of
     from groundup.environments.at_hand import HERE
+    from groundup.runs.gradable import standing_of
+    from groundup.settings import load
 
-    return standing_of(suite).model_dump(mode="json") if HERE in columns else None
+    return standing_of(suite, load()).model_dump(mode="json") if HERE in columns else None
 
 
 def _print_statistics(suite: str, json: bool) -> int:

@@ -1,7 +1,9 @@
-"""What this machine can do, and what to do where something is missing."""
+"""`groundup doctor`: what this machine can do, and what to do where something is missing."""
 
 import asyncio
 
+from groundup.cli.console import print_document, print_table, say
+from groundup.cli.options import Examples, Json
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.environments.java_builder import java_facts
@@ -12,6 +14,13 @@ from groundup.runs.gradable import Gradable, Host, gradable, host_of
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
+
+EXAMPLES: dict[str, Examples] = {
+    "doctor": (
+        ("Can this machine grade, and what enforces its limits?", "groundup doctor"),
+        ("For a bug report", "groundup doctor --json"),
+    ),
+}
 
 
 class MachineReport(Record):
@@ -31,26 +40,42 @@ class MachineReport(Record):
         return not any(fact.status is FactStatus.BAD for fact in self.facts)
 
 
-def standing_of(suite: str, *, settings: Settings | None = None) -> Gradable:
-    """Return how many tasks of *suite* can be graded here, and what the others lack, as `doctor` counts them."""
-    settings = settings or load()
+def doctor(json: Json = False) -> int:
+    """Show what this machine can do, and how to get what is missing.
 
-    async def found() -> Gradable:
-        _, (one,) = await gradable(settings, await index_trouble(environment()), [suite])
-        return one
+    Exit code 3: this machine can grade no task as it is.
+    """
+    found = asyncio.run(_examined(load()))
+    suites = found.suites
+    if json:
+        print_document({"ready": found.ready, **found.model_dump(mode="json")})
+    else:
+        print_table(
+            "", ("what", "", "found"), [(fact.name, fact.status.value, fact.value) for fact in found.facts]
+        )
+        for fact in found.facts:
+            if fact.advice:
+                say(f"{fact.name}: {fact.advice}")
+        rows = [(one.suite, str(one.tasks), str(one.online), str(one.offline)) for one in suites]
+        print_table("\nTasks that can be graded here", ("suite", "tasks", "online", "offline"), rows)
+        for one in suites:
+            for lack in one.lacks:
+                say(f"{one.suite}: {lack}")
+            for sentence in one.beside:
+                say(f"{one.suite}: {sentence}")
+    able = ", ".join(map(str, suites))
+    say(f"groundup: can be graded here: {able}" if found.opens_sandboxes else "groundup: not ready; see above")
+    if found.opens_sandboxes and not found.ready:
+        say("groundup: not ready: no task can be graded here yet; the lines above say what is missing")
+    lacks = [lack for one in suites for lack in one.lacks if lack.command]
+    if lacks and found.opens_sandboxes:
+        most = max(lacks, key=lambda lack: lack.tasks)
+        say(f"groundup: the shortest way to {most.tasks} more: `{most.command}`")
+    return 0 if found.ready else 3
 
-    return asyncio.run(found())
 
-
-def examine_machine(*, settings: Settings | None = None) -> MachineReport:
-    """Return what this machine can do, as `groundup doctor` shows it. Not for a running event loop."""
-    return asyncio.run(examine_machine_async(settings=settings))
-
-
-async def examine_machine_async(*, settings: Settings | None = None) -> MachineReport:
+async def _examined(settings: Settings) -> MachineReport:
     """Return what this machine can do. Looks, and asks registries for one page each; builds nothing."""
-    settings = settings or load()
-
     index = await index_trouble(environment())
     host, suites = await gradable(settings, index)
     facts = await _facts(settings, index)
