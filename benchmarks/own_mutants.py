@@ -172,7 +172,8 @@ class _Finder:
 def tests_of(module: str, folder: str) -> list[list[str]]:
     """Return the files with tests that reach *module*, nearest first: each list runs if the former ones passed."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
-    folders = [ROOT / "tests" / name for name in (folder, *_TESTED_BY.get(folder, ()))]
+    names = (folder, folder.split("/", maxsplit=1)[0], *_TESTED_BY.get(folder, ()))
+    folders = [ROOT / "tests" / name for name in names]
     own = [path for path in files if any(path.is_relative_to(one) for one in folders)]
     mention = re.compile(rf"(?:from|import) {re.escape(module)}(?:$|[ ,])", re.MULTILINE)
     naming = [path for path in files if mention.search(path.read_text(encoding="utf-8"))]
