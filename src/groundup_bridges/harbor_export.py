@@ -117,8 +117,9 @@ class TaskImages:
         mounts: tuple[Mount, ...] = ()
         top.folder(PRIVATE, 0o700)
         if needs.source is not None:
-            original = await builder.source(needs.source)
-            held = held.with_source(needs.source, original, Path(ORIGINAL))
+            wanted = needs.graded or needs.source
+            original = await builder.source(wanted)
+            held = held.with_source(wanted, original, Path(ORIGINAL))
             top.tree(original.path, ORIGINAL)
         else:
             data = room / "data" / suite.name / "data"

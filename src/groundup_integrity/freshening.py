@@ -28,7 +28,7 @@ from groundup.grading.library.execution import Overlay, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grammars import python_value
-from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup_integrity.expectations import SourceEdit, SourceText
 from groundup_integrity.false_forms import HiddenSuite, Unit, applied, suite_of, suite_of_layer
@@ -405,7 +405,7 @@ async def made_fresh(recipe: Recipe, context: GradingContext, seed: str) -> Fres
 
     Raises `TaskError` where no test can be varied.
     """
-    original = await original_tree(recipe, context)
+    original = await graded_tree(recipe, context)
     environment = await context.builder.python(recipe.environment.request())
     suite = await asyncio.to_thread(suite_of, original, recipe.tests.protected, recipe.expected)
     whole = LibraryUnderTest(original, original, recipe.tests, environment)

@@ -13,8 +13,15 @@ from groundup.domain.limits import Limits
 from groundup.environments.failures import Builds
 from groundup.environments.layers import layer_store
 from groundup.environments.python_builder import PythonBuilder
-from groundup.environments.requests import AnySource, GitSource, InstalledProgram, Layer, ProgramRequest
-from groundup.environments.sources import git_layer, source_key, source_layer
+from groundup.environments.requests import (
+    AnySource,
+    EditedSource,
+    GitSource,
+    InstalledProgram,
+    Layer,
+    ProgramRequest,
+)
+from groundup.environments.sources import edited_layer, git_layer, source_key, source_layer
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
@@ -80,6 +87,8 @@ class LocalBuilder(PythonBuilder):
         """Return the source tree of *request*, verified: an unpacked distribution or a commit's tree."""
 
         async def build() -> Layer:
+            if isinstance(request, EditedSource):
+                return await edited_layer(request, await self.source(request.of), self._store)
             if isinstance(request, GitSource):
                 return await git_layer(request, self._store, self._settings.git_mirror)
             found = self._store.find("source", source_key(request))  # needs no registry

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from groundup.domain.digests import digest_of, short
 from groundup.domain.records import Record
 from groundup.sandbox.protocol import Mount
+from groundup.trees.edits import FileEdit
 
 PYTHON_TARGET = "/opt/python"
 """Where an interpreter's prefix is seen inside a sandbox."""
@@ -115,7 +116,15 @@ class GitSource(Record):
     without: tuple[str, ...] = Field(default=(), description="files and folders of it that are left out")
 
 
-AnySource = SourceRequest | GitSource
+class EditedSource(Record):
+    """A source with some files changed by rules, each to a stated digest."""
+
+    kind: Literal["edited"] = "edited"
+    of: SourceRequest | GitSource
+    edits: dict[str, FileEdit] = Field(min_length=1, description="path -> how its file is made of the source's")
+
+
+AnySource = SourceRequest | GitSource | EditedSource
 """Where an original comes from."""
 
 

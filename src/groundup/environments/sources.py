@@ -1,14 +1,17 @@
-"""Originals as layers: source distributions by hash, and trees of Git commits by digest."""
+"""Originals as layers: source distributions by hash, trees of Git commits by digest, and either with edits."""
 
 import asyncio
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
-from groundup.environments.requests import AnySource, GitSource, Layer, SourceRequest
+from groundup.environments.requests import AnySource, EditedSource, GitSource, Layer, SourceRequest
 from groundup.registries.ledger import UnknownPackageError
 from groundup.trees.digest import tree_digest
+from groundup.trees.edits import FileEdit
 
 if TYPE_CHECKING:
     from groundup.registries.pypi.client import PyPIClient
@@ -82,7 +85,40 @@ def source_key(request: SourceRequest) -> str:
 
 
 def present_source(request: AnySource, store: LayerStore) -> Layer | None:
+    """Return the layer of *request*, or of what it is made of without any network; None: it is not at hand."""
+    if isinstance(request, EditedSource):
+        return store.find("source", edited_key(request)) or present_source(request.of, store)
     return store.find("source", commit_key(request) if isinstance(request, GitSource) else source_key(request))
+
+
+def edited_key(request: EditedSource) -> str:
+    base = commit_key(request.of) if isinstance(request.of, GitSource) else source_key(request.of)
+    edits = {path: edit.sha256 for path, edit in request.edits.items()}
+    return digest_of({"format": 1, "kind": request.kind, "of": base, "edits": edits})
+
+
+def write_edits(tree: Path, edits: Mapping[str, FileEdit]) -> None:
+    """Change files of *tree*. Raises `TaskError` where one is not there, or does not become what is stated."""
+    for path, edit in edits.items():
+        place = tree / path
+        if place.is_symlink() or not place.is_file():
+            raise TaskError(f"the original has no file {path!r}, which its recipe edits; mend the recipe")
+        place.write_bytes(edit.of(place.read_bytes(), path))
+
+
+async def edited_layer(request: EditedSource, base: Layer, store: LayerStore) -> Layer:
+    """Return the tree of *base* with the edits of *request*. Raises `TaskError` where one is not as stated."""
+
+    def fill(tree: Path) -> Built:
+        shutil.copytree(base.path, tree, symlinks=True)
+        write_edits(tree, request.edits)
+        digest = tree_digest(tree)
+        return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
+
+    async def build(room: Path) -> Built:
+        return await asyncio.to_thread(fill, room / "tree")
+
+    return await store.get("source", edited_key(request), build)
 
 
 async def source_layer(request: SourceRequest, registry: "PyPIClient", store: LayerStore) -> Layer:

@@ -21,7 +21,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Graded as Graded  # noqa: PLC0414  # offered to suites
 from groundup.domain.verdicts import Reason, Score, Verdict
 from groundup.environments import at_hand
-from groundup.environments.requests import AnySource, PythonRequest
+from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.places import PublishedRelease, PublishedRepository
@@ -99,7 +99,8 @@ class Needs(Record):
 
     python: str | None = Field(default=None, description="minor version of an interpreter")
     environment: PythonRequest | None = None
-    source: AnySource | None = Field(default=None, description="the original")
+    source: SourceRequest | GitSource | None = Field(default=None, description="the original")
+    graded: AnySource | None = Field(default=None, description="the original with tests as they are graded")
     programs: tuple[str, ...] = Field(default=(), description="of this machine, which tests start, such as git")
     java: bool = False
     packages: bool = Field(default=False, description="those that submissions name, from the package index")

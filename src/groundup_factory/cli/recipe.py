@@ -42,6 +42,7 @@ EXAMPLES: dict[str, Examples] = {
         ("All of them, every month", "groundup recipe check --all"),
         ("The third of 16 parts of all, as CI does", "groundup recipe check --all --shard 3/16"),
         ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
+        ("Does its account of the image fit a table?", "groundup recipe check --all --digests images.tsv"),
         ("Record what an older recipe lacks", "groundup recipe check pss pylama -o made/"),
     ),
 }
@@ -203,6 +204,10 @@ def check(
         str | None,
         typer.Option(help="Compare a published image instead, with {task} one of each RECIPE, and grade in it."),
     ] = None,
+    digests: Annotated[
+        Path | None,
+        typer.Option(help="Compare the account of published images with a table of their files' digests instead."),
+    ] = None,
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
 
@@ -224,6 +229,8 @@ def check(
     if output is not None:
         for recipe in wanted:
             free_for_us(output / f"{recipe.task}.toml")
+    if digests is not None:
+        return asyncio.run(_accounts_differ(wanted, digests, settings))
     if image is not None:
         if len(wanted) > 1 and "{task}" not in image:
             raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
@@ -244,6 +251,27 @@ def check(
     if len(wanted) > 1:
         typer.echo(f"{len(wanted) - changed} of {len(wanted)} recipes are as they were")
     return NOT_AS_IT_WAS if changed else 0
+
+
+async def _accounts_differ(recipes: "list[Recipe]", table: Path, settings: "Settings") -> int:
+    """Compare what recipes say of their images with *table*, and make every proven file again."""
+    from groundup.domain.errors import GroundupError
+    from groundup.episodes.backends import opened_context
+    from groundup_factory.recipes.image_digests import account_differs, read_digests, standing_of
+
+    rows, differ = read_digests(table), 0
+    compared = [recipe for recipe in recipes if recipe.task in rows]
+    async with opened_context(settings) as context:
+        for recipe in compared:
+            try:
+                original = await context.builder.source(recipe.image_request())
+                lines = account_differs(recipe, rows[recipe.task], original.path)
+            except GroundupError as error:
+                lines = [str(error)]
+            differ += bool(lines)
+            typer.echo("\n".join(f"{recipe.task}: {line}" for line in lines or [standing_of(recipe)]))
+    typer.echo(f"{len(compared) - differ} of {len(compared)} accounts are as the table says")
+    return NOT_AS_IT_WAS if differ else 0
 
 
 async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:

@@ -15,7 +15,7 @@ from groundup.grading.library.decision import decide, passing_tests
 from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.suites.nl2repobench.absence import LeakedFile, find_answers
-from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.stubs import Stub, stub_of
 from groundup_factory.recipes.differences import explained, unexplained
@@ -153,7 +153,7 @@ async def prove(recipe: Recipe, context: GradingContext, say: Callable[[str], No
     declared = f", declared {frozen.declared}" if frozen.declared else ""
     say(f"frozen: {len(frozen.expected)} expected, {len(frozen.excluded)} excluded{declared}")
     environment = await context.builder.python(frozen.environment.request())
-    original = await original_tree(frozen, context)
+    original = await graded_tree(frozen, context)
     frozen = await run_controls(frozen, original, environment, context, say)
     answers = find_answers(original, frozen.tests, environment)
     for answer in answers:

@@ -23,7 +23,7 @@ from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.report import Result
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
-from groundup.suites.nl2repobench.official import write_image
+from groundup.suites.nl2repobench.official import Image, write_image
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from groundup.trees.archives import extract_archive
@@ -161,7 +161,7 @@ async def image_changes(
     expected, there = context.scratch / "expected", context.scratch / "there"
     expected.mkdir()
     (context.scratch / "packed").write_bytes(packed)
-    await asyncio.to_thread(write_image, original, recipe.tests, recipe.published, expected)
+    await asyncio.to_thread(write_image, Image.of(recipe, recipe.published, original), expected)
     if packed:
         await asyncio.to_thread(extract_archive, context.scratch / "packed", there, strip_components=1)
     there.mkdir(exist_ok=True)

@@ -17,7 +17,7 @@ from groundup.grading.library.execution import Execution, run_hidden_tests
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.sandbox.protocol import CommandResult
-from groundup.suites.nl2repobench.published import original_tree
+from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, RecipeEnvironment, Why
 
 RUNS = 3
@@ -43,7 +43,7 @@ async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, re
 
     recipe = draft if draft.environment.lock and not relock else await locked(draft)
     environment = await context.builder.python(recipe.environment.request())
-    original = await original_tree(recipe, context)
+    original = await graded_tree(recipe, context)
     whole = LibraryUnderTest(original, original, recipe.tests, environment)
     executions = [await run_hidden_tests(whole, context) for _ in range(runs)]
     for execution in executions:

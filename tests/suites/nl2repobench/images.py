@@ -19,15 +19,18 @@ from groundup.environments.requests import (
     ENVIRONMENT_TARGET,
     PYTHON_TARGET,
     AnySource,
+    EditedSource,
     Layer,
     PythonEnvironment,
     PythonRequest,
 )
+from groundup.environments.sources import write_edits
 from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.official import Installs, NL2RepoOfficialGrader
+from groundup.suites.nl2repobench.published_image import PublishedImage
 from groundup.suites.nl2repobench.recipe import Frozen, PublishedRun, Recipe, RecipeEnvironment, RecipeSource
 from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 from groundup.trees.walking import remove_tree
@@ -101,8 +104,14 @@ class ImageBuilder(EnvironmentBuilder):
 
     @override
     async def source(self, request: AnySource) -> Layer:
-        """Return the original."""
-        return Layer(digest="sha256:1", kind="source", path=self._original)
+        """Return the original, or a copy with the edits that are asked for."""
+        if not isinstance(request, EditedSource):
+            return Layer(digest="sha256:1", kind="source", path=self._original)
+        edited = self._original.with_name("edited")
+        if not edited.exists():
+            shutil.copytree(self._original, edited)
+            write_edits(edited, request.edits)
+        return Layer(digest="sha256:2", kind="source", path=edited)
 
     @override
     def identity(self) -> Mapping[str, str]:
@@ -121,6 +130,7 @@ class Published:
     commands: tuple[str, ...] = ("pytest --continue-on-collection-errors tests",)
     listed: tuple[str, ...] = ("tests",)
     twin: FalseRecord | None = None
+    image: PublishedImage | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -140,6 +150,7 @@ class Published:
             frozen=Frozen(pytest="9.0.0", runs=3, duration_s=1, peak_memory_mb=60, original_lines=12),
             expected=frozenset(map(NumberedTest, self.expected)),
             twin=self.twin,
+            image=self.image,
         )
 
     @property

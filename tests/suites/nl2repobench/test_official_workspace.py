@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.hidden import HiddenTests
-from groundup.suites.nl2repobench.official import archive_problem, lay_out, overlay, write_image
+from groundup.suites.nl2repobench.official import Image, archive_problem, lay_out, overlay, write_image
 from groundup.suites.nl2repobench.recipe import PublishedRun
 from tests.grading.library.laboratory import write_tree
 
@@ -34,7 +34,7 @@ def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
     """No line of the library, no readme, and nothing that the recipe calls absent."""
     original = write_tree(tmp_path / "original", ORIGINAL)
     image = write_tree(tmp_path / "image", {})
-    write_image(original, HIDDEN, PublishedRun(commands=("pytest",), test_files=("extra/",)), image)
+    write_image(Image(original, HIDDEN, PublishedRun(commands=("pytest",), test_files=("extra/",))), image)
 
     assert sorted(_files(image)) == [
         "conftest.py",
@@ -50,7 +50,7 @@ def test_the_image_holds_what_the_original_makes_beside_its_packages(tmp_path: P
     generated = {"data/": "", ".git/": "", ".git/HEAD": "ref", "src/calc/_v.py": "", "calc/x/": ("*",)}
     hidden = HIDDEN.but(generated=generated)
     image = write_tree(tmp_path / "image", {})
-    write_image(write_tree(tmp_path / "original", ORIGINAL), hidden, RUN, image)
+    write_image(Image(write_tree(tmp_path / "original", ORIGINAL), hidden, RUN), image)
 
     assert (image / "data").is_dir()
     assert (image / ".git/HEAD").read_text() == "ref"
@@ -63,7 +63,7 @@ def test_an_image_may_have_its_tests_elsewhere(tmp_path: Path) -> None:
     original = write_tree(tmp_path / "original", {"calc/tests/test_calc.py": "hidden", "calc/core.py": ""})
     hidden = HiddenTests(packages=("calc",), arguments=("calc/tests",), protected=("calc/tests",))
     image = write_tree(tmp_path / "image", {})
-    write_image(original, hidden, RUN.but(moved={"tests": "calc/tests"}), image)
+    write_image(Image(original, hidden, RUN.but(moved={"tests": "calc/tests"})), image)
 
     assert _files(image) == {"tests/test_calc.py": "hidden"}
 
@@ -72,7 +72,7 @@ def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
     """Its tests and declarations are gone, the image's are there; everything else of both is kept."""
     original = write_tree(tmp_path / "original", ORIGINAL)
     own = {"calc/core.py": "mine", "tests/test_calc.py": "mine", "pyproject.toml": "mine", "conftest.py": "mine"}
-    laid = lay_out(write_tree(tmp_path / "submission", own), original, HIDDEN, RUN, tmp_path / "scratch")
+    laid = lay_out(write_tree(tmp_path / "submission", own), Image(original, HIDDEN, RUN), tmp_path / "scratch")
 
     assert laid.refused is None
     assert laid.deleted == ("pyproject.toml", "tests")

@@ -21,7 +21,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.suites.base import Auditor, HiddenCode
-from groundup.suites.nl2repobench.published import original_tree, withheld_names
+from groundup.suites.nl2repobench.published import graded_tree, original_tree, withheld_names
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.nl2repobench.shipped import fingerprint_of
 from groundup.suites.nl2repobench.stubs import stub_of
@@ -157,7 +157,7 @@ class LibraryAuditor(Auditor):
     async def hidden(self, task: Task, context: GradingContext) -> HiddenCode:
         """Return the Python files that pytest is given."""
         recipe = self._recipes[task.id]
-        original = await original_tree(recipe, context)
+        original = await graded_tree(recipe, context)
         files = {
             str(path.relative_to(original)): read_regular(path).decode(errors="replace")
             for argument in recipe.tests.arguments

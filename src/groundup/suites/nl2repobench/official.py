@@ -13,12 +13,14 @@ evaluator's deletions. Owns the rules by which Docker's builder copies one over 
 
 import asyncio
 import os
+import re
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from typing_extensions import override
 
@@ -46,6 +48,7 @@ from groundup.suites.nl2repobench.official_rules import (
     success_rate,
 )
 from groundup.suites.nl2repobench.published import PublishedTask
+from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN, PublishedImage
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds, own_names, pinned_lines
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
@@ -156,13 +159,28 @@ class LaidOut(Record):
 
     workspace: Path
     deleted: tuple[str, ...]
+    lent: tuple[str, ...] = ()
+    """The original's files for which its package declarations look, and which nobody brings."""
     refused: str | None = None
 
 
-def lay_out(submission: Path, original: Path, hidden: HiddenTests, run: PublishedRun, scratch: Path) -> LaidOut:
+class Image(NamedTuple):
+    """What the published image of a task is rebuilt of."""
+
+    original: Path
+    hidden: HiddenTests
+    run: PublishedRun
+    known: PublishedImage = NOTHING_KNOWN
+
+    @classmethod
+    def of(cls, recipe: Recipe, run: PublishedRun, original: Path) -> "Image":
+        return cls(original, recipe.tests, run, recipe.image or NOTHING_KNOWN)
+
+
+def lay_out(submission: Path, image: Image, scratch: Path) -> LaidOut:
     """Do with *submission* what the published evaluator does before the first command, below *scratch*.
 
-    Raises `SubmissionError` for too large a tree.
+    Raises `SubmissionError` for too large a tree, `TaskError` where a file of the image is not as the recipe says.
     """
     workspace, upper = scratch / "workspace", scratch / "submission"
     workspace.mkdir(parents=True)
@@ -170,9 +188,11 @@ def lay_out(submission: Path, original: Path, hidden: HiddenTests, run: Publishe
     try:
         if (problem := archive_problem(upper)) is not None:
             return LaidOut(workspace=workspace, deleted=(), refused=problem)
-        deleted = (*delete_package_files(upper), *delete_test_files(upper, run.test_files))
-        write_image(original, hidden, run, workspace)
-        return LaidOut(workspace=workspace, deleted=deleted, refused=overlay(upper, workspace))
+        deleted = (*delete_package_files(upper), *delete_test_files(upper, image.run.test_files))
+        write_image(image, workspace)
+        refused = overlay(upper, workspace)
+        lent = () if refused is not None else lend_looked_up(image, workspace)
+        return LaidOut(workspace=workspace, deleted=deleted, lent=lent, refused=refused)
     finally:
         remove_tree(upper)
 
@@ -196,14 +216,16 @@ def archive_problem(tree: Path) -> str | None:
     return None
 
 
-def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destination: Path) -> None:
-    """Write what the published image plausibly holds at /workspace: tests, their data, package declarations.
+def write_image(image: Image, destination: Path) -> None:
+    """Write what the published image holds at /workspace, or plausibly holds: tests, their data, declarations.
 
     These are the listed test files, the paths that the recipe restores, and files outside the packages named like
     package declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the
     recipe calls generated outside the packages; not what it says to be absent. Folders that the image has
-    elsewhere than the original are moved there.
+    elsewhere than the original are moved there. A file whose published form is known has it.
+    Raises `TaskError` where a file of the original does not become what the recipe says.
     """
+    original, hidden, run, known = image
     packages = {name.partition(".")[0] for name in hidden.packages}
     for name, content in hidden.generated.items():
         place = destination / name
@@ -212,14 +234,57 @@ def write_image(original: Path, hidden: HiddenTests, run: PublishedRun, destinat
         (place if name.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
         if not name.endswith("/"):
             place.write_text(content, encoding="utf-8")
+    for name in known.empty:
+        (destination / name).parent.mkdir(parents=True, exist_ok=True)
+        (destination / name).touch()
     wanted = {_normal(name) for name in (*run.test_files, *hidden.protected, *run.moved.values())}
-    absent = {_normal(name) for name in hidden.absent}
+    absent = {_normal(name) for name in (*hidden.absent, *known.absent)}
+    declared = {path for path, *_ in known.packages.standings()}
     moved = {PurePosixPath(source): PurePosixPath(target) for target, source in run.moved.items()}
     for path in _files_and_links(original):
         lineage = {str(path), *map(str, path.parents)}
         is_declaration = path.name in PACKAGE_FILES and not packages & {*path.parts}
-        if (lineage & wanted or is_declaration) and not lineage & absent:
-            _copy(original / path, destination / _moved(path, moved))
+        if is_declaration and known.packages.all_named and str(path) not in declared:
+            continue
+        if (lineage & wanted or is_declaration or str(path) in declared) and not lineage & absent:
+            _copy(original / path, destination / _moved(path, moved), partial(known.content, str(path)))
+
+
+_LOOKED_UP = re.compile(
+    r"(readme|changelog|changes|history|news|licen[cs]e|copying|authors|contributors|notice|version|"
+    r"(long_)?description)[\w.-]*",
+    re.IGNORECASE,
+)
+"""Names of files that package declarations read, and that are neither code nor tests."""
+
+
+def lend_looked_up(image: Image, workspace: Path) -> tuple[str, ...]:
+    """Give *workspace* the original's README, changelog and licence that its declarations name and nobody brings.
+
+    The published declarations do not look for them, in so far as they are known; the others are upstream's, whose
+    installation would fail for want of a file that no submission was asked to have.
+    """
+    if image.known.packages.is_proven:
+        return ()
+    laid = [path for path in _files_and_links(workspace) if path.name in PACKAGE_FILES]
+    read = b"\n".join((workspace / path).read_bytes() for path in laid if (workspace / path).is_file()).lower()
+    lent = []
+    for path in sorted(_files_and_links(image.original)):
+        target = workspace / path
+        if not _LOOKED_UP.fullmatch(path.name) or path.suffix == ".py" or path.name.lower().encode() not in read:
+            continue
+        if len(path.parts) > 2 or target.exists() or target.is_symlink() or _is_blocked(workspace, path):
+            continue
+        if (image.original / path).is_file():
+            _copy(image.original / path, target)
+            lent.append(str(path))
+    return tuple(lent)
+
+
+def _is_blocked(workspace: Path, path: PurePosixPath) -> bool:
+    """Say whether something other than a folder lies above *path*."""
+    above = [workspace / one for one in path.parents]
+    return any(one.is_symlink() or (one.exists() and not one.is_dir()) for one in above[:-1])
 
 
 def _moved(path: PurePosixPath, moved: Mapping[PurePosixPath, PurePosixPath]) -> PurePosixPath:
@@ -229,9 +294,12 @@ def _moved(path: PurePosixPath, moved: Mapping[PurePosixPath, PurePosixPath]) ->
     return path
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, changed: Callable[[bytes], bytes] | None = None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target, follow_symlinks=False)
+    if changed is None or source.is_symlink():
+        shutil.copyfile(source, target, follow_symlinks=False)
+    else:
+        target.write_bytes(changed(source.read_bytes()))
     if not target.is_symlink():
         target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
 
@@ -275,7 +343,7 @@ def _shown(path: Path) -> str:
     return printable(str(path))[:120]
 
 
-VERSION = "1"
+VERSION = "2"
 _LEAST_RESERVATION_MB = 512
 """pip and what it builds with need about this much."""
 _LOG_BYTES = 256 * 1024
@@ -329,10 +397,11 @@ class NL2RepoOfficialGrader(Grader):
         recipe, run, declared = self._recipe(task), self._commands(task), _declared(task)
         began = time.monotonic()
         environment = await context.builder.python(environment_request(recipe))
-        original = await context.builder.source(recipe.source_request())
+        original = await context.builder.source(recipe.image_request())
         prepared = time.monotonic()
         with reading_submission("the submission"):
-            laid = await asyncio.to_thread(lay_out, submission, original.path, recipe.tests, run, context.scratch)
+            image = Image.of(recipe, run, original.path)
+            laid = await asyncio.to_thread(lay_out, submission, image, context.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
             spec = await asyncio.to_thread(
@@ -340,6 +409,7 @@ class NL2RepoOfficialGrader(Grader):
             )
             ran = await run_published(spec, recipe, run.commands, self._installs, context)
         verdict = _verdict(task, declared, laid, ran, environment)
+        verdict = verdict.but(facts={**verdict.facts, **_form_of(recipe, laid)})
         timings = {
             "environment": round(prepared - began, 3),
             "commands": round(sum(one.duration_s for one in ran), 3),
@@ -366,8 +436,8 @@ class NL2RepoOfficialGrader(Grader):
         """Return the sandbox in which the commands ran, laid out anew; without a way to the package index."""
         recipe, run = self._recipe(task), self._commands(task)
         environment = await context.builder.python(environment_request(recipe))
-        original = await context.builder.source(recipe.source_request())
-        laid = lay_out(workspace, original.path, recipe.tests, run, context.scratch)
+        original = await context.builder.source(recipe.image_request())
+        laid = lay_out(workspace, Image.of(recipe, run, original.path), context.scratch)
         spec = published_spec(laid.workspace, recipe, len(run.commands), environment, context)
         limits = spec.limits.but(command_s=24 * 3600.0, wall_clock_s=24 * 3600.0)
         return spec.but(limits=limits)
@@ -431,6 +501,13 @@ def _verdict(
         cacheable=not by_time,
         by_time=by_time,
     )
+
+
+def _form_of(recipe: Recipe, laid: LaidOut) -> dict[str, str | int | float | bool | None]:
+    """Return what is known of the files that lay below the submission."""
+    known = recipe.image or NOTHING_KNOWN
+    facts = {"test_files": known.tests.told(), "package_files": known.packages.told()}
+    return {**facts, **({"lent": " ".join(laid.lent)} if laid.lent else {})}
 
 
 def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: PytestCounts, declared: int) -> tuple[Reason, ...]:

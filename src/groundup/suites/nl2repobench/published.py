@@ -189,6 +189,11 @@ async def original_tree(recipe: Recipe, context: GradingContext) -> Path:
     return (await context.builder.source(recipe.source_request())).path
 
 
+async def graded_tree(recipe: Recipe, context: GradingContext) -> Path:
+    """Return the original with its hidden tests as `strict` runs them."""
+    return (await context.builder.source(recipe.graded_request())).path
+
+
 async def write_original(recipe: Recipe, destination: Path, context: GradingContext) -> None:
     """Write the original of *recipe* into the empty folder *destination*. Raises as the environment builder."""
     await asyncio.to_thread(copy_tree, await original_tree(recipe, context), destination)

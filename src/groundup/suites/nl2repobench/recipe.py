@@ -19,9 +19,10 @@ from typing_extensions import override
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name
 from groundup.domain.records import Record, plainly
-from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
+from groundup.environments.requests import EditedSource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
+from groundup.suites.nl2repobench.published_image import PublishedImage, graded_edits
 from groundup.trees.walking import read_regular
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
@@ -59,7 +60,7 @@ class RecipeSource(Record):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     licence: str
 
-    def request(self) -> AnySource:
+    def request(self) -> SourceRequest | GitSource:
         """Return what to ask of the environment builder."""
         return SourceRequest(name=self.name, version=self.version, sha256=self.sha256)
 
@@ -80,7 +81,7 @@ class RepositorySource(Record):
     without: tuple[str, ...] = Field(default=(), description="large files that no test needs; not in the digest")
     licence: str
 
-    def request(self) -> AnySource:
+    def request(self) -> SourceRequest | GitSource:
         """Return what to ask of the environment builder."""
         return GitSource(
             repository=self.repository,
@@ -112,7 +113,7 @@ class KeptSource(Record):
         placed._folder = folder.resolve()
         return placed
 
-    def request(self) -> AnySource:
+    def request(self) -> SourceRequest | GitSource:
         """Return what to ask of the environment builder. Raises `TaskError` where the bundle is not known."""
         if self._folder is None:
             raise TaskError(f"the original {self.bundle} lies in a set; name the set and not its recipe alone")
@@ -222,6 +223,9 @@ class Recipe(Record):
     published: PublishedRun | None = Field(
         default=None, description="the same in both data versions; None: known from pulled data only"
     )
+    image: PublishedImage | None = Field(
+        default=None, description="what the published image holds; None: nothing is known of it"
+    )
     reasons: dict[str, Why] = Field(
         default={}, description="shell pattern of test ids -> why they fail here; for freezing"
     )
@@ -250,9 +254,21 @@ class Recipe(Record):
             raise ValueError(f"{min(strangers)} is in `timed` and is no expected test")
         return self
 
-    def source_request(self) -> AnySource:
+    def source_request(self) -> SourceRequest | GitSource:
         """Return what to ask of the environment builder for the original."""
         return self.source.request()
+
+    def image_request(self) -> SourceRequest | GitSource:
+        """Return the original of which the published image's files are: the same, or another revision of it."""
+        source = self.source_request()
+        if self.image is None or not self.image.revision or not isinstance(source, GitSource):
+            return source
+        return source.but(commit=self.image.revision, tree_digest=self.image.tree_digest)
+
+    def graded_request(self) -> SourceRequest | GitSource | EditedSource:
+        """Return the same with the hidden tests as `strict` runs them."""
+        source, edits = self.source_request(), graded_edits(self.image)
+        return EditedSource(of=source, edits=dict(edits)) if edits else source
 
     def summary(self) -> RecipeHead:
         """Return what a table of tasks says of it."""
@@ -335,7 +351,7 @@ def recipe_text(recipe: Recipe) -> str:
         lines.append(f"notes = {_value(recipe.notes)}")
     source = {"kind": recipe.source.kind, **fields.pop("source")}
     lines += _table("source", source)
-    for name in ("environment", "tests", "declared", "published", "reasons", "frozen"):
+    for name in ("environment", "tests", "declared", "published", "image", "reasons", "frozen"):
         lines += _table(name, fields.get(name) or {})
     if recipe.twin is not None:
         tailed = list(recipe.twin.tailed)
@@ -406,7 +422,11 @@ def _list(values: list[object]) -> str:
     short = "[" + ", ".join(map(_value, values)) + "]"
     if len(short) <= 100:
         return short
-    return "[\n" + "".join(f"    {_value(value)},\n" for value in values) + "]"
+    return "[\n" + "".join(f"    {_inline(value)},\n" for value in values) + "]"
+
+
+def _inline(value: object) -> str:
+    return f"[{', '.join(map(_inline, value))}]" if isinstance(value, list) else _value(value)
 
 
 class RecipeFolder(Mapping[str, Recipe]):

@@ -43,6 +43,7 @@ from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.fresh import FreshRuns, SeenFreshly
+from groundup.suites.nl2repobench.published_image import graded_edits
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 
 
@@ -135,6 +136,7 @@ def facts_of(
         "check": integrity.depth,
         "checked": integrity.checked,
         "python": python,
+        "test_files": _form_of(recipe),
     }
     if integrity.why:
         facts["integrity_why"] = integrity.why
@@ -174,7 +176,7 @@ def _with_left_out(why: Reason, dropped: Iterable[Dropped]) -> Reason:
     return reason(Stage.IMPORT, "; ".join([why.message, *shadows[:2]]))
 
 
-VERSION = "2"
+VERSION = "3"
 _LEAST_RESERVATION_MB = 128
 _SUPERVISION_MB = 64
 
@@ -235,7 +237,7 @@ class NL2RepoStrictGrader(Grader):
         recipe = await asyncio.to_thread(_for_layout_of, submission, self._recipe(task))
         began = time.monotonic()
         environment = await context.builder.python(recipe.environment.request())
-        original = await context.builder.source(recipe.source_request())
+        original = await context.builder.source(recipe.graded_request())
         prepared = time.monotonic()
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
         judged = await judge(library, recipe, context, deep=self.deep, fresh=self._fresh)
@@ -275,7 +277,7 @@ class NL2RepoStrictGrader(Grader):
         """Return the sandbox in which the tests ran, composed anew."""
         recipe = await asyncio.to_thread(_for_layout_of, workspace, self._recipe(task))
         environment = await context.builder.python(recipe.environment.request())
-        original = await context.builder.source(recipe.source_request())
+        original = await context.builder.source(recipe.graded_request())
         return sandbox_to_look_around(
             LibraryUnderTest(workspace, original.path, recipe.tests, environment), context.scratch
         )
@@ -331,6 +333,14 @@ class NL2RepoStrictGrader(Grader):
 def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:
     tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
     return recipe.but(tests=tests)
+
+
+def _form_of(recipe: Recipe) -> str:
+    """Say which form of the hidden tests ran, and why."""
+    edits = graded_edits(recipe.image)
+    if not edits:
+        return "upstream's"
+    return f"imports as published in {len(edits)} files, where a missing name loses no whole file"
 
 
 def _declared(task: Task) -> int | None:

@@ -257,6 +257,7 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
             python=request.python,
             environment=request,
             source=recipe.source_request(),
+            graded=recipe.graded_request(),
             programs=recipe.tests.programs,
         )
 
