@@ -118,6 +118,26 @@ async def test_what_the_published_evaluator_rewards(laboratory: Laboratory, name
     assert rate(strict) <= 0.5
 
 
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("the hidden test replaced, where the listed path is wrong", "test_calc.py"),
+        ("own tests, where single files are listed", "tests/test_own.py"),
+    ],
+)
+async def test_counted_tests_of_its_own_are_told(laboratory: Laboratory, name: str, own: str) -> None:
+    """The score stays as published; the first reason says how many of the counted tests are the submission's."""
+    published, files = GAINS[name]
+    official = await laboratory.official(published, laboratory.submission(files))
+
+    number = official.verdict.facts["own_tests"]
+    assert isinstance(number, int)
+    assert number > 0
+    told = official.verdict.reasons[0].message
+    assert told.startswith(f"{number} of the ")
+    assert told.endswith(f"counted tests are the submission's own, such as those of {own}")
+
+
 async def test_without_a_trick_both_say_the_same(laboratory: Laboratory) -> None:
     """The two graders differ by faults, not by nature: an honest half is a half for both."""
     submission = laboratory.submission(LIB)

@@ -10,6 +10,7 @@ from groundup.suites.nl2repobench.official_rules import (
     count,
     delete_package_files,
     delete_test_files,
+    passed_by_file,
     split_command,
     success_rate,
 )
@@ -105,3 +106,14 @@ def test_the_rate_is_capped() -> None:
     assert success_rate(233, 184) == 1
     assert success_rate(1, 4) == 0.25
     assert success_rate(1, 0) == 0.0
+
+
+def test_counts_by_file_are_read_from_progress() -> None:
+    """Lines that wrap belong to the file before them; verbose ones name it; all else ends it."""
+    output = (
+        "collected 9 items\n\ntests/test_a.py ..F.                    [ 40%]\n..s.           [ 80%]\n"
+        "tests/test_b.py x.                   [100%]\nsomething\n..... [100%]\n"
+        "mine.py::test_x[1 2] PASSED              [ 50%]\nmine.py::test_y FAILED   [100%]\n"
+    )
+    assert passed_by_file(_pytest(output)) == {"tests/test_a.py": 6, "tests/test_b.py": 1, "mine.py": 1}
+    assert passed_by_file([CommandOutput(command="python x.py", output=output)]) == {}

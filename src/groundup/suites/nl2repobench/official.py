@@ -44,6 +44,7 @@ from groundup.suites.nl2repobench.official_rules import (
     count,
     delete_package_files,
     delete_test_files,
+    passed_by_file,
     run_commands,
     success_rate,
 )
@@ -161,6 +162,8 @@ class LaidOut(Record):
     deleted: tuple[str, ...]
     lent: tuple[str, ...] = ()
     """The original's files for which its package declarations look, and which nobody brings."""
+    own: frozenset[str] = frozenset()
+    """Python files of the submission that are left of it."""
     refused: str | None = None
 
 
@@ -189,10 +192,11 @@ def lay_out(submission: Path, image: Image, scratch: Path) -> LaidOut:
         if (problem := archive_problem(upper)) is not None:
             return LaidOut(workspace=workspace, deleted=(), refused=problem)
         deleted = (*delete_package_files(upper), *delete_test_files(upper, image.run.test_files))
+        own = frozenset(str(path) for path in _files_and_links(upper) if path.suffix == ".py")
         write_image(image, workspace)
         refused = overlay(upper, workspace)
         lent = () if refused is not None else lend_looked_up(image, workspace)
-        return LaidOut(workspace=workspace, deleted=deleted, lent=lent, refused=refused)
+        return LaidOut(workspace=workspace, deleted=deleted, lent=lent, own=own, refused=refused)
     finally:
         remove_tree(upper)
 
@@ -410,6 +414,8 @@ class NL2RepoOfficialGrader(Grader):
             ran = await run_published(spec, recipe, run.commands, self._installs, context)
         verdict = _verdict(task, declared, laid, ran, environment)
         verdict = verdict.but(facts={**verdict.facts, **_form_of(recipe, laid)})
+        if recipe.environment.has_stand_in:
+            verdict = verdict.but(grader=_identity(task).but(environment="stand-in"))
         timings = {
             "environment": round(prepared - began, 3),
             "commands": round(sum(one.duration_s for one in ran), 3),
@@ -491,16 +497,35 @@ def _verdict(
     }
     if any(one.truncated for one in ran):
         facts["output_cut"] = True
+    own = _own_passed(laid, ran)
+    if own:
+        facts["own_tests"] = sum(own.values())
     by_time = any(one.ending.is_out_of_time for one in ran)
     return Verdict(
         status=Status.GRADED,
         score=Score(numerator=min(counts.passed, declared), denominator=declared),
         facts=facts,
-        reasons=_reasons(laid, ran, counts, declared),
+        reasons=(*_own_told(own, counts), *_reasons(laid, ran, counts, declared))[:4],
         grader=_identity(task),
         cacheable=not by_time,
         by_time=by_time,
     )
+
+
+def _own_passed(laid: LaidOut, ran: Sequence[Ran]) -> dict[str, int]:
+    """Return the submission's own test files that were counted, with how many of their tests passed."""
+    passed = passed_by_file([one.said for one in ran])
+    return {file: number for file, number in passed.items() if number and file in laid.own}
+
+
+def _own_told(own: Mapping[str, int], counts: PytestCounts) -> tuple[Reason, ...]:
+    if not own:
+        return ()
+    total, first = sum(own.values()), printable(min(own))[:80]
+    message = (
+        f"{total:,} of the {counts.passed:,} counted tests are the submission's own, such as those of {first}"
+    )
+    return (Reason(stage=Stage.TEST, message=message),)
 
 
 def _form_of(recipe: Recipe, laid: LaidOut) -> dict[str, str | int | float | bool | None]:

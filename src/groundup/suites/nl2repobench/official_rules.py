@@ -111,6 +111,35 @@ def count(outputs: Sequence[CommandOutput]) -> PytestCounts:
     return PytestCounts(passed=passed, failed=failed, errors=errors)
 
 
+_OF_FILE = re.compile(r"^(?P<file>\S+\.py) (?P<marks>[.FEsxXR]+)\s*(\[\s*\d+%\])?$")
+_CONTINUED = re.compile(r"^(?P<marks>[.FEsxXR]+)\s*(\[\s*\d+%\])?$")
+_VERBOSE = re.compile(r"^(?P<file>\S+?\.py)::.* PASSED(\s+\[\s*\d+%\])?$")
+
+
+def passed_by_file(outputs: Sequence[CommandOutput]) -> dict[str, int]:
+    """Return how many tests of each file pytest printed as passed; nothing where its output names no files.
+
+    Decides no score: a submission may print such lines itself.
+    """
+    found: dict[str, int] = {}
+    for result in outputs:
+        if "pytest" not in result.command.lower():
+            continue
+        file = None
+        for line in result.output.split("\n"):
+            if (verbose := _VERBOSE.match(line)) is not None:
+                file = None
+                found[verbose["file"]] = found.get(verbose["file"], 0) + 1
+            elif (first := _OF_FILE.match(line)) is not None:
+                file = first["file"]
+                found[file] = found.get(file, 0) + first["marks"].count(".")
+            elif file is not None and (more := _CONTINUED.match(line)) is not None:
+                found[file] += more["marks"].count(".")
+            else:
+                file = None
+    return found
+
+
 def success_rate(passed: int, declared: int) -> float:
     """Return passed/declared, at most 1; 0 when nothing is declared."""
     return min(passed / declared, 1) if declared > 0 else 0.0
