@@ -30,7 +30,8 @@ from groundup.grading.context import GradingContext
 from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
-from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader, archive_problem
+from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
+from groundup.suites.nl2repobench.official_workspace import archive_problem
 from groundup.suites.nl2repobench.official_rules import (
     CommandOutput,
     count,

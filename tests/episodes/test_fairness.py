@@ -199,25 +199,30 @@ async def test_what_hangs_twice_is_graded() -> None:
     assert (said.verdict.by_time, said.verdict.score) == (True, Score(numerator=1, denominator=2))
 
 
+TIMED_OUT = graded(1, message="ReadTimeout: timed out")
+UNNAMED = TIMED_OUT.but(tests=())
+"""As a grader that counts what a program prints, and knows no tests."""
+
+
+@pytest.mark.parametrize("lost", [TIMED_OUT, graded(1, name="test_timeout"), LATE])
+async def test_two_gradings_that_agree_test_by_test_are_a_verdict(lost: Graded) -> None:
+    """Whatever the load, and though what failed speaks of time: a library that loses it stably gets its score."""
+    said = await graded_unless_starved(Gradings((lost, 0.9), (lost, 0.9)).grade)
+    assert said.verdict.score == Score(numerator=1, denominator=2)
+    assert (said.verdict.facts["graded_twice"], said.verdict.cacheable) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("first", "again"),
     [
         (graded(0), graded(1)),
-        (graded(1, message="ReadTimeout: timed out"), graded(1, message="ReadTimeout: timed out")),
-        (graded(1, name="test_timeout"), graded(1, name="test_timeout")),
-        (LATE, LATE),
+        (UNNAMED, UNNAMED),
         (graded(1, by_time=True), graded(0)),
     ],
-    ids=[
-        "two stories",
-        "a test's own time limit",
-        "a test named for time",
-        "an answer that did not come",
-        "once a limit",
-    ],
+    ids=["two stories", "time, and no test named", "once a limit"],
 )
 async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Graded) -> None:
-    """Two stories, or two of time, on a starved machine are a failure of infrastructure, and owed again."""
+    """Two stories, or two of time that name no test, on a starved machine are a failure of infrastructure."""
     with pytest.raises(InfrastructureError, match="too busy to tell") as told:
         await graded_unless_starved(Gradings((first, 0.9), (again, 0.9)).grade)
     reasons = [one.message for graded in (first, again) for one in graded.verdict.reasons]

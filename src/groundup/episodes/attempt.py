@@ -54,8 +54,9 @@ REPEATS = Repeats()
 async def graded_unless_starved(grade: Callable[[str], Awaitable[Graded]], repeats: Repeats = REPEATS) -> Graded:
     """Return what *grade* makes of a submission, in a place of the given name; asked twice where load may decide.
 
-    The second grading counts, and is never cached. Raises `InfrastructureError` when it was no quieter and had
-    another result, or one of time.
+    The second grading counts, and is never cached. Two that lost the same tests are a verdict, however busy the
+    machine was. Raises `InfrastructureError` when it was no quieter and had another result, or, where no test is
+    named, one of time.
     """
     # A limit that was passed, or a loss of points, while the machine kept the guest waiting may be the machine's
     # doing, and so may the loss of tests that are known to be a matter of milliseconds.
@@ -64,7 +65,8 @@ async def graded_unless_starved(grade: Callable[[str], Awaitable[Graded]], repea
         return first
     again, starved = await _noted(grade, _AGAIN)
     is_fair = (first.verdict.by_time and again.verdict.by_time) or starved < _HEAVY or not _mentions_time(again)
-    if _is_doubtful(again, starved) and not (is_fair and _lost(first) == _lost(again)):
+    is_named = any(test.expected for test in again.tests)
+    if _is_doubtful(again, starved) and not ((is_fair or is_named) and _lost(first) == _lost(again)):
         raise InfrastructureError(
             f"the machine was too busy to tell: {_in_figures(first.verdict)}, then {_in_figures(again.verdict)}; "
             f"{_RESUME}"

@@ -23,7 +23,7 @@ from groundup.grading.library.hidden import LibraryUnderTest
 from groundup.grading.library.report import Result
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import WORKSPACE, Command, SandboxSpec
-from groundup.suites.nl2repobench.official import Image, write_image
+from groundup.suites.nl2repobench.official_workspace import Image, write_image
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from groundup.trees.archives import extract_archive

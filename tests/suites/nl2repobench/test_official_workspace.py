@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.hidden import HiddenTests
-from groundup.suites.nl2repobench.official import Image, archive_problem, lay_out, overlay, write_image
+from groundup.suites.nl2repobench.official_workspace import Image, archive_problem, lay_out, overlay, write_image
 from groundup.suites.nl2repobench.recipe import PublishedRun
 from tests.grading.library.laboratory import write_tree
 

@@ -6,7 +6,7 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import HiddenTests
-from groundup.suites.nl2repobench.official import Image, lay_out, write_image
+from groundup.suites.nl2repobench.official_workspace import Image, lay_out, write_image
 from groundup.suites.nl2repobench.published_image import PublishedFiles, PublishedImage, graded_edits
 from groundup.suites.nl2repobench.recipe import PublishedRun, parse_recipe, recipe_text, shipped_recipes
 from groundup.trees.edits import FileEdit, applied, sha256_of
