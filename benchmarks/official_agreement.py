@@ -31,7 +31,6 @@ from groundup.sandbox.bubblewrap import create
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.settings import load
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
-from groundup.suites.nl2repobench.official_workspace import archive_problem
 from groundup.suites.nl2repobench.official_rules import (
     CommandOutput,
     count,
@@ -41,6 +40,7 @@ from groundup.suites.nl2repobench.official_rules import (
     split_command,
     success_rate,
 )
+from groundup.suites.nl2repobench.official_workspace import archive_problem
 from groundup.suites.nl2repobench.recipe import PublishedRun, shipped_recipes
 from groundup.suites.nl2repobench.suite import create as create_suite
 from groundup.trees.digest import tree_digest
