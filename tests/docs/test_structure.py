@@ -51,6 +51,17 @@ def _walked(page: str) -> Iterator[str]:
             yield path
 
 
+def test_what_the_walk_hands_on_is_there() -> None:
+    """Each record of the walk is a class, and they become no more."""
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    block = page.partition("What is handed on")[2].partition("More runs besides")[0]
+    lines = [line for line in block.splitlines() if line.startswith("    ")]
+    named = {name for line in lines for name in re.findall(r"\b[A-Z][a-z]+[A-Za-z]*\b", line)}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py"))
+    assert named - set(re.findall(r"(?m)^class (\w+)", text)) == set()
+    assert len(named) <= 57
+
+
 def test_the_walk_names_modules() -> None:
     """The page on architecture leads through modules that are there, as many as it says."""
     page = ARCHITECTURE.read_text(encoding="utf-8")
