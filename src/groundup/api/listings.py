@@ -20,13 +20,11 @@ from groundup.reports.summary import report_run
 from groundup.reports.views import View
 from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.runs.oracles import OracleResult, newest_oracles
-from groundup.runs.predictions import without_ending
 from groundup.runs.reporting import with_faults
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, is_held
 from groundup.suites.base import AtHand, ForCommands, Suite, Summary, Tables
 from groundup.suites.opening import SUITES, open_suite
-from groundup.suites.selection import groups_of
 
 R = TypeVar("R", bound=Record)
 
@@ -159,45 +157,6 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     title = f"{suite} {chosen.version}: {len(rows)} task{'' if len(rows) == 1 else 's'}"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
     return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
-
-
-def groups(suite: str, *, settings: Settings | None = None) -> list[str]:
-    """Return the names that stand for several tasks of *suite*. Raises `UsageError`."""
-    return sorted(groups_of(open_suite(suite, settings or load())))
-
-
-def task_of(repository: Path, task: str | None = None, settings: Settings | None = None) -> tuple[str, str]:
-    """Return the suite and the task that a repository is for: *task*, or the one that has the folder's name.
-
-    Raises `UsageError` unless exactly one suite has it.
-    """
-    if not repository.exists():
-        raise UsageError(f"{repository}: no such suite, folder or archive; `groundup suites` lists the suites")
-    name = task or without_ending(repository.resolve().name).removesuffix(".git")
-    found = []
-    inside = {path.name for path in repository.iterdir()} if repository.is_dir() else set()
-    holding = []
-    for suite in SUITES.names():
-        try:
-            known = [*open_suite(suite, settings or load()).by_name()]
-        except GroundupError:  # without data it has no tasks
-            continue
-        holding += [suite] if inside.intersection(known) else []
-        found += [(suite, one) for one in known if one.lower().replace("_", "-") == name.lower().replace("_", "-")]
-    if len(found) == 1:
-        return found[0]
-    line = f"`groundup evaluate SUITE -p {repository} --task TASK`"
-    if not found and len(holding) == 1:
-        raise UsageError(
-            f"{repository} holds predictions for {holding[0]}: `groundup evaluate {holding[0]} -p {repository}`"
-        )
-    if not found:
-        raise UsageError(
-            f"no task is called {name!r}; say which one {repository} is for: {line}; `groundup suites` and "
-            "`groundup tasks SUITE` list them"
-        )
-    several = " and ".join(f"{one} of {suite}" for suite, one in found)
-    raise UsageError(f"{repository} may be for {several}; say for which: {line}")
 
 
 def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Summary]:

@@ -184,7 +184,7 @@ def evaluate(
     from groundup.domain.errors import UsageError
 
     if predictions is None:
-        from groundup.api.listings import task_of
+        from groundup.api.selection import task_of
 
         if os.sep not in suite and not Path(suite).exists():
             raise UsageError(f"name what to grade, such as `groundup evaluate {suite} -p predictions/`")

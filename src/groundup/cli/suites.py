@@ -58,7 +58,7 @@ def tasks(
     if not json and glanced(suite, None if output is None else Path(output)):
         return 0
 
-    from groundup.api import listings
+    from groundup.api import listings, selection
 
     found = listings.tasks(suite, output=output)
     if json:
@@ -67,7 +67,7 @@ def tasks(
             {
                 "suite": found.suite,
                 "version": found.version,
-                "groups": listings.groups(suite),
+                "groups": selection.groups(suite),
                 "gradable": _gradable(suite, found.view.columns),
                 "tasks": documents,
             }
@@ -98,7 +98,7 @@ def glanced(suite: str, output: Path | None = None) -> bool:
 
 def _say_how_many(suite: str, columns: "Sequence[str]") -> None:
     """Say which groups there are, how many tasks this machine can grade, as `doctor`, and what the others lack."""
-    from groundup.api.listings import groups
+    from groundup.api.selection import groups
     from groundup.cli.console import say
     from groundup.environments.at_hand import HERE
     from groundup.runs.gradable import standing_of
