@@ -5,8 +5,8 @@
 CHECKOUT is a checkout of the benchmark's repository, which is imported by VENV (Python 3.10 or 3.11 with toml,
 tomlkit, requests, poetry-core<2, termcolor, tree-sitter 0.21, tree_sitter_languages, lxml, packaging, pip<25,
 docker, tabulate, rich, alive-progress). CACHE is what `gather_manifests.py` filled; without it, the forty
-predictions of the tests are compared. Only the textual part is called; its look-ups in registries are answered
-with no.
+predictions of the tests, and the hundred that arithmetic counts. Only the textual part is called; its
+look-ups in registries are answered with no.
 
 For each manifest there are up to six predictions: the original itself, the masked file, every third dependency
 missing, every second version changed, one invented name more, and a file that ends in the middle.
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypedDict
 
+from tests.suites.dibench import changed_lists
 from tests.suites.dibench.predictions import LANGUAGES, table
 
 from groundup.languages.formats import FORMATS
@@ -152,6 +153,17 @@ def cases_by_hand() -> Iterator[Case]:
                 "original": {path: text.encode().hex() for path, text in about.original.items()},
                 "predicted": {path: text.encode().hex() for path, text in about.written(row).items()},
             }
+    for name, number, handed_in, _ in changed_lists.CASES:
+        of_list = changed_lists.LANGUAGES[name]
+        original, predicted = (of_list.written(items).encode().hex() for items in (of_list.original, handed_in))
+        yield {
+            "format": f"{name}, lists",
+            "language": name,
+            "origin": name,
+            "kind": f"list {number}",
+            "original": {of_list.path: original},
+            "predicted": {of_list.path: predicted},
+        }
 
 
 def predictions(name: str, language: Language, data: bytes, path: str) -> Iterator[tuple[str, bytes]]:

@@ -256,3 +256,18 @@ def test_a_list_of_packages_that_nuget_does_not_read_is_removed(tmp_path: Path) 
     report = mask_repository(tmp_path / "source", tmp_path / "masked", "csharp")
     assert report.removed == ("new/packages.config",)
     assert "Serilog" not in (tmp_path / "masked/old/packages.config").read_text()
+
+
+@pytest.mark.parametrize(
+    "text", ["packages: ['a/*']\ncatalog: {react: ^18.2.0}\n", "catalog:\n  a: &a ^1\n  b: *a\n"]
+)
+def test_a_catalog_of_which_nothing_is_masked_is_left_in_any_style(text: str, tmp_path: Path) -> None:
+    """It refuses a repository only where catalogs are to be masked, which takes block style."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "pnpm-workspace.yaml").write_text(text)
+    (source / "package.json").write_text('{"name": "x", "dependencies": {"react": "catalog:"}}')
+    report = mask_repository(source, tmp_path / "masked", "javascript", {DependencyKind.RUNTIME})
+    assert report.refused == ()
+    assert (tmp_path / "masked/pnpm-workspace.yaml").read_text() == text
+    assert mask_repository(source, tmp_path / "all", "javascript").refused

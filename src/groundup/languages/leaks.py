@@ -121,7 +121,10 @@ class _Masking:
             if is_lock(path) or (known is not None and known.language in languages and is_stale(self.root, path)):
                 self._remove(path)
             elif known is not None and known.language in languages:
-                self._mask(known, path, self.kinds)
+                if self.kinds is None or known.held_kinds & set(self.kinds):
+                    self._mask(known, path, self.kinds)
+                else:
+                    telltales.append(path)
             elif name in _METADATA and "python" in languages:
                 self._mask_metadata(path)
             elif is_telltale(path):

@@ -89,6 +89,8 @@ class ManifestFormat(ABC):
     language: Language
     masked_kinds: frozenset[DependencyKind] = frozenset(DependencyKind)
     """The kinds that `mask` removes by default."""
+    held_kinds: frozenset[DependencyKind] = frozenset(DependencyKind)
+    """The kinds that such a file can declare; one of which none is to be masked is left as it is, unread."""
 
     @abstractmethod
     def recognises(self, path: PurePosixPath) -> bool:

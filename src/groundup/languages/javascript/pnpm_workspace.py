@@ -35,6 +35,7 @@ class PnpmWorkspace(ManifestFormat):
     """The workspace file of pnpm."""
 
     name = "pnpm-workspace.yaml"
+    held_kinds = frozenset({DependencyKind.CONSTRAINT, DependencyKind.OVERRIDE})
     language: Language = "javascript"
 
     def recognises(self, path: PurePosixPath) -> bool:
