@@ -247,3 +247,23 @@ def test_lost_tests_are_read_without_the_others(tmp_path: Path) -> None:
     attempt = RunFolder(tmp_path / "runs/r").attempt(AttemptKey(task="task-0000"))
     assert attempt.lost_tests() == tuple(one for one in attempt.tests() if one.lost)
     assert len(attempt.lost_tests()) == 3
+
+
+def test_compare_tells_what_a_mend_brought_back(groundup: Groundup, tmp_path: Path) -> None:
+    """Of one task of two runs: by name what came back, by cause what is new, changed and as before."""
+    before, after = many([2, 1]), many([0, 1])
+    after += [one.but(outcome="passed", message="", detail="") for one in before[3:5]]
+    after.append(lost("test_new", "KeyError: 'k'"))
+    write_losses(tmp_path, "old", [[before]])
+    write_losses(tmp_path, "new", [[after]])
+    lines = groundup("compare", "old", "new", "task-0000").out.splitlines()
+    assert lines[0].startswith("task-0000/0: 50.0 % (3/6) in old, ")
+    assert lines[1].startswith("2 tests came back: tests/test_a.py::test_aError0000[0], ")
+    assert [line for line in lines if "lost" in line] == [
+        "1 test newly lost:",
+        "0 tests still lost, and saying something else",
+        "1 test lost as before:",
+    ]
+    document = json.loads(groundup("compare", "old", "new", "task-0000", "--json").out)
+    assert document["new"] == ["tests/test_a.py::test_new"]
+    assert len(document["back"]) == 2

@@ -33,6 +33,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "compare": (
         ("Is model B better than model A?", "groundup compare runs/model-a runs/model-b"),
+        ("What did mending it bring back?", "groundup compare before after sqlparse"),
         ("Several against the first", "groundup compare baseline try-1 try-2 --format markdown"),
         ("How many tasks until 5 points show?", "groundup compare model-a model-b --power 0.05"),
         ("A run and a published report", "groundup compare eval_results/report.json my-run"),
@@ -228,7 +229,8 @@ def compare(
         list[str],
         typer.Argument(
             metavar="BASE OTHER...",
-            help="Folders or ids of runs, or report files; all others are compared to the first.",
+            help="Folders or ids of runs, or report files; all others are compared to the first. After two "
+            "runs a task of them: which of its tests came back, are newly lost, or are lost as before.",
         ),
     ],
     power: Annotated[
@@ -245,10 +247,13 @@ def compare(
     """Say which of RUNS is better, by how much, and whether the tasks that both have a score for can tell."""
     from groundup.api import reports
     from groundup.cli.console import print_report
+    from groundup.cli.mending import compare_task, names_task
     from groundup.domain.errors import UsageError
 
     if len(runs) < 2:
         raise UsageError("compare takes two runs or more; `groundup report` shows one")
+    if names_task(runs, output):
+        return compare_task(runs, output, json=json)
     made = reports.compare(*runs, power=power, output=output)
     print_report(made, Format.JSON if json else report_format)
     return _unfit(made)

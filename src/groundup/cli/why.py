@@ -13,6 +13,7 @@ from groundup.cli.options import Examples, Json, Run
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.domain.verdicts import Reason, TestResult
+    from groundup.reports.causes import CauseGroup
     from groundup.store.folder import RunFolder
     from groundup.store.records import VerdictLine
 
@@ -207,6 +208,17 @@ def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> s
     return printable(f"{config.run_id}: {score}")
 
 
+def _kinds(groups: "Sequence[CauseGroup]", one: Lost) -> str:
+    """Return what was lost by kind, with the points that mending each can bring; "" of dependencies."""
+    from groundup.reports.kinds import NOT_RUN, points_by_kind
+
+    if any(known.kind == "dependency" for known in one.tests):
+        return ""
+    expected = sum(known.expected for known in one.tests)
+    found = points_by_kind([(group.cause.kind, group.cause.tests) for group in groups], one.reasons, expected)
+    return ", ".join(f"{kind} {points:.1f} points" for kind, _, points in found if kind != NOT_RUN)
+
+
 def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> None:
     """Print one line for each attempt, as many as there is room for."""
     from groundup.cli.console import tables
@@ -253,6 +265,9 @@ def _print_causes(one: Lost, room: int) -> int:
     for reason in reasons:
         put(f"  {reason.stage.value}: {reason.message}")
     taken = 1 + len(reasons)
+    if tests and (kinds := _kinds(groups, one)):
+        put(f"  {kinds}")
+        taken += 1
     for line in itertools.islice(lacking_lines(one.tests), max(room // 3, 2)):
         put(f"  {line}")
         taken += -(-(len(line) + 2) // console.width)

@@ -184,7 +184,7 @@ class Demands:
             if value is _MISSING or isinstance(value, _NOT_SHOWN) or name in ("self", "cls"):
                 continue
             text = shown(value)
-            if len(text) <= _PART and " object at 0x" not in text:
+            if len(text) <= _PART and not text.startswith("<"):
                 told.append(name + " = " + text)
         if told:
             yield "with " + ", ".join(told[:6])

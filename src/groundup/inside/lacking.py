@@ -51,7 +51,7 @@ class Lacking:
             elif isinstance(node, ast.Import):
                 for alias in node.names:
                     if self._is_ours(alias.name):
-                        if _module(alias.name) is None:
+                        if self._is_absent(alias.name):
                             yield "module " + alias.name
                         bound = alias.asname or alias.name.partition(".")[0]
                         names[bound] = _module(alias.name if alias.asname else bound)
@@ -63,9 +63,21 @@ class Lacking:
     def _is_ours(self, module: str) -> bool:
         return any(module == name or module.startswith(name + ".") for name in self._packages)
 
+    def _is_absent(self, name: str) -> bool:
+        """Whether no file of the submission is the module *name*."""
+        path = name.replace(".", "/")
+        ends = ("", ".py", ".pyi", ".so")
+        return name not in sys.modules and not any(
+            os.path.exists(root + path + end)  # noqa: PTH110 - once for each import of a file
+            for root in self._roots
+            for end in ends
+        )
+
     def _imported_from(self, node: ast.ImportFrom, names: dict[str, Any]) -> Iterator[str]:
         module = _module(node.module or "")
-        if module is None:
+        if node.module not in sys.modules:
+            if not self._is_absent(str(node.module)):
+                return  # it is there, with an error perhaps: nothing is known of its names
             yield f"module {node.module}"
             return
         for alias in node.names:
@@ -73,8 +85,8 @@ class Lacking:
                 names.update(vars(module))
             elif alias.name in vars(module):
                 names[alias.asname or alias.name] = vars(module)[alias.name]
-            elif _module(node.module + "." + alias.name) is not None:  # type: ignore[operator]
-                names[alias.asname or alias.name] = _module(node.module + "." + alias.name)  # type: ignore[operator]
+            elif _module(node.module + "." + alias.name) is not None:
+                names[alias.asname or alias.name] = _module(node.module + "." + alias.name)
             elif "__getattr__" not in vars(module):
                 yield f"{node.module}.{alias.name}"
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.reports.kinds import kind_of_test
 
 CAUSES_KEPT = 5
 """Causes of one attempt that a report names; `groundup why` has all of them."""
@@ -47,6 +48,9 @@ class Cause(Record):
     said: str = Field(description="by the first of the tests: the exception with its values, or why it never ran")
     place: str = Field(default="", description="file:line of the submission; empty: no traceback names one")
     code: str = Field(default="", description="the text of that line")
+    kind: str = Field(
+        default="", description="such as `missing name` or `wrong value`; earlier versions wrote none"
+    )
     calls: str = Field(
         default="", description="`file:line: text` of what the failing statement calls, where no place is known"
     )
@@ -117,6 +121,7 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
         first, place = group[0]
         cause = Cause(
             said=_said(first),
+            kind=kind_of_test(first, in_submission=bool(place.where)),
             place=place.where,
             code=place.code,
             calls="" if place.where else _called(first, hidden),

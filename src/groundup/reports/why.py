@@ -179,7 +179,14 @@ def demanded(test: TestResult) -> list[str]:
         return said[:_VALUES]
     lines = test.demand.splitlines()
     statement = [line for line in lines if line.startswith("> ")]
-    return [*statement, *said[:1], *(line for line in lines if not line.startswith("> "))]
+    values = [line for line in lines if not line.startswith("> ") and not _is_in(line, said[:1])]
+    return [*statement, *said[:1], *values]
+
+
+def _is_in(line: str, said: Sequence[str]) -> bool:
+    """Whether *line* is a value of a whole comparison that *said* holds already."""
+    side, _, value = line.partition(" ")
+    return side in ("left", "right") and any(value.strip() in one for one in said)
 
 
 def _last_told(detail: str) -> list[str]:

@@ -1,0 +1,97 @@
+"""Why tests and attempts were lost, as one of a few kinds, by rules from what tests and graders say. Pure.
+
+A kind is what a message claims, which can come out of the submission's process: it is for people alone.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from groundup.domain.verdicts import Reason, Stage, TestResult
+
+NOT_RUN = "not run"
+"""Of a test without a word, which has the kind of its attempt."""
+_BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("wrong place", r"lies at .* in the submission; the tests expect it at|the submission has it at"),
+        ("syntax", r"\b(?:Syntax|Indentation|Tab)Error\b"),
+        ("not implemented", r"\bNotImplementedError\b|^(?:AssertionError: )?not implemented\b"),
+        ("missing name", r"\bImportError: cannot import name\b"),
+        ("not handed in", r"the submission has no file|nothing was handed in"),
+        ("missing module", r"\b(?:ModuleNotFoundError|No module named)\b|the tests expect it at"),
+        ("hung", r"hung for|it took longer than|ran when the .* of all tests were over|were stopped after .* s\b"),
+        ("crashed", r"ended the (?:test )?process|the test process (?:was ended|left)|was broken off by"),
+        ("limit", r"\bused too (?:much|many)\b|using too (?:much|many)"),
+        ("gave up", r"\bgave up with exit code\b"),
+        ("wrong port", r"another port|wrong port|listens? (?:on|at) port"),
+        ("refused", r"[Cc]onnection refused|Connection(?:Refused|Reset)?Error|ConnectError|Connection reset"),
+    )
+)
+_SIGNATURE = re.compile(
+    r"TypeError: .*(?:unexpected keyword argument|positional argument|required (?:keyword-only )?argument"
+    r"|multiple values for argument|takes no arguments|takes exactly|takes no keyword)"
+)
+_NAME = re.compile(r"AttributeError: .*has no attribute|AttributeError: \S+$")
+_TEXTS = re.compile(
+    r"^(?:.*: )?(?:left  b?['\"]|line \d+: |differ from character|b?['\"].* != b?['\"])|ends in a line break",
+    re.MULTILINE,
+)
+_SAID_TEXTS = re.compile(
+    r"(?:assert |AssertionError: )b?['\"].* (?:==|!=|in|not in) b?['\"]|[Rr]egex|does not match"
+)
+_ASSERTION = re.compile(r"^(?:AssertionError\b|assert\b|Failed: |Expected )|.* != .*")
+_RAISES = re.compile(r"DID NOT (?:RAISE|WARN)|\bnot raised\b|\bnot triggered\b|no logs of level")
+_ANSWER = re.compile(r"status_?code|statusCode|\.status\b|\.json\(\)|<Response")
+_BY_STAGE: dict[Stage, str] = {
+    Stage.INTAKE: "not handed in",
+    Stage.INSTALL: "did not install",
+    Stage.START: "did not start",
+    Stage.CRASH: "crashed",
+    Stage.TIMEOUT: "hung",
+    Stage.LIMIT: "limit",
+    Stage.IMPORT: "exception",
+    Stage.COLLECTION: "exception",
+}
+
+
+def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
+    """Return the kind of a lost test; *in_submission*: whether its exception came out of the submission's code."""
+    said = test.message.removeprefix("not collected: ")
+    if test.kind == "dependency":
+        return "dependency"
+    if not said:
+        return NOT_RUN
+    if found := _by_message(said):
+        return found
+    if not in_submission and (_SIGNATURE.search(said) or _NAME.search(said)):
+        return "wrong signature" if _SIGNATURE.search(said) else "missing name"
+    if _RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail)):
+        return "exception"
+    if _ANSWER.search(test.detail):
+        return "contract"
+    is_text = _TEXTS.search(test.demand) or _SAID_TEXTS.search(f"{said}\n{test.demand}")
+    return "wrong text" if is_text else "wrong value"
+
+
+def kind_of_reason(reason: Reason) -> str:
+    """Return the kind of what a grader says of an attempt."""
+    return _by_message(reason.message) or _BY_STAGE.get(reason.stage, NOT_RUN)
+
+
+def _by_message(said: str) -> str:
+    return next((kind for kind, pattern in _BY_MESSAGE if pattern.search(said)), "")
+
+
+def points_by_kind(
+    kinds: Iterable[tuple[str, int]], reasons: Sequence[Reason], expected: int
+) -> list[tuple[str, int, float]]:
+    """Return each kind with its tests and the points that mending it can bring, the largest first.
+
+    *kinds*: the kind of each cause with its tests; those without a word have the kind of the first of *reasons*.
+    """
+    silent = kind_of_reason(reasons[0]) if reasons else NOT_RUN
+    counts: Counter[str] = Counter()
+    for kind, tests in kinds:
+        counts[silent if kind == NOT_RUN else kind] += tests
+    return [(kind, tests, 100 * tests / max(expected, 1)) for kind, tests in counts.most_common()]

@@ -1,0 +1,83 @@
+"""Each lost test has one of a few kinds, by what it says; points by kind say what mending one can bring."""
+
+import pytest
+
+from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.reports.kinds import NOT_RUN, kind_of_reason, kind_of_test, points_by_kind
+
+TESTS = {
+    "not collected: SyntaxError: invalid syntax (pkg/a.py, line 3)": "syntax",
+    "not collected: ModuleNotFoundError: No module named 'attr' (pkg/a.py, line 3)": "missing module",
+    "ModuleNotFoundError: No module named 'attr'": "missing module",
+    "not collected: ImportError: cannot import name 'f' from 'pkg' (tests/test_a.py, line 1)": "missing name",
+    "AttributeError: module 'pkg' has no attribute 'f'": "missing name",
+    "AttributeError: 'Radio' object has no attribute 'scan'": "missing name",
+    "TypeError: f() got an unexpected keyword argument 'x'": "wrong signature",
+    "TypeError: f() takes 1 positional argument but 2 were given": "wrong signature",
+    "TypeError: f() missing 1 required positional argument: 'x'": "wrong signature",
+    "NotImplementedError": "not implemented",
+    "NotImplementedError: soon": "not implemented",
+    "AssertionError: assert 1 == 2": "wrong value",
+    "assert False": "wrong value",
+    "AssertionError: 1 != 2": "wrong value",
+    "AssertionError: assert 'a' == 'b'": "wrong text",
+    "AssertionError: 'a' != 'b'": "wrong text",
+    "AssertionError: Regex pattern did not match.": "wrong text",
+    "Failed: DID NOT RAISE <class 'ValueError'>": "exception",
+    "AssertionError: ValueError not raised": "exception",
+    "KeyError: 'k'": "exception",
+    "TypeError: unsupported operand type(s) for +: 'int' and 'str'": "exception",
+    "hung for 20 s in pkg/a.py, line 3, in f": "hung",
+    "Failed: it took longer than 5 s": "hung",
+    "ended the test process by SIGABRT in pkg/a.py, line 3, in f": "crashed",
+    "ended the test process with exit code 3": "crashed",
+    "used too much memory": "limit",
+    "requests.exceptions.ConnectionError: HTTPConnectionPool: Connection refused": "refused",
+    "": NOT_RUN,
+}
+
+
+@pytest.mark.parametrize(("message", "kind"), TESTS.items())
+def test_the_kind_follows_from_the_words(message: str, kind: str) -> None:
+    """As pytest, unittest, the runner and the grader write them."""
+    test = TestResult(id="t.py::x", outcome="failed", expected=True, message=message)
+    assert kind_of_test(test, in_submission=False) == kind
+
+
+def test_an_exception_within_the_submission_is_no_missing_name() -> None:
+    """What its own code lacks is no name that a test demands."""
+    test = TestResult(id="t.py::x", outcome="failed", expected=True, message="AttributeError: no attribute 'x'")
+    assert kind_of_test(test, in_submission=True) == "exception"
+
+
+def test_a_wrong_answer_of_a_service_is_of_the_contract() -> None:
+    """The statement compares a status."""
+    detail = "tests/test_a.py:3: in test_x\n    assert response.status_code == 200\nE   assert 404 == 200"
+    test = TestResult(id="t.py::x", outcome="failed", expected=True, message="assert 404 == 200", detail=detail)
+    assert kind_of_test(test, in_submission=False) == "contract"
+
+
+@pytest.mark.parametrize(
+    ("stage", "message", "kind"),
+    [
+        (Stage.IMPORT, "pkg lies at code/pkg in the submission; the tests expect it at pkg/", "wrong place"),
+        (Stage.IMPORT, "No module named 'pkg'; the submission has it at a/pkg.py", "wrong place"),
+        (Stage.INTAKE, "its archive cannot be read", "not handed in"),
+        (Stage.INSTALL, "requirements.txt does not resolve", "did not install"),
+        (Stage.START, "nothing answered within 30 s", "did not start"),
+        (Stage.START, "it listens on port 80, not on 8000", "wrong port"),
+        (Stage.TIMEOUT, "the tests were stopped after 20 s", "hung"),
+        (Stage.LIMIT, "the tests were stopped for using too much memory", "limit"),
+        (Stage.CRASH, "pytest gave up with exit code 4", "gave up"),
+    ],
+)  # fmt: skip
+def test_an_attempt_without_tests_has_the_kind_of_its_reason(stage: Stage, message: str, kind: str) -> None:
+    """By what it says, and by its stage."""
+    assert kind_of_reason(Reason(stage=stage, message=message)) == kind
+
+
+def test_points_by_kind_are_what_mending_can_bring() -> None:
+    """Tests without a word have the kind of their attempt."""
+    reasons = [Reason(stage=Stage.INSTALL, message="it does not resolve")]
+    found = points_by_kind([("wrong value", 2), (NOT_RUN, 5), ("wrong value", 1)], reasons, 10)
+    assert found == [("did not install", 5, 50.0), ("wrong value", 3, 30.0)]
