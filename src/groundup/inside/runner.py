@@ -226,6 +226,7 @@ class Reporter:
         self._told_s = 0.0
         self._demands: Any = None
         self._lost_files: dict[str, str] = {}
+        self._exchanges = trusted_module(spec["exchanges"]).Exchanges() if spec.get("exchanges") else None
         self._root = ""
         self._demanded = "", ""
         # Tests freeze and replace clocks.
@@ -291,8 +292,9 @@ class Reporter:
         ordinal = self._ordinals.get(id(item), 1)
         self._reports = []
         self._demanded = "", ""
-        if self._demands is not None:
-            self._demands.begin()
+        for one in (self._demands, self._exchanges):
+            if one is not None:
+                one.begin()
         self._channel.send("begin", id=item.nodeid, ordinal=ordinal)
         yield
         outcome, message = merged(self._reports)
@@ -333,6 +335,9 @@ class Reporter:
                 crash = getattr(report.longrepr, "reprcrash", None)
                 message = str(getattr(crash, "message", None) or report.longrepr or "")
                 self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
+                if self._exchanges is not None and self._exchanges.told():
+                    lines = [self._exchanges.told(), self._demanded[0]]
+                    self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"

@@ -42,7 +42,7 @@ TRUSTED = "/opt/groundup"
 _REPORT_FD = 3
 _HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _MAX_ROUNDS = 20
-_PROGRAMS = ("runner.py", "demands.py")
+_PROGRAMS = ("runner.py", "demands.py", "exchanges.py")
 _WANTED_ENDS = ("SystemExit", "KeyboardInterrupt", "Exit")
 """Exceptions by which hidden tests themselves end the session, for instance when the service is gone."""
 
@@ -289,6 +289,7 @@ def _command(
         "stdin": "empty",
         "parting_signal": PARTING_SIGNAL,
         "demands": f"{TRUSTED}/demands.py",
+        "exchanges": f"{TRUSTED}/exchanges.py",
         "left_out_tests": gathered.tried,
         "left_out_files": [],
     }
