@@ -270,7 +270,7 @@ def test_compare_tells_what_a_mend_brought_back(groundup: Groundup, tmp_path: Pa
 
 
 def test_what_tests_demanded_is_in_nothing_made_for_others(groundup: Groundup, tmp_path: Path) -> None:
-    """Values, names and statements of hidden tests stay with the run's owner: no report, page or export has them."""
+    """Values, names and statements of hidden tests stay with the owner: no report, page or export has them."""
     pytest.importorskip("starlette")
     secrets = {"demand": "> hidden_statement(1)\n['k']: only right: 'hidden value'"}
     tests = [one.but(**secrets, lacks=("pkg.hidden_name",)) if one.lost else one for one in many([2, 1])]

@@ -10,6 +10,9 @@ from groundup.suites.nl2repobench.official_rules import (
     count,
     delete_package_files,
     delete_test_files,
+    failing_tests,
+    first_error,
+    needs_shell,
     passed_by_file,
     split_command,
     success_rate,
@@ -117,3 +120,25 @@ def test_counts_by_file_are_read_from_progress() -> None:
     )
     assert passed_by_file(_pytest(output)) == {"tests/test_a.py": 6, "tests/test_b.py": 1, "mine.py": 1}
     assert passed_by_file([CommandOutput(command="python x.py", output=output)]) == {}
+
+
+def test_failing_tests_and_errors_are_read_from_what_commands_print() -> None:
+    """The runner's summary names tests; of another command the line that tells of an error counts, or its last."""
+    summary = (
+        "x\n=== short test summary info ===\nFAILED tests/test_a.py::test_x - assert 1 == 2\nERROR tests/b.py\n"
+    )
+    pytest_run = CommandOutput(command="pytest tests", output=summary, exit_code=1)
+    assert failing_tests(pytest_run) == ["tests/test_a.py::test_x - assert 1 == 2", "tests/b.py"]
+    touched = CommandOutput(command="touch a -e b", output="head\ntouch: invalid option -- 'e'\nTry --help\n")
+    assert first_error(touched) == "touch: invalid option -- 'e'"
+    assert first_error(touched.but(output="one\ntwo\n")) == "two"
+    assert first_error(touched.but(output="")) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "does"),
+    [("pip install -e .", False), ("cd src && pytest", True), ("echo a > b", True), ("pip install 'x[y]'", False)],
+)
+def test_what_needs_a_shell_is_known(command: str, *, does: bool) -> None:
+    """Operators, redirections, variables and built-ins."""
+    assert needs_shell(command) is does

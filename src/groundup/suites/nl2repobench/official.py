@@ -32,6 +32,9 @@ from groundup.suites.nl2repobench.official_rules import (
     PytestCounts,
     Ran,
     count,
+    failing_tests,
+    first_error,
+    needs_shell,
     passed_by_file,
     run_commands,
     success_rate,
@@ -342,16 +345,25 @@ def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: PytestCounts, declared: 
         elif one.ending is not Ending.EXITED:
             reasons.append(Reason(stage=Stage.LIMIT, message=f"`{command}` was ended: {one.ending}"))
         elif one.said.exit_code and "pytest" not in one.said.command:
-            message = f"`{command}` ended with {one.said.exit_code}, which changes nothing"
-            reasons.append(Reason(stage=Stage.INSTALL, message=message))
+            told = f": {said}" if (said := first_error(one.said)) else ""
+            shell = "; it runs without a shell" if needs_shell(one.said.command) else ""
+            message = (
+                f"`{command}` ended with {one.said.exit_code}{shell}, and the published evaluator goes on{told}"
+            )
+            reasons.append(Reason(stage=Stage.INSTALL, message=message[:400]))
         elif one.said.exit_code:
             message = (
                 f"`{command}` ended with {one.said.exit_code}: {counts.failed} failed, {counts.errors} errors"
             )
-            reasons.append(Reason(stage=Stage.TEST, message=message))
+            named = failing_tests(one.said)
+            first = f", first {'; '.join(named[:2])}" if named else ""
+            reasons.append(Reason(stage=Stage.TEST, message=f"{message}{first}"[:400]))
     if counts.passed < declared and not reasons:
         message = f"{counts.passed} tests passed and no command failed, but {declared} are declared"
         reasons.append(Reason(stage=Stage.TEST, message=message))
+    if counts.passed < declared:
+        more = "`groundup regrade RUN --grader strict` tells each lost test; `groundup show --logs` all output"
+        reasons = [*reasons[:3], Reason(stage=Stage.TEST, message=more)]
     return tuple(reasons[:4])
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError
+from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 
@@ -98,6 +99,13 @@ def split_command(command: str) -> list[str]:
     return shlex.split(command)
 
 
+_NAMED = 140
+"""Characters of a line of output in a reason."""
+_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)
+_ERROR = re.compile(r"\b(?:error|ERROR|Error|invalid|not found|No such file|cannot|failed)\b|Error:")
+_OF_SHELL = re.compile(r"&&|\|\||[|;<>*`]|\$[({A-Za-z]|^\s*(?:cd|export|source|alias)\s")
+
+
 def count(outputs: Sequence[CommandOutput]) -> PytestCounts:
     """Add up the first match per kind and line of every command whose text contains "pytest"."""
     passed = failed = errors = 0
@@ -138,6 +146,23 @@ def passed_by_file(outputs: Sequence[CommandOutput]) -> dict[str, int]:
             else:
                 file = None
     return found
+
+
+def failing_tests(result: CommandOutput) -> list[str]:
+    """Return the lines of pytest's summary that name a failed test, without the word; they are a claim."""
+    return [printable(found[1])[:_NAMED] for found in _SUMMARY.finditer(result.output)]
+
+
+def first_error(result: CommandOutput) -> str:
+    """Return the first line of a command's output that tells of an error, or its last one; "" where none is."""
+    lines = [line.strip() for line in result.output.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.search(line)]
+    return printable((errors or lines[-1:] or [""])[0])[:_NAMED]
+
+
+def needs_shell(command: str) -> bool:
+    """Whether a command holds what only a shell understands, and gets as arguments."""
+    return _OF_SHELL.search(command) is not None
 
 
 def success_rate(passed: int, declared: int) -> float:
