@@ -81,3 +81,9 @@ def test_points_by_kind_are_what_mending_can_bring() -> None:
     reasons = [Reason(stage=Stage.INSTALL, message="it does not resolve")]
     found = points_by_kind([("wrong value", 2), (NOT_RUN, 5), ("wrong value", 1)], reasons, 10)
     assert found == [("did not install", 5, 50.0), ("wrong value", 3, 30.0)]
+
+
+def test_a_package_in_another_place_is_no_missing_module() -> None:
+    """Every test misses a module, and the grader says where it lies."""
+    reasons = [Reason(stage=Stage.IMPORT, message="No module named 'p'; the submission has it at a/p.py")]
+    assert points_by_kind([("missing module", 4)], reasons, 4) == [("wrong place", 4, 100.0)]

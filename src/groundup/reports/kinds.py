@@ -90,8 +90,11 @@ def points_by_kind(
 
     *kinds*: the kind of each cause with its tests; those without a word have the kind of the first of *reasons*.
     """
-    silent = kind_of_reason(reasons[0]) if reasons else NOT_RUN
+    of_attempt = [kind_of_reason(one) for one in reasons]
+    silent = of_attempt[0] if of_attempt else NOT_RUN
+    # Where the whole package is elsewhere or nowhere, each test misses a module.
+    whole = next((kind for kind in of_attempt if kind in ("not handed in", "wrong place")), "missing module")
     counts: Counter[str] = Counter()
     for kind, tests in kinds:
-        counts[silent if kind == NOT_RUN else kind] += tests
+        counts[silent if kind == NOT_RUN else whole if kind == "missing module" else kind] += tests
     return [(kind, tests, 100 * tests / max(expected, 1)) for kind, tests in counts.most_common()]

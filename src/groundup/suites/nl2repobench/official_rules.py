@@ -154,7 +154,7 @@ def failing_tests(result: CommandOutput) -> list[str]:
 
 
 def first_error(result: CommandOutput) -> str:
-    """Return the first line of a command's output that tells of an error, or its last one; "" where none is."""
+    """Return the first line of a command's output that tells of an error, or its last one, or nothing."""
     lines = [line.strip() for line in result.output.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.search(line)]
     return printable((errors or lines[-1:] or [""])[0])[:_NAMED]
