@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from groundup.manifests.records import Language
+
 
 class Item(NamedTuple):
     """A declaration: the name in code, the version, and the package where that has another name."""
@@ -50,7 +52,7 @@ def csproj(items: Items) -> str:
     return f'<Project Sdk="Microsoft.NET.Sdk">\n{group}</Project>\n'
 
 
-class Language(NamedTuple):
+class Written(NamedTuple):
     """How one language writes a build file, and spells one name in two ways."""
 
     path: str
@@ -62,23 +64,23 @@ class Language(NamedTuple):
     """The first one's name as its registry also takes it; "" where there is one spelling."""
 
 
-LANGUAGES: Mapping[str, Language] = {
-    "python": Language(
+LANGUAGES: Mapping[Language, Written] = {
+    "python": Written(
         "pyproject.toml", pyproject,
         (Item("Zope.Interface", ">=5"), Item("requests", ">=2.31"), Item("click", "==8.1.7"), Item("rich", "")),
         ">=6", "zope_interface",
     ),
-    "javascript": Language(
+    "javascript": Written(
         "package.json", package_json,
         (Item("ws", "^8.0.0"), Item("lodash", "^4.17.0"), Item("react-17", "^17", "react"), Item("@a/b", "1.0.0")),
         "~8.1.0", "",
     ),
-    "rust": Language(
+    "rust": Written(
         "Cargo.toml", cargo_toml,
         (Item("serde_json", "1"), Item("log", "0.4"), Item("rand07", "0.7", "rand"), Item("anyhow", "1.0.5")),
         "0.9", "",
     ),
-    "csharp": Language(
+    "csharp": Written(
         "Made.csproj", csproj,
         (Item("Serilog", "4.0.0"), Item("NUnit", "4.2.2"), Item("Polly", "8.0.0"), Item("Moq", "4.20.0")),
         "3.9.0", "SERILOG",
@@ -87,7 +89,7 @@ LANGUAGES: Mapping[str, Language] = {
 PREDICTIONS = 25
 
 
-def predictions(language: Language) -> Iterator[tuple[Items, Items]]:
+def predictions(language: Written) -> Iterator[tuple[Items, Items]]:
     """Yield predictions, each with the same one in the original's spelling where it is one."""
     own = language.original
     extra = Item("made-up-one", own[1].version)

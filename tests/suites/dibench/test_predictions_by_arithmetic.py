@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from groundup.manifests.records import Language
 from groundup.suites.dibench.answers import submitted
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.missed import text_score
@@ -22,7 +23,7 @@ def row(expected: Sequence[object], predicted: Sequence[object]) -> str:
 
 @pytest.mark.parametrize(("name", "number", "handed_in", "meant"), CASES)
 async def test_each_row_is_as_counted(
-    name: str, number: int, handed_in: Items, meant: Items, tmp_path: Path
+    name: Language, number: int, handed_in: Items, meant: Items, tmp_path: Path
 ) -> None:
     """By name, which is the name in code, and exactly."""
     language = LANGUAGES[name]
