@@ -186,7 +186,8 @@ class Grading:
         """
         context = (await self.inside()).context(scratch)
         await self.grader.layers(self.task, context)
-        if (source := AtHand.of(self.suite).needs(self.task).source) is not None:
+        needs = AtHand.of(self.suite).needs(self.task)
+        if (source := needs.graded or needs.source) is not None:
             await context.builder.source(source)
 
     async def inside(self) -> Self:
