@@ -96,12 +96,14 @@ def docs(
     from groundup.domain.names import unknown
 
     folder = _folder()
-    pages = {path.stem: path for path in sorted(folder.rglob("*.md"))}
+    pages = _pages(folder)
     if page is not None:
-        name = Path(page).stem
-        if name not in pages:
+        name = page.removeprefix("docs/").removesuffix(".md").lower()
+        alike = [one for one in pages if name in (one, one.rpartition("/")[2])]
+        if not alike:
             raise UsageError(unknown("page", name, pages))
-        sys.stdout.write(filled_in(pages[name].read_text(encoding="utf-8")))
+        found = pages[name if name in pages else alike[0]]
+        sys.stdout.write(filled_in(found.read_text(encoding="utf-8")))
         return 0
     rows = [
         (name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for name, path in pages.items()
@@ -109,6 +111,15 @@ def docs(
     print_table("", ("page", "about"), rows)
     say(f"groundup: the pages lie in {folder}")
     return 0
+
+
+def _pages(folder: Path) -> dict[str, Path]:
+    """Return the pages by their place below *folder*, with those that a checkout has beside it."""
+    beside = [folder.parent / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    found = {path.stem.lower(): path for path in beside if path.is_file()}
+    for path in sorted(folder.rglob("*.md")):
+        found[path.relative_to(folder).with_suffix("").as_posix().lower()] = path
+    return found
 
 
 def _folder() -> Path:

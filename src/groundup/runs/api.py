@@ -114,6 +114,7 @@ class NewRun(NamedTuple):
             checked_name(self.run_id)
         made = make_plan(self.configuration, self.settings, self.choice)
         refuse_repeated_gradings(made)
+        SANDBOXES.find(named(self.configuration.sandbox)[0])
         return made
 
     def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
