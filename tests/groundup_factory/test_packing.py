@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.api.data import list_data, pull
 from groundup.api.runs import run
+from groundup.cli.data import data_of_suites, pulled
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings
 from groundup.suites.opening import named_suite
@@ -53,19 +53,19 @@ def test_a_packed_set_is_installed_beside_its_other_versions(tmp_path: Path, set
     assert {"set.json", "entries.jsonl", "regular.jsonl", "validity.jsonl"} <= set(names)
     assert not [name for name in names if name.endswith("app.py") or name.startswith(("evidence", ".making"))]
 
-    installed = pull("mine", source=archive, settings=elsewhere)
+    installed = pulled("mine", source=archive, settings=elsewhere)
     assert installed.suite == "dibench@mine@1"
     assert [_score(name, subject, elsewhere) for name, subject in (("mine@1", "oracle"), ("mine", "nop"))] == [
         1,
         0,
     ]
-    assert pull("mine", source=archive, settings=elsewhere).at_hand == installed.at_hand
+    assert pulled("mine", source=archive, settings=elsewhere).at_hand == installed.at_hand
     _made(tmp_path / "other", committed(tmp_path / "p" / "n", WHOLE), settings, name="my-set")
     pack_set(tmp_path / "other", tmp_path / "other.tar.gz")
     with pytest.raises(UsageError, match="give this one"):
-        pull("mine", source=tmp_path / "other.tar.gz", settings=elsewhere)
-    pull("theirs", source=tmp_path / "other.tar.gz", settings=elsewhere)
-    assert {one.suite for one in list_data(settings=elsewhere)} >= {"dibench@mine@1", "dibench@theirs@1"}
+        pulled("mine", source=tmp_path / "other.tar.gz", settings=elsewhere)
+    pulled("theirs", source=tmp_path / "other.tar.gz", settings=elsewhere)
+    assert {one.suite for one in data_of_suites(settings=elsewhere)} >= {"dibench@mine@1", "dibench@theirs@1"}
 
 
 @pytest.mark.end_to_end

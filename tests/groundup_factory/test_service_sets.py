@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.api.data import pull
 from groundup.api.runs import run
 from groundup.api.serving import serving
 from groundup.api.viewing import bundle
+from groundup.cli.data import pulled
 from groundup.settings import Settings, load
 from groundup.suites.sets import checked_set
 from groundup_factory.auditing import audit
@@ -77,7 +77,7 @@ def test_a_folder_becomes_a_service_that_grades(place: Path) -> None:
 def test_a_packed_set_is_run_audited_and_shown_elsewhere(place: Path, home: Settings, tmp_path: Path) -> None:
     """In another home its originals get everything and nothing gets nothing; the audit and the pages say so."""
     pack_set(place / "my-set", tmp_path / "notes.tar.gz")
-    pull("notes", source=tmp_path / "notes.tar.gz", settings=home)
+    pulled("notes", source=tmp_path / "notes.tar.gz", settings=home)
     (task,) = checked_set(place / "my-set", "service").tasks
 
     found = audit("notes@1", runs=1, settings=home, output=tmp_path / "audit")

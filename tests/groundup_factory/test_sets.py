@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from groundup.api.data import pull
 from groundup.api.runs import run
+from groundup.cli.data import pulled
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.settings import Settings, load
 from groundup.suites.sets import ENTRIES, checked_set
@@ -265,7 +265,7 @@ def test_what_a_model_left_out_is_said(tmp_path: Path) -> None:
 
 def _grades(folder: Path, settings: Settings) -> list[float]:
     """Return what the original gets in the set installed under a name, and nothing in the set's own folder."""
-    pull("nl2repobench@tallies", source=folder, settings=settings)
+    pulled("nl2repobench@tallies", source=folder, settings=settings)
     scores = []
     for suite, subject in (("nl2repobench@tallies", "oracle"), (str(folder), "nop")):
         (verdict,) = run(suite, subject, settings=settings).verdicts.values()

@@ -1,17 +1,26 @@
-"""`groundup data`, `registry snapshot` and `warm`: what is fetched or built ahead for this machine."""
+"""`groundup data`: the data of benchmarks on this machine, published ones and sets of one's own."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from groundup.api.flags import AnyPath
+from groundup.catalog import Table
+from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Examples, Json, Suite
-
-if TYPE_CHECKING:
-    from groundup.api.data import SuiteData
-    from groundup.api.warming import Warmed
-    from groundup.settings import Settings
-    from groundup.suites.places import DataOrigin
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.records import Record
+from groundup.settings import Settings, load
+from groundup.store.ownership import write_made
+from groundup.suites import places, pulling
+from groundup.suites.base import DataSource, ForCommands
+from groundup.suites.opening import SUITES, open_suite
+from groundup.suites.places import DataOrigin, PublishedRelease, PublishedRepository
+from groundup.suites.sets import holds_set, name_of_installed
+from groundup.trees.scratch import scratch_folder
 
 EXAMPLES: dict[str, Examples] = {
     "data pull": (
@@ -29,20 +38,30 @@ EXAMPLES: dict[str, Examples] = {
     "data convert": (
         ("Samples of the older form", "groundup data convert dibench test_dataset.jsonl -o repo-sample.jsonl"),
     ),
-    "registry snapshot": (
-        (
-            "Everything that a benchmark's originals declare",
-            "groundup registry snapshot --names-from dibench -o names.jsonl",
-        ),
-        ("And what a run's submissions name", "groundup registry snapshot --names-from my-run -o names.jsonl"),
-    ),
-    "warm": (
-        ("Everything, before the network goes", "groundup warm nl2repobench"),
-        ("Two tasks, for one grader", "groundup warm nl2repobench --task retrying --task schema --grader strict"),
-        ("For a machine without a network", "groundup warm nl2repobench --task six --bundle six.bundle"),
-        ("On that machine", "groundup warm --from six.bundle"),
-    ),
 }
+
+SetTaker = Callable[[Path, Path, Settings], Path]
+"""Takes the set in a folder or an archive into a folder for work, and returns the whole set."""
+
+
+def _packed() -> SetTaker:
+    from groundup.curation.packed import taken_in
+
+    return taken_in
+
+
+PACKED_SETS: Table[SetTaker] = Table("packed set", {"packed": _packed})
+
+
+class SuiteData(Record):
+    """What of a suite's published data is on this machine; where it cannot be read, *error* says why."""
+
+    suite: str
+    published: PublishedRepository | PublishedRelease | None = None
+    at_hand: DataOrigin | None = None
+    error: str | None = None
+    kept: Path | None = None
+    """Where data lies that a pull found changed, and so did not remove."""
 
 
 def pull(
@@ -65,10 +84,7 @@ def pull(
     Data from elsewhere is not replaced: SUITE@NAME is a further data set, which commands then take for SUITE. A
     set of one's own is installed under any NAME, beside its other versions, as NAME@VERSION.
     """
-    from groundup.api import data
-    from groundup.cli.console import print_document, say
-
-    found = data.pull(suite, commit=commit, source=source)
+    found = pulled(suite, commit=commit, source=source)
     assert found.at_hand is not None
     assert found.published is not None
     origin = found.at_hand
@@ -91,22 +107,19 @@ def convert(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="NEW", help="File for the converted data.")],
 ) -> int:
     """Convert data of SUITE from an older form."""
-    from groundup.api import data
-    from groundup.cli.console import say
-
-    count = data.convert(suite, old, output)
-    say(f"groundup: {output} holds {count} instances")
+    found = ForCommands.of(open_suite(suite, load())).data_source()
+    if found is None:
+        raise UsageError(f"the data of {suite} has no older form")
+    converted = found.convert(old)
+    write_made(output, converted)
+    say(f"groundup: {output} holds {len(converted.splitlines())} instances")
     return 0
 
 
 def list_data(json: Json = False) -> int:
     """List which suites have published data, and what of it this machine has."""
-    from groundup.api import data
-    from groundup.cli.console import print_document, print_table
-    from groundup.settings import load
-
     folder = str(load().data)
-    found = data.list_data()
+    found = data_of_suites()
     if json:
         print_document({"folder": folder, "suites": [_document(one) for one in found]})
     else:
@@ -114,14 +127,14 @@ def list_data(json: Json = False) -> int:
     return 0
 
 
-def _document(one: "SuiteData") -> dict[str, object]:
+def _document(one: SuiteData) -> dict[str, object]:
     if one.published is None:
         return {"suite": one.suite, "error": one.error}
     at_hand = None if one.at_hand is None else one.at_hand.model_dump(mode="json")
     return {"suite": one.suite, "at_hand": at_hand, "published": one.published.model_dump(mode="json")}
 
 
-def _row(one: "SuiteData") -> tuple[str, ...]:
+def _row(one: SuiteData) -> tuple[str, ...]:
     if one.error is not None:
         return (one.suite, "-", one.error, "-")
     if one.at_hand is None:
@@ -129,123 +142,97 @@ def _row(one: "SuiteData") -> tuple[str, ...]:
     return (one.suite, _version(one.at_hand), one.at_hand.source, str(one.at_hand.files))
 
 
-def _version(origin: "DataOrigin") -> str:
+def _version(origin: DataOrigin) -> str:
     return origin.version or (origin.commit or origin.digest)[:16]
 
 
-def snapshot(
-    names_from: Annotated[
-        list[str],
-        typer.Option("--names-from", metavar="RUN|SUITE", help="Whose packages to look up; can be repeated."),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File of the snapshot; names that it has are not asked again."
-        ),
-    ],
-    json: Json = False,
-) -> int:
-    """Ask the registries of your own package managers which packages exist, and record the answers.
+def pulled(
+    suite: str, *, commit: str | None = None, source: AnyPath | None = None, settings: Settings | None = None
+) -> SuiteData:
+    """Fetch the published data of *suite*: one commit of a public repository, a release, or the folder *source*.
 
-    Grade with it by the setting `registry = "FILE"` in groundup.toml, or GROUNDUP_REGISTRY=FILE.
+    SUITE@NAME keeps it as a data set of that name, beside the others. Where *source* is a set of one's own, or an
+    archive of one, also at an address, *suite* may be any name, under which it is installed with its version.
+    `#sha256=HEX` at the end of an address is what the archive must have. Raises `UsageError` and `NetworkError`,
+    also for data that does not read as it should, and where data of another origin is in place. Not for a running
+    event loop.
     """
-    from groundup.api import submissions
-    from groundup.cli.console import print_document, say
-
-    made = submissions.snapshot(names_from, output)
-    if json:
-        print_document({"file": str(output), **made.model_dump()})
-    say(f"groundup: {output} holds {made.names} names, {made.absent} of which do not exist")
-    if made.unanswered:
-        say(
-            f"groundup: no registry answered for {made.unanswered} names: their registries are not configured or "
-            "down"
-        )
-        return 3
-    return 0
-
-
-_MEGABYTE = 1024 * 1024
-
-
-def warm(
-    suite: Annotated[
-        str | None, typer.Argument(metavar="SUITE", help="A suite's name; none with --from.", show_default=False)
-    ] = None,
-    task: Annotated[list[str] | None, typer.Option(help="Only this task; can be repeated.")] = None,
-    grader: Annotated[str | None, typer.Option(help="Only what this grader needs (default: all graders).")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 2,
-    bundle: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write all of it, with the interpreters, to this file."),
-    ] = None,
-    source: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Take what --bundle wrote on another machine.")
-    ] = None,
-    json: Json = False,
-) -> int:
-    """Build the environments of SUITE's tasks and fetch their originals; later runs need no network.
-
-    Finished environments are not built again. One line per task shows how long it took and how large it is. With
-    --bundle, a machine without a network can have them, too: copy the file there, and `groundup warm --from FILE`.
-    """
-    import asyncio
-
-    from groundup.api import warming
-    from groundup.cli.console import print_document, say
-    from groundup.domain.errors import UsageError
-    from groundup.settings import load
-
-    settings = load()
+    if commit is not None and source is not None:
+        raise UsageError("--commit and --from exclude each other: a folder is taken as it is")
+    settings = settings or load()
+    if source is not None and (address := pulling.address_of(str(source))) is not None:
+        with scratch_folder("download") as work:
+            archive = asyncio.run(pulling.fetched(address, work, settings))
+            if not holds_set(archive):
+                raise UsageError(f"{address} is no packed set; download it, and name the folder with --from")
+            return _installed_set(suite, archive, settings, address)
+    if source is not None and not Path(source).exists():
+        raise UsageError(f"{source} is not here; name a folder, a packed set, or the address of one with --from")
+    if source is not None and holds_set(Path(source)):
+        return _installed_set(suite, Path(source), settings)
+    base, settings = places.with_data_set(suite, settings)
+    name, found = _pullable(base, settings)
+    published = found.published
     if source is not None:
-        if suite or task or grader or bundle:
-            raise UsageError("--from takes everything that is in the file; leave SUITE and the other options out")
-        return _take(source, settings, json=json)
-    if suite is None:
-        raise UsageError("name a suite, such as `groundup warm nl2repobench`, or a file with --from")
-    done = 0
-
-    def report(one: "Warmed", total: int) -> None:
-        nonlocal done
-        done += 1
-        shown = one.error or f"{one.seconds:.1f} s, {one.bytes / _MEGABYTE:.0f} MB"
-        say(f"[{done}/{total}] {one.task}: {shown}")
-
-    found = asyncio.run(
-        warming.warm(
-            suite, task or (), settings, jobs=jobs, grader=grader, report=report, bundle=bundle, say=_say_of_bundle
-        )
+        unpack = isinstance(published, PublishedRelease)
+        made = pulling.take_folder(name, Path(source), settings, found.check, unpack=unpack)
+    elif isinstance(published, PublishedRelease):
+        if commit is not None:
+            raise UsageError(
+                f"{name} is published as a release, which has no --commit; --from takes another download"
+            )
+        made = asyncio.run(pulling.pull_release(name, published, settings, found.check))
+    else:
+        wanted = published if commit is None else published.at(commit)
+        made = asyncio.run(pulling.pull(name, wanted, settings, found.check))
+    return SuiteData(
+        suite=suite if base != suite else name, published=published, at_hand=made.origin, kept=made.kept
     )
-    failed = [one for one in found if one.error is not None]
-    size = warming.size_on_disk(settings.cache_dir / "layers")
-    if json:
-        print_document({"tasks": [one.model_dump(mode="json") for one in found], "layers_bytes": size})
-    say(
-        f"groundup: {len(found) - len(failed)} of {len(found)} tasks are ready; "
-        f"all layers of this machine take {size / _MEGABYTE:.0f} MB"
-    )
-    if bundle is not None:
-        size = bundle.stat().st_size
-        say(f"groundup: {bundle} has {size / _MEGABYTE:.0f} MB; `groundup warm --from` takes it in elsewhere")
-    return 3 if failed else 0
 
 
-def _say_of_bundle(text: str) -> None:
-    from groundup.cli.console import say
+def _installed_set(name: str, source: Path, settings: Settings, address: str | None = None) -> SuiteData:
+    """Install the set of *source*, which is from *address*, beside all others; one of that name stays.
 
-    say(f"groundup: {text}")
+    Raises `UsageError`.
+    """
+    with scratch_folder("install") as work:
+        folder = PACKED_SETS.find("packed")(source, work, settings)
+        full = name_of_installed(name, folder)
+        base, with_data = places.with_data_set(full, settings)
+        suite, found = _pullable(base, with_data)
+        there = places.origin_of(suite, with_data)
+        version = found.check(folder)
+        if there is not None and there.version != version:
+            raise UsageError(
+                f"{full} is there, and is {there.version}; give this one ({version}) another name or version, or "
+                f"remove {with_data.data / suite}"
+            )
+        told = address or source
+        origin = there or pulling.take_folder(suite, folder, with_data, found.check, source=told).origin
+    return SuiteData(suite=full, published=found.published, at_hand=origin)
 
 
-def _take(source: Path, settings: "Settings", *, json: bool) -> int:
-    """Take a bundle in."""
-    import asyncio
+def data_of_suites(*, settings: Settings | None = None) -> list[SuiteData]:
+    """Return what of each suite's published data is at hand, and the data sets that have a name."""
+    found = []
+    settings = settings or load()
+    for suite in [*SUITES.names(), *places.data_sets(settings)]:
+        try:
+            base, of_set = places.with_data_set(suite, settings)
+            name, pullable = _pullable(base, of_set)
+            origin = places.origin_of(name, of_set)
+            shown = name if base == suite else suite
+            found.append(SuiteData(suite=shown, published=pullable.published, at_hand=origin))
+        except GroundupError as error:  # one that cannot be asked must not hide the others
+            found.append(SuiteData(suite=suite, error=str(error)))
+    return found
 
-    from groundup.api.warming import take_bundle
-    from groundup.cli.console import print_document, say
 
-    taken = asyncio.run(take_bundle(source, settings, say))
-    if json:
-        print_document({"suite": taken.suite, "tasks": list(taken.tasks), "layers": len(taken.layers)})
-    say(f"groundup: {len(taken.tasks)} tasks of {taken.suite} are ready, without a network")
-    return 0
+def _pullable(name: str, settings: Settings) -> tuple[str, DataSource]:
+    """Return the suite as it is without any data, for what lies there may be damaged."""
+    bare = settings.but(data_dir=settings.data / ".none")
+    suite = open_suite(name, bare)
+    found = ForCommands.of(suite).data_source()
+    if found is None:
+        raise UsageError(f"{name} has no published data to pull: all of it comes with the suite")
+    return suite.name, found
