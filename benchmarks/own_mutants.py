@@ -5,10 +5,10 @@
 
 Makes `--each` mutants of every module of a folder, each with one fault, and runs the tests that reach it until
 one fails: first those that name the module, then all of its folder's, then four others that name it. A fault is
-made in memory, in a forked process that imports groundup anew, so programs that tests start do not have it. A
-mutant whose tests take longer than the limit is caught. FILE gets a line for each mutant, and what it has is not
-done again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and
-counts as neither.
+made in memory, in a forked process that imports groundup anew, so programs that tests start do not have it. One
+whose tests take longer than the limit is `slow`: nobody knows, and it counts as neither. FILE gets a line for each
+mutant, and what it has is not done again. One that changes nothing anybody could see is named in
+`samples/equivalent_mutants.txt`, by hand, and counts as neither.
 """
 
 import argparse
@@ -183,7 +183,7 @@ def tests_of(module: str, folder: str) -> list[list[str]]:
 
 
 def run(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> str:
-    """Return how a mutant ended: caught, slow (caught as well) or lives."""
+    """Return how a mutant ended: caught, slow or lives."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -222,17 +222,17 @@ def _in_child(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], writi
 
 def table(lines: Sequence[dict[str, str]], equivalent: frozenset[str]) -> Iterator[str]:
     """Yield a table of what was caught in each folder, and then what lives."""
-    yield "| folder | modules | mutants | equivalent | caught | of the others |"
-    yield "|---|---|---|---|---|---|"
+    yield "| folder | modules | mutants | equivalent | slow | caught | of the others |"
+    yield "|---|---|---|---|---|---|---|"
     lines = [line for line in lines if line["fault"] != CONTROL]
     for folder in dict.fromkeys(line["folder"] for line in lines):
         own = [line for line in lines if line["folder"] == folder]
         alike = sum(line["end"] == "lives" and _key(line) in equivalent for line in own)
         ends = Counter(line["end"] for line in own)
-        caught, others = ends["caught"] + ends["slow"], len(own) - alike
+        caught, others = ends["caught"], len(own) - alike - ends["slow"]
         modules = len({line["module"] for line in own})
         share = f"{100 * caught / max(1, others):.0f} %"
-        yield f"| `{folder}` | {modules} | {len(own)} | {alike} | {caught} | {share} |"
+        yield f"| `{folder}` | {modules} | {len(own)} | {alike} | {ends['slow']} | {caught} | {share} |"
     for line in lines:
         if line["end"] == "lives" and _key(line) not in equivalent:
             yield f"lives: {_key(line)}"

@@ -54,7 +54,7 @@ def test_the_table_counts_what_can_be_caught() -> None:
         for fault, end in zip(faults, ends, strict=True)
     ]
     rows = list(table(lines, frozenset({"groundup.x e -> f"})))
-    assert rows[2:] == ["| `x` | 1 | 4 | 1 | 2 | 67 % |", "lives: groundup.x g -> h"]
+    assert rows[2:] == ["| `x` | 1 | 4 | 1 | 1 | 1 | 50 % |", "lives: groundup.x g -> h"]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
