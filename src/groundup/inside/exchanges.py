@@ -20,7 +20,7 @@ _CLIENTS = (
 )
 
 
-class Exchanges:
+class LastExchange:
     """Remembers the last exchange of the running test."""
 
     def __init__(self) -> None:

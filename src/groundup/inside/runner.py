@@ -226,7 +226,7 @@ class Reporter:
         self._told_s = 0.0
         self._demands: Any = None
         self._lost_files: dict[str, str] = {}
-        self._exchanges = trusted_module(spec["exchanges"]).Exchanges() if spec.get("exchanges") else None
+        self._exchanges = trusted_module(spec["exchanges"]).LastExchange() if spec.get("exchanges") else None
         self._root = ""
         self._demanded = "", ""
         # Tests freeze and replace clocks.
