@@ -118,12 +118,13 @@ GATHERED = {"task": ("curate", "recipe", "audit", "image"), "machine": ("doctor"
 """Groups of what is seldom needed; `groundup audit` works like `groundup task audit`."""
 
 FIRST = {
-    "Begin": ("demo", "suites", "tasks", "data"),
-    "Measure": ("evaluate", "run", "resume"),
-    "Understand": ("report", "why", "compare", "view"),
+    "Begin": ("demo", "doctor", "suites", "tasks", "data", "agents", "init", "docs"),
+    "Measure": ("evaluate", "run", "resume", "regrade", "serve"),
+    "Understand": ("report", "why", "show", "shell", "compare", "view", "runs", "judge"),
+    "Make": ("curate", "infer"),
     "Groups": ("task", "machine"),
 }
-"""What `groundup --help` lists: enough for somebody new."""
+"""What `groundup --help` lists, a line each: what README shows."""
 
 JOBS = {
     "Measure": (

@@ -381,13 +381,23 @@ class CommandPanel(TyperGroup):
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]  # typer's own
         """Write a section for each job."""
         widest = max(map(len, self.members))
+        is_screen = bool(
+            self.members.keys() - self.gathered - {one for each in self.jobs.values() for one in each}
+        )
         for job, names in self.jobs.items():
             with formatter.section(job):
-                formatter.write_dl([(name.ljust(widest), self.members[name].summary) for name in names])
-        listed = {name for names in self.jobs.values() for name in names}
+                told = [(name, self.members[name].summary) for name in names]
+                formatter.write_dl(
+                    [(name.ljust(widest), _in_a_line(words) if is_screen else words) for name, words in told]
+                )
         if others := self.members.keys() - listed - self.gathered:
             with formatter.section("More, which `groundup help all` describes"):
                 formatter.write_text(", ".join(sorted(others)))
+
+
+def _in_a_line(summary: str) -> str:
+    """Return the first clause of what a command does."""
+    return re.split(r"[:,;] | \(", summary, maxsplit=1)[0].rstrip(".") + "."
 
 
 def group(
