@@ -59,15 +59,6 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert count < 220  # 168 when this was written
 
 
-def test_a_list_of_tasks_imports_no_grader_and_no_settings(tmp_path: Path) -> None:
-    """`groundup tasks nl2repobench` reads what people decided in recipes, and rich draws a table."""
-    count, names = modules_of("tasks nl2repobench", tmp_path)
-    assert not names & {*HEAVY, "groundup.suites.base", "groundup.domain.records"} - {"rich"}
-    heavy = ("groundup.grading", "groundup.store.folder", "groundup.store.records", "typer.rich")
-    assert not [name for name in names if name.startswith(heavy)]
-    assert count < 240  # 188 when this was written
-
-
 EVALUATION = """
 import sys
 from groundup.cli import report, run

@@ -381,9 +381,8 @@ class CommandPanel(TyperGroup):
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]  # typer's own
         """Write a section for each job."""
         widest = max(map(len, self.members))
-        is_screen = bool(
-            self.members.keys() - self.gathered - {one for each in self.jobs.values() for one in each}
-        )
+        listed = {name for names in self.jobs.values() for name in names}
+        is_screen = bool(self.members.keys() - listed - self.gathered)
         for job, names in self.jobs.items():
             with formatter.section(job):
                 told = [(name, self.members[name].summary) for name in names]
