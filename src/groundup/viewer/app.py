@@ -386,7 +386,9 @@ class Viewer:
     def _compare(self, request: Request) -> Response:
         values = compared(self.index, self.settings, request.query_params)
         if values is None:
-            return self.missing("Choose two runs or more on the first page.")
+            asked = set(request.query_params.getlist("run"))
+            unread = [f"{one.name}: {one.error}" for one in self.index.runs() if one.error and one.name in asked]
+            return self.missing(" ".join([*unread, "Choose two runs or more on the first page."]))
         return self._html("compare.html", **values)
 
     async def _events(self, request: Request) -> Response:
