@@ -52,7 +52,7 @@ def test_of_a_mirror_only_what_it_has_is_counted(groundup: Groundup, tmp_path: P
     assert standing["online"] + sum(lack["tasks"] for lack in standing["lacks"]) == standing["tasks"]
     shutil.rmtree(mirrored)
     assert _without_repository(groundup) - away == (facts["Python 3.10"]["status"] == "good")
-    assert "groundup: can be graded here: " in groundup("tasks", "nl2repobench").err
+    assert "`groundup doctor` counts what can be graded here" in groundup("tasks", "nl2repobench").err
 
 
 def _without_repository(groundup: Groundup) -> int:

@@ -20,7 +20,7 @@ from tests.cli.conftest import Groundup
 from tests.docs.pages import PAGES, ROOT, blocks, command_lines
 from tests.runs.toy import BEHAVIOUR, ToyGrader, ToySuite
 
-RUNS = ("my-run", "model-a", "model-b")
+RUNS = ("my-run", "model-a", "model-b", "before", "after")
 TASKS = ("sqlparse", "six", "jsonlines", "greeter")
 LINES = sorted({tuple(line) for page in PAGES for line in command_lines(page)})
 
@@ -46,6 +46,7 @@ NOT_RUN = {
     "a fleet": ("* --workers *",),
     "an end: it serves until it is stopped": ("serve *",),
     "a trajectory": ("show *", "export * --format atif"),
+    "the extra plots (tests/reports/test_formats.py)": ("report * --plots *",),
     "the network, or a builder": (
         "data pull nl2repobench*",
         "data pull repogenesis",

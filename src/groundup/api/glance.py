@@ -14,18 +14,20 @@ class Glance(NamedTuple):
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    groups: Sequence[str]
+    """Names that stand for several tasks."""
 
 
 def tasks_at_a_glance(suite: str, output: Path | None) -> Glance | None:
     """Return the table of *suite*'s tasks; None where the suite itself has to be asked."""
     if suite != "nl2repobench" or not _is_fresh(suite, output):
         return None
-    from groundup.suites.nl2repobench.listing import shipped_rows
+    from groundup.suites.nl2repobench.listing import shipped_groups, shipped_rows
 
     cache = gathered(("cache_dir",), {}).get("cache_dir") or default_cache()
     version, columns, rows = shipped_rows(Path(cache))
     title = f"{suite} {version}: {len(rows)} tasks"
-    return Glance(title, (*columns, "last oracle"), [(*row, "-") for row in rows])
+    return Glance(title, (*columns, "last oracle"), [(*row, "-") for row in rows], shipped_groups())
 
 
 def _is_fresh(suite: str, output: Path | None) -> bool:

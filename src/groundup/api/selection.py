@@ -5,7 +5,6 @@ from pathlib import Path
 from groundup.api.flags import AnyPath, Names, names
 from groundup.api.reports import read_report, run_folder
 from groundup.domain.errors import GroundupError, UsageError
-from groundup.runs.predictions import without_ending
 from groundup.settings import Settings, load
 from groundup.suites.opening import SUITES, open_suite
 from groundup.suites.selection import groups_of, refuse_unknown
@@ -49,6 +48,8 @@ def task_of(repository: Path, task: str | None = None, settings: Settings | None
 
     Raises `UsageError` unless exactly one suite has it.
     """
+    from groundup.runs.predictions import without_ending  # late: it unpacks archives
+
     if not repository.exists():
         raise UsageError(f"{repository}: no such suite, folder or archive; `groundup suites` lists the suites")
     name = task or without_ending(repository.resolve().name).removesuffix(".git")

@@ -24,7 +24,16 @@ from groundup.cli.console import (
     replace_what_cannot_be_written,
     say,
 )
-from groundup.cli.options import AbsentCommand, CommandPanel, Examples, Member, StrictCommand, command, group
+from groundup.cli.options import (
+    GROUPS_OF_COMMANDS,
+    AbsentCommand,
+    CommandPanel,
+    Examples,
+    Member,
+    StrictCommand,
+    command,
+    group,
+)
 from groundup.configuration import unusable_surroundings, without_plugins_of_records
 from groundup.domain.version import __version__
 from groundup.extensions import EXTENSIONS, owner_of
@@ -122,7 +131,7 @@ FIRST = {
     "Measure": ("evaluate", "run", "resume", "regrade", "serve"),
     "Understand": ("report", "why", "show", "shell", "compare", "view", "runs", "judge"),
     "Make": ("curate", "infer"),
-    "Groups": ("task", "machine"),
+    GROUPS_OF_COMMANDS: ("task", "machine"),
 }
 """What `groundup --help` lists, a line each: what README shows."""
 

@@ -386,12 +386,16 @@ class CommandPanel(TyperGroup):
         for job, names in self.jobs.items():
             with formatter.section(job):
                 told = [(name, self.members[name].summary) for name in names]
-                formatter.write_dl(
-                    [(name.ljust(widest), _in_a_line(words) if is_screen else words) for name, words in told]
-                )
+                if is_screen and job != GROUPS_OF_COMMANDS:  # a group's line names its commands
+                    told = [(name, _in_a_line(words)) for name, words in told]
+                formatter.write_dl([(name.ljust(widest), words) for name, words in told])
         if others := self.members.keys() - listed - self.gathered:
             with formatter.section("More, which `groundup help all` describes"):
                 formatter.write_text(", ".join(sorted(others)))
+
+
+GROUPS_OF_COMMANDS = "Groups"
+"""The section of help that lists groups."""
 
 
 def _in_a_line(summary: str) -> str:

@@ -68,7 +68,6 @@ def tasks(
                 "suite": found.suite,
                 "version": found.version,
                 "groups": selection.groups(suite),
-                "gradable": _gradable(suite, found.view.columns),
                 "tasks": documents,
             }
         )
@@ -77,7 +76,7 @@ def tasks(
         print_table(found.view.title, columns, found.view.rows, spare=columns[-2:1:-1])
         for task, why in found.blocked.items():
             say(f"{task} {why}")
-        _say_how_many(suite, columns)
+        _say_what_else(suite, selection.groups(suite), columns)
         for sentence in found.beside:
             say(f"groundup: {sentence}")
     return 0
@@ -92,35 +91,21 @@ def glanced(suite: str, output: Path | None = None) -> bool:
     if glance is None:
         return False
     print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:1:-1])
-    _say_how_many(suite, glance.columns)
+    _say_what_else(suite, glance.groups, glance.columns)
     return True
 
 
-def _say_how_many(suite: str, columns: "Sequence[str]") -> None:
-    """Say which groups there are, how many tasks this machine can grade, as `doctor`, and what the others lack."""
-    from groundup.api.selection import groups
+def _say_what_else(suite: str, groups: "Sequence[str]", columns: "Sequence[str]") -> None:
+    """Say which groups there are, and what counts how many tasks this machine can grade: that asks the network."""
     from groundup.cli.console import say
     from groundup.environments.at_hand import HERE
-    from groundup.runs.gradable import standing_of
-    from groundup.settings import load
 
-    if named := groups(suite):
-        say(f"groundup: groups for --tasks and --exclude: {', '.join(named)}")
-    if HERE not in columns:
-        return
-    found = standing_of(suite, load())
-    for lack in found.lacks:
-        say(f"{suite}: {lack}")
-    say(f"groundup: can be graded here: {found}; the column `{HERE}` knows nothing of what is fetched when needed")
-
-
-def _gradable(suite: str, columns: "Sequence[str]") -> dict[str, object] | None:
-    """Return how many tasks can be graded here; None where the suite does not say what they need."""
-    from groundup.environments.at_hand import HERE
-    from groundup.runs.gradable import standing_of
-    from groundup.settings import load
-
-    return standing_of(suite, load()).model_dump(mode="json") if HERE in columns else None
+    if groups:
+        say(f"groundup: groups for --tasks and --exclude: {', '.join(groups)}")
+    if HERE in columns:
+        say(
+            f"groundup: `groundup doctor` counts what can be graded here, and says what the others of {suite} lack"
+        )
 
 
 def _print_statistics(suite: str, json: bool) -> int:

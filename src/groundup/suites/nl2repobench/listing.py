@@ -94,6 +94,18 @@ def difficulties() -> Mapping[str, str]:
     return _named_by_group("difficulty.toml")
 
 
+def slug(category: str) -> str:
+    """Return a category's name as `--tasks` takes it."""
+    return "-".join(re.findall(r"[a-z]+", category.lower()))
+
+
+def shipped_groups() -> list[str]:
+    """Return the names that stand for several tasks while no data has been pulled."""
+    names = shipped_summaries()
+    kinds = {*map(difficulties().get, names), *(slug(categories().get(name, "")) for name in names)}
+    return sorted({"full", "lite", *filter(None, kinds)})
+
+
 def _named_by_group(file: str) -> Mapping[str, str]:
     text = (Path(__file__).parent / file).read_text(encoding="utf-8")
     return {task: group for group, tasks in tomllib.loads(text).items() for task in tasks}

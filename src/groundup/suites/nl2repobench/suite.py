@@ -1,7 +1,6 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -40,6 +39,7 @@ from groundup.suites.nl2repobench.listing import (
     difficulties,
     row,
     shipped_summary,
+    slug,
 )
 from groundup.suites.nl2repobench.published import (
     Nl2RepoBenchData,
@@ -271,7 +271,7 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         """Return the tasks of each published difficulty, and of each category, such as `machine-learning`."""
         found: dict[str, list[str]] = {}
         for name in self._names():
-            words = (self._difficulty(name), _slug(categories().get(name, "")))
+            words = (self._difficulty(name), slug(categories().get(name, "")))
             for word in filter(None, words):
                 found.setdefault(word, []).append(name)
         return found
@@ -345,7 +345,3 @@ class _OnDemand(Mapping[str, Made]):
     @override
     def __contains__(self, name: object) -> bool:
         return name in self._names
-
-
-def _slug(category: str) -> str:
-    return "-".join(re.findall(r"[a-z]+", category.lower()))
