@@ -20,8 +20,10 @@ def test_a_name_that_is_none_is_refused_with_the_rule(name: str) -> None:
 
 
 def test_the_nearest_choice_is_offered_and_otherwise_all() -> None:
-    """Up to 30 choices are listed, in order."""
-    assert unknown("suite", "dibensh", ["dibench", "other"]) == "unknown suite 'dibensh'; did you mean 'dibench'?"
+    """Up to 30 choices are listed, in order; a few also beside the nearest, which may not be meant."""
+    near = "unknown suite 'dibensh'; did you mean 'dibench'?"
+    assert unknown("suite", "dibensh", ["other", "dibench"]) == near + " There are dibench, other"
+    assert unknown("suite", "dibensh", ["dibench", *"abcdef"]) == near
     assert unknown("suite", "zzz", ["b", "a"]) == "unknown suite 'zzz'; choose from: a, b"
     assert unknown("suite", "zzz", []).endswith("choose from: (none)")
     many = [f"n{number:02}" for number in range(31)]
