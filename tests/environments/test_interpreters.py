@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import InfrastructureError
+from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.environments.interpreters import (
     Interpreter,
     _found,
@@ -14,6 +14,7 @@ from groundup.environments.interpreters import (
     interpreter_mounts,
     pyenv_folders,
 )
+from groundup.sandbox.programs import ProgramResult
 from tests.environments.conftest import MINOR
 
 
@@ -50,6 +51,31 @@ async def test_a_python_that_cannot_be_had_says_what_to_do(
     monkeypatch.setenv("UV_OFFLINE", "1")
     with pytest.raises(InfrastructureError, match=r"install python3\.99 by .*put it on PATH"):
         await find_interpreter("3.99", tmp_path)
+
+
+async def test_what_cannot_be_fetched_is_not_tried_for_each_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second refusal is the first one's sentence, and uv is not asked to fetch again; other settings are."""
+    asked: list[list[str]] = []
+
+    async def counting(words: list[str], *_: object) -> ProgramResult:
+        asked.append(words)
+        return ProgramResult(exit_code=1, stdout=b"", stderr=b"no way there", duration_s=0.0)
+
+    monkeypatch.setattr("groundup.environments.interpreters._uv", counting)
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    sentences = []
+    for folder in ("one", "two"):
+        with pytest.raises(MachineError, match="no way there") as refused:
+            await find_interpreter("3.98", tmp_path / folder)
+        sentences.append(str(refused.value))
+    assert sentences[0] == sentences[1]
+    assert sum("install" in words for words in asked) == 1
+    monkeypatch.setenv("UV_PYTHON_INSTALL_MIRROR", "https://mirror.example")
+    with pytest.raises(MachineError):
+        await find_interpreter("3.98", tmp_path / "one")
+    assert sum("install" in words for words in asked) == 2
 
 
 async def test_a_python_is_found_where_uv_cannot_keep_a_cache(tmp_path: Path) -> None:

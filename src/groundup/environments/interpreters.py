@@ -7,6 +7,7 @@ changes. Where that or the interpreter differs, uv is asked. An unusable file co
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -102,7 +103,23 @@ async def find_interpreter(minor: str, fetched: Path) -> Interpreter:
     return await present_interpreter(minor, fetched) or await _fetch(minor, fetched)
 
 
+_ASK_AGAIN_S = 300.0
+_in_vain: dict[tuple[str, str], tuple[float, str]] = {}
+"""When this process failed to fetch a minor version by which variables, and why: each try costs uv 8 s."""
+
+
 async def _fetch(minor: str, fetched: Path) -> Interpreter:
+    key = minor, digest_of(_chosen(environment()))
+    if key in _in_vain and time.monotonic() - _in_vain[key][0] < _ASK_AGAIN_S:
+        raise MachineError(_in_vain[key][1])
+    try:
+        return await _fetched(minor, fetched)
+    except MachineError as error:
+        _in_vain[key] = time.monotonic(), str(error)
+        raise
+
+
+async def _fetched(minor: str, fetched: Path) -> Interpreter:
     own, inside_cache = _variables(fetched)
     result = await _uv(["python", "install", f"cpython@{minor}"], {**environment(), **inside_cache}, _FETCH_S)
     found = await _found(minor, own | inside_cache) if result.ok else None
