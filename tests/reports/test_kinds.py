@@ -62,6 +62,7 @@ def test_a_wrong_answer_of_a_service_is_of_the_contract() -> None:
     [
         (Stage.IMPORT, "pkg lies at code/pkg in the submission; the tests expect it at pkg/", "wrong place"),
         (Stage.IMPORT, "No module named 'pkg'; the submission has it at a/pkg.py", "wrong place"),
+        (Stage.IMPORT, "No module named 'pkg'; the tests expect it at pkg.py or pkg/", "not handed in"),
         (Stage.INTAKE, "its archive cannot be read", "not handed in"),
         (Stage.INSTALL, "requirements.txt does not resolve", "did not install"),
         (Stage.START, "nothing answered within 30 s", "did not start"),
