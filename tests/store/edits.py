@@ -461,7 +461,7 @@ FOUND: dict[str, tuple[str, Edit, str, set[str]]] = {
     "tests cut in a line": (
         "earlier-nl2repobench",
         halved(f"{SQL}/tests.jsonl"),
-        f"{SQL}/tests.jsonl: it is damaged: line 233 ends in its middle",
+        f"{SQL}/tests.jsonl: it is damaged: line 23",
         {"sqlparse"},
     ),
     "a test that passed after all": (

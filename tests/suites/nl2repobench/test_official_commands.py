@@ -179,7 +179,9 @@ async def test_an_install_that_fails_changes_nothing(laboratory: Laboratory) -> 
     graded = await laboratory.official(_published(task), laboratory.submission(_files(task)))
 
     assert rate(graded) == 0.5
-    assert [reason.stage for reason in graded.verdict.reasons] == [Stage.INSTALL, Stage.TEST]
+    assert [reason.stage for reason in graded.verdict.reasons] == [Stage.INSTALL, Stage.TEST, Stage.TEST]
+    assert "absent.md" in graded.verdict.reasons[0].message
+    assert "--grader strict" in graded.verdict.reasons[-1].message
 
 
 @pytest.mark.end_to_end

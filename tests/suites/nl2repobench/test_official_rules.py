@@ -131,6 +131,8 @@ def test_failing_tests_and_errors_are_read_from_what_commands_print() -> None:
     assert failing_tests(pytest_run) == ["tests/test_a.py::test_x - assert 1 == 2", "tests/b.py"]
     touched = CommandOutput(command="touch a -e b", output="head\ntouch: invalid option -- 'e'\nTry --help\n")
     assert first_error(touched) == "touch: invalid option -- 'e'"
+    installed = "finished with status 'error'\nTraceback:\nOSError: no a.md\nerror: metadata failed"
+    assert first_error(touched.but(output=installed)) == "OSError: no a.md"
     assert first_error(touched.but(output="one\ntwo\n")) == "two"
     assert first_error(touched.but(output="")) == ""
 

@@ -103,6 +103,8 @@ _NAMED = 140
 """Characters of a line of output in a reason."""
 _SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)
 _ERROR = re.compile(r"\b(?:error|ERROR|Error|invalid|not found|No such file|cannot|failed)\b|Error:")
+_EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|NotFound): \S")
+"""How a traceback's last line begins, which pip prints in the middle of its own errors."""
 _OF_SHELL = re.compile(r"&&|\|\||[|;<>*`]|\$[({A-Za-z]|^\s*(?:cd|export|source|alias)\s")
 
 
@@ -154,10 +156,11 @@ def failing_tests(result: CommandOutput) -> list[str]:
 
 
 def first_error(result: CommandOutput) -> str:
-    """Return the first line of a command's output that tells of an error, or its last one, or nothing."""
+    """Return the last exception in a command's output, else its first line of an error, else its last line."""
     lines = [line.strip() for line in result.output.splitlines() if line.strip()]
+    raised = [line for line in lines if _EXCEPTION.match(line)][-1:]
     errors = [line for line in lines if _ERROR.search(line)]
-    return printable((errors or lines[-1:] or [""])[0])[:_NAMED]
+    return printable((raised or errors or lines[-1:] or [""])[0])[:_NAMED]
 
 
 def needs_shell(command: str) -> bool:
