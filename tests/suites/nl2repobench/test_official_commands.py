@@ -173,6 +173,7 @@ async def test_pip_installs_by_the_declaration_of_the_image(laboratory: Laborato
 
 
 @pytest.mark.end_to_end
+@pytest.mark.usefixtures("pip")
 async def test_an_install_that_fails_changes_nothing(laboratory: Laboratory) -> None:
     """Tests still find the library by PYTHONPATH, so a repository that does not install can score, with a note."""
     task = Shelled(commands=(PIP, PYTEST), exit_codes="1 1", passed=1, said={}, needed="absent.md")
