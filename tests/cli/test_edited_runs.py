@@ -108,7 +108,7 @@ def _copied(source: str, target: str) -> str:
     return shutil.copy2(source, target, follow_symlinks=False)
 
 
-@pytest.mark.parametrize("case", list(FOUND)[::EVERY])
+@pytest.mark.parametrize("case", [*list(FOUND)[::EVERY], *REFUSED])
 def test_no_command_reads_past_the_check(groundup: Groundup, honest: Path, tmp_path: Path, case: str) -> None:
     """None prints a figure of it without a word, and the hint leads to the run that was edited."""
     name, edit = EDITS[case]

@@ -22,7 +22,7 @@ from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.runs.oracles import OracleResult, newest_oracles
 from groundup.runs.reporting import with_faults
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder, is_held
+from groundup.store.folder import RunFolder, is_held, runs_in
 from groundup.suites.base import AtHand, ForCommands, Suite, Summary, Tables
 from groundup.suites.opening import SUITES, open_suite
 
@@ -116,7 +116,7 @@ class RunEntry(Record):
     pending: int | None
     """Attempts without a verdict; None where the run cannot be read."""
     unfit: str = ""
-    """What of its records does not fit first; empty: they fit."""
+    """What of its records does not fit first, or why it cannot be read; empty: all fits."""
 
 
 def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
@@ -185,7 +185,7 @@ def unfinished_run(output: AnyPath | None = None, settings: Settings | None = No
 def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> RecordList[RunEntry]:
     """List the runs of the folder *output*, newest first: suite, subject, score, beginning, what is pending."""
     folder = Path(output) if output else (settings or load()).output
-    found = [_run_entry(path.parent) for path in folder.glob("*/config.json")]
+    found = [_run_entry(path) for path in runs_in(folder)]
     found.sort(key=lambda one: one.began.timestamp() if one.began else 0.0, reverse=True)
     rows = tuple(
         (
@@ -258,7 +258,9 @@ def _run_entry(path: Path) -> RunEntry:
         records = folder.records()
         report = with_faults(report_run(config, records.lines), records, path)
     except UsageError as error:
-        return RunEntry(run=path.name, suite="?", subject=str(error), score="-", began=None, pending=None)
+        return RunEntry(
+            run=path.name, suite="?", subject="?", score="-", began=None, pending=None, unfit=str(error)
+        )
     return RunEntry(
         run=path.name,
         suite=f"{report.suite}, {config.grader}",

@@ -18,7 +18,7 @@ from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
 from groundup.runs.checking import RunCheck, check_run
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder
+from groundup.store.folder import RunFolder, runs_in
 from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
@@ -140,7 +140,7 @@ def runs_below(folders: Sequence[AnyPath]) -> list[Path]:
 def _below(folder: Path) -> Iterator[Path]:
     """Yield runs, also those that cannot be read any more, and report files that lie beside runs."""
     for root, folders, files in os.walk(folder):
-        if _was_run(Path(root)):
+        if RunFolder(Path(root)).was_run():
             folders.clear()
             yield Path(root)
         else:
@@ -216,12 +216,20 @@ def run_folder(run: AnyPath, settings: Settings) -> Path:
     for folder in (given, inside):
         if folder.is_dir():
             raise UsageError(f"{folder} is not a run folder: it has no config.json")
-    configs = list(settings.output.glob("*/config.json"))
-    if str(run) == LATEST and configs:
-        return max(configs, key=lambda config: config.stat().st_mtime_ns).parent
-    runs = [path.parent.name for path in configs]
+    there = runs_in(settings.output)
+    if str(run) == LATEST and there:
+        return max(there, key=_begun)
+    runs = [path.name for path in there]
     looked = f"looked in {settings.output}; --output names another folder"
     raise UsageError(f"{unknown('run', str(run), runs)} ({looked})")
+
+
+def _begun(run: Path) -> int:
+    """Return when the configuration of *run* was written, which is the first file of a run."""
+    try:
+        return (run / "config.json").lstat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _is_there(path: Path) -> bool:
@@ -247,7 +255,7 @@ def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | N
 
 def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:
     path = Path(name)
-    if path.name == "report.json" and _was_run(path.parent):
+    if path.name == "report.json" and RunFolder(path.parent).was_run():
         path = path.parent  # the report of a run is made from what the run holds
     if path.is_file():
         return _from_file(path, settings)
@@ -270,11 +278,6 @@ def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
             return (_reported(suite, results),)
         tried.append(form.name)
     raise UsageError(f"{path} is no report that can be read: neither groundup's own JSON nor {' or '.join(tried)}")
-
-
-def _was_run(folder: Path) -> bool:
-    """Whether *folder* is a run's, be it one that cannot be read any more."""
-    return RunFolder(folder).is_run() or (folder / "verdicts.jsonl").exists()
 
 
 def _unchecked(run: RunReport) -> RunReport:

@@ -12,6 +12,7 @@ from groundup.api.reports import run_folder
 from groundup.api.serving import listening
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.settings import Settings, load
+from groundup.store.folder import RunFolder, runs_in
 from groundup.trees.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -63,12 +64,7 @@ def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: 
 
     found = settings or load()
     folder = _place(runs, found)[0]
-    is_folder = len(runs) == 1 and Path(runs[0]).is_dir() and not (Path(runs[0]) / "config.json").is_file()
-    paths = (
-        [path.parent for path in sorted(folder.glob("*/config.json"))]
-        if not runs or is_folder
-        else [run_folder(run, found) for run in runs]
-    )
+    paths = runs_in(folder) if not runs or _holds_runs(runs) else [run_folder(run, found) for run in runs]
     if not paths:
         raise UsageError(f"there are no runs in {folder}; name a folder with runs")
     with scratch_folder("site") as scratch:
@@ -83,11 +79,16 @@ def _check_viewer() -> None:
         raise MissingExtraError("the viewer needs more packages; install them with pip install 'groundup[view]'")
 
 
+def _holds_runs(runs: Sequence[AnyPath]) -> bool:
+    """Whether *runs* are one folder that is no run's."""
+    return len(runs) == 1 and Path(runs[0]).is_dir() and not RunFolder(Path(runs[0])).is_listed()
+
+
 def _place(runs: Sequence[AnyPath], settings: Settings) -> tuple[Path, str]:
     """Return the folder of runs to show, and the address of the page that shows *runs*. Raises `UsageError`."""
     if not runs:
         folders = [settings.output]
-    elif len(runs) == 1 and Path(runs[0]).is_dir() and not (Path(runs[0]) / "config.json").is_file():
+    elif _holds_runs(runs):
         folders = [Path(runs[0])]
     else:
         chosen = [run_folder(run, settings).absolute() for run in runs]

@@ -129,10 +129,18 @@ class RunFolder:
         begun = Begun(tasks=found.planned.tasks, attempts=attempts, listed=keys)
         return found.but(planned=begun)
 
+    def is_listed(self) -> bool:
+        """Whether lists of runs show it: there is a configuration or verdicts, however damaged they are."""
+        return any(os.path.lexists(self.path / name) for name in (CONFIG, VERDICTS))
+
+    def was_run(self) -> bool:
+        """Whether this is a run's folder, be it one that cannot be read any more."""
+        return os.path.lexists(self.path / VERDICTS) or self.is_run()
+
     def is_run(self) -> bool:
         """Whether this is a run's folder: a submission may hold a file `config.json`, too."""
         try:
-            return isinstance(json.loads(self.config_file.read_bytes()).get("planned"), dict)
+            return isinstance(json.loads(read_regular(self.config_file, LARGE)).get("planned"), dict)
         except (OSError, ValueError, AttributeError, RecursionError):
             return False
 
@@ -207,6 +215,11 @@ class RunFolder:
             return None
         except (OSError, ValidationError) as error:
             raise UsageError(f"{path} cannot be read: {_why_unreadable(error)}") from error
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Return the folders of runs in *folder*, by name, also those of runs that cannot be read any more."""
+    return [path for path in sorted(folder.glob("*/")) if RunFolder(path).is_listed()]
 
 
 class RunWriter(Closeable):

@@ -1,11 +1,13 @@
 """Which runs in a folder judged a suite's references, by a glance at each configuration: no run is read whole.
 
-Needs the standard library only, so that a list of tasks comes at once.
+Needs little besides the standard library, so that a list of tasks comes at once.
 """
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+
+from groundup.trees.walking import LARGE, read_regular
 
 
 def oracle_runs(output: Path, suite: str) -> Iterator[tuple[float, Path]]:
@@ -23,7 +25,7 @@ def _changed_at(run: Path) -> float:
 
 def _is_oracle(config: Path, suite: str) -> bool:
     try:
-        document = json.loads(config.read_bytes())
+        document = json.loads(read_regular(config, LARGE))
         made = document["configuration"]["submissions"]
         return bool(document["suite_name"] == suite and made.get("which") == "oracle")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

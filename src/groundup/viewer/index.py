@@ -29,7 +29,7 @@ from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words
 from groundup.reports.why import row_words
 from groundup.runs.reporting import losses_by_attempt, with_faults
-from groundup.store.folder import RunFolder, is_held
+from groundup.store.folder import RunFolder, is_held, runs_in
 from groundup.store.records import FleetFile, VerdictLine
 from groundup.trees.walking import open_regular
 
@@ -165,7 +165,7 @@ class RunIndex:
         """Read again every run whose files changed, and forget runs that are gone."""
         with self._lock, closing(self._connection.cursor()) as cursor:
             known = dict(cursor.execute("SELECT name, stamp FROM runs"))
-            there = {path.parent.name: path.parent for path in self.folder.glob("*/config.json")}
+            there = {path.name: path for path in runs_in(self.folder)}
             for name in known.keys() - there.keys():
                 _forget(cursor, name)
             for name, path in there.items():
