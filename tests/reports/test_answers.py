@@ -8,10 +8,11 @@ from groundup.domain.verdicts import Score
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
 from groundup.reports.causes import Cause, Losses
 from groundup.reports.document import Report
-from groundup.reports.formats import ShownComparison, ShownReport
+from groundup.reports.formats import ShownComparison, ShownReport, markdown
 from groundup.reports.lost import worst_first
 from groundup.reports.numbers import around, chance
 from groundup.reports.summary import report_run, side_by_side
+from groundup.reports.views import views_of
 from tests.reports.made import Run, Word, run_of
 
 A: dict[str, list[Word]] = {
@@ -264,3 +265,19 @@ def test_a_score_by_names_is_not_lost_at_tests() -> None:
     assert list(run.points_lost) == ["names"]
     assert run_answer(run)[1].startswith("lost most: b 0.0 %, names: some")
     assert list(report_run(config, lines).points_lost) == ["test"]
+
+
+def test_tasks_left_out_are_said_with_both_means() -> None:
+    """In the answer, a comparison, LaTeX and the table of the paper: two of five tasks could not be graded."""
+    config, lines = run_of("r", {"a": [(1, 2)], "b": [(1, 1)], "c": [(0, 1)]})
+    run = report_run(config.but(left_out=("d", "e")), lines)
+    told = (
+        "3 of the suite's 5 tasks; left out, because they could not be graded when the run began: d, e; "
+        "with them as 0 the mean of 50.0 % would be 30.0 % (1.500/5)"
+    )
+    assert run_answer(run)[1] == told
+    whole = report_run(*run_of("whole", {"a": [(1, 2)], "b": [(1, 1)], "c": [(0, 1)]}))
+    assert f"compare with care: r: {told}" in comparison_answer(side_by_side((whole, run)))
+    one = ShownReport.of(side_by_side((run,)))
+    assert told in one.written("latex").decode()
+    assert markdown(views_of(one)).count("of the suite's 5 tasks") == 1

@@ -265,7 +265,7 @@ def _run_entry(path: Path) -> RunEntry:
         run=path.name,
         suite=f"{report.suite}, {config.grader}",
         subject=report.subject.title,
-        score=share(report.headline.score),
+        score=share(report.headline.score) + (f", {len(report.left_out)} left out" if report.left_out else ""),
         began=config.created_at,
         pending=report.counts.pending + report.counts.infrastructure + report.counts.unfit,
         unfit=report.unfit,

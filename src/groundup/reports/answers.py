@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from groundup.reports.comparison import from_ahead
 from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
-from groundup.reports.lost import shares_lost, stage_name, tasks_worth, worst_first
+from groundup.reports.lost import left_out_words, shares_lost, stage_name, tasks_worth, worst_first
 from groundup.reports.numbers import around, between, chance, percent, points, share, signed, standing_words
 from groundup.reports.why import cause_words, common_cause, count, row_words
 
@@ -18,6 +18,7 @@ def run_answer(run: RunReport) -> tuple[str, ...]:
     """Say how good a run is, where it lost most, and what has no verdict yet."""
     lost = worst_first(run.attempts)
     sentences = [run.unfit] * bool(run.unfit) + [_score(run)]
+    sentences += [told] if (told := left_out_words(run)) else []
     if len(run.attempts) > 1 and lost:
         missing = [row for row in lost if row.standing == "not_attempted"]
         handed_in = [row for row in lost if row.standing != "not_attempted"]
@@ -55,8 +56,6 @@ def _score(run: RunReport) -> str:
         return f"no score yet: none of {count(tasks, 'task')} has a verdict"
     known = round(figure.score.denominator)
     over = count(tasks, "task") if known == tasks else f"{known} of {count(tasks, 'task')}"
-    if run.left_out:
-        over = f"{known} of the suite's {tasks + len(run.left_out)} tasks"
     stand = Counter(standing_words(row) for row in run.attempts)
     unit = f"of {len(run.attempts)} attempts " if run.several else ""
     parts = ", ".join(f"{number} {word}" for word, number in stand.items())

@@ -17,6 +17,7 @@ from groundup.reports.document import (
     Unpaired,
 )
 from groundup.reports.intervals import LEVEL, Interval, difference_of
+from groundup.reports.lost import left_out_words
 from groundup.reports.numbers import percent
 from groundup.reports.statistics import Power, power, standard_error
 
@@ -223,9 +224,7 @@ def _doubts(base: RunReport, other: RunReport) -> tuple[str, ...]:
         doubts.append(
             f"different suites: {base.suite} {base.suite_version} and {other.suite} {other.suite_version}"
         )
-    if base.left_out != other.left_out:
-        lacks = [f"{run.run_id} leaves out {', '.join(run.left_out[:3])}" for run in (base, other) if run.left_out]
-        doubts.append(f"other tasks could be graded: {'; '.join(lacks)}")
+    doubts += [f"{run.run_id}: {words}" for run in (base, other) if (words := left_out_words(run))]
     if (left := base.choice and base.choice.name) != (right := other.choice and other.choice.name):
         doubts.append(f"different choices of attempts: {left or 'all count'} and {right or 'all count'}")
     if base.subject.settings.get(ROUNDS, 1) != other.subject.settings.get(ROUNDS, 1):

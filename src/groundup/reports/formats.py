@@ -31,7 +31,7 @@ def _text(view: View) -> str:
     if view.columns:
         lines = [_row(view.columns), _row(("---",) * len(view.columns), escape=False)]
         blocks.append("\n".join([*lines, *(_row(row) for row in view.rows)]))
-    blocks += [_escaped(line) for line in view.below]
+    blocks += [_escaped(line) for line in view.further]
     return "\n\n".join(blocks)
 
 
@@ -81,7 +81,7 @@ def show(views: Iterable[View], console: "Console") -> None:
             for line in bar_lines(view.bars, console.width):
                 console.print(Text(line.rstrip()), soft_wrap=True)
             console.print()
-        lines(view.below, "dim")
+        lines(view.further, "dim")
         console.print()
 
 

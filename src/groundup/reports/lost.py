@@ -3,14 +3,35 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from groundup.domain.verdicts import Stage
-from groundup.reports.document import AttemptRow
+from groundup.domain.verdicts import Score, Stage
+from groundup.reports.document import AttemptRow, RunReport
+from groundup.reports.numbers import percent, share
 
 NOT_ATTEMPTED = "not attempted"
 NAMES = "names"
 _BY_NAMES = {"precision", "recall"}
 UNSTATED = "unstated"
 """The stage of a loss for which the grader names none."""
+
+
+_NAMED = 10
+"""Tasks that a sentence names."""
+
+
+def left_out_words(run: RunReport) -> str:
+    """Say which tasks of the suite *run* left out, and its mean without and with them; "" for a whole run."""
+    if not run.left_out:
+        return ""
+    tasks, names, mean = len({row.task for row in run.attempts}), run.left_out, run.headline.score
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    told = (
+        f"{tasks} of the suite's {tasks + len(names)} tasks; left out, because they could not be graded when the "
+        f"run began: {', '.join(names[:_NAMED])}{more}"
+    )
+    if mean.value is None:
+        return told
+    over_all = Score(numerator=mean.numerator, denominator=mean.denominator + len(names))
+    return f"{told}; with them as 0 the mean of {percent(mean.value)} would be {share(over_all)}"
 
 
 def worst_first(rows: Iterable[AttemptRow]) -> list[AttemptRow]:

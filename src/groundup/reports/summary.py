@@ -30,8 +30,7 @@ from groundup.reports.document import (
     RunReport,
 )
 from groundup.reports.intervals import mean_interval
-from groundup.reports.lost import points_lost
-from groundup.reports.numbers import share
+from groundup.reports.lost import left_out_words, points_lost
 from groundup.reports.repetition import noise_of
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
@@ -148,7 +147,7 @@ def report_run(
     graders = _graders(verdicts)
     suite, _, version = config.pinned.get("suite", config.suite_name).partition(" ")
     _, at, data_set = config.configuration.suite.partition("@")
-    return RunReport(
+    report = RunReport(
         run_id=config.run_id,
         created_at=config.created_at,
         suite=f"{suite}{at}{data_set}",
@@ -173,29 +172,17 @@ def report_run(
         effort=_effort(rows),
         spread=spread(counted.values()),
         noise=noise_of(counted, _by_task((row.task, row.solved) for row in rows)),
-        warnings=(*_choice_given_up(subject), *_warnings(rows, graders), *_left_out(config.left_out, counted)),
+        warnings=(*_choice_given_up(subject), *_warnings(rows, graders)),
         left_out=config.left_out,
         attempts=rows,
         summaries=tuple(summaries),
     )
+    return report.but(warnings=(*report.warnings, told)) if (told := left_out_words(report)) else report
 
 
 def _choice_given_up(subject: Subject) -> Iterator[str]:
     if subject.settings.get(SELECT) in (Selection.JUDGES, Selection.VOTES):
         yield "an earlier version let models choose one attempt of each task; here all attempts count"
-
-
-def _left_out(names: Sequence[str], counted: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Say which tasks of the suite a run left out, and what its mean would be if they counted 0."""
-    if not names:
-        return
-    score = math.fsum(math.fsum(group) / len(group) for group in counted.values())
-    over_all = Score(numerator=score, denominator=len(counted) + len(names))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    yield (
-        f"left out, because they could not be graded here: {', '.join(names[:_NAMED])}{more}; if they counted 0, "
-        f"the mean would be {share(over_all)}"
-    )
 
 
 def report_results(

@@ -20,7 +20,7 @@ from groundup.reports.document import (
     RunComparison,
     RunReport,
 )
-from groundup.reports.lost import UNSTATED, shares_lost
+from groundup.reports.lost import UNSTATED, left_out_words, shares_lost
 from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, words
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import Power, Rank
@@ -51,6 +51,11 @@ class View(Record):
     below: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
     """What a terminal draws below the table; other forms have plots."""
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """What a form that shows `above` shows below the table: no sentence twice."""
+        return tuple(line for line in self.below if line not in self.above)
 
 
 def views_of(report: Report) -> Iterator[View]:
@@ -156,6 +161,7 @@ def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
         for place in range(0, len(cells), len(groups)):
             row = cells[place : place + len(groups)]
             rows.append((*row[0][0], *(cell for _, scores, _ in row for cell in _paper_cells(scores, figures))))
+    notes |= {f"{run.run_id}: {told}": None for run, _ in tables if (told := left_out_words(run))}
     return View(title=headline, columns=columns, rows=tuple(rows), below=tuple(notes))
 
 
@@ -174,7 +180,8 @@ def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> 
 def _extent(run: RunReport) -> str:
     """Return how many tasks a run has, and of how many an attempt has no verdict."""
     unfinished = {row.task for row in run.attempts if row.standing in NO_VERDICT}
-    tasks = str(len({row.task for row in run.attempts}))
+    known = len({row.task for row in run.attempts})
+    tasks = f"{known} of {known + len(run.left_out)}" if run.left_out else str(known)
     return f"{tasks}, {len(unfinished)} unfinished" if unfinished else tasks
 
 
@@ -249,8 +256,10 @@ def _each_cause_once(
 
 
 def _above(run: RunReport) -> tuple[str, ...]:
-    part, (score, *more) = coverage(run), run_answer(run)
-    return (part or score, *more, *origin(run))
+    part, answer = coverage(run), list(run_answer(run))
+    if part is not None:
+        answer[bool(run.unfit)] = part
+    return (*answer, *origin(run))
 
 
 def _coverage_and_origin(run: RunReport) -> tuple[str, ...]:
