@@ -78,21 +78,25 @@ class HiddenFiles(NamedTuple):
     """Files of hidden tests, and the folders in which they lie."""
 
     files: frozenset[str]
-    folders: frozenset[PurePosixPath]
+    folders: tuple[str, ...]
+    """With a slash at the end."""
 
     @classmethod
     def of(cls, tests: Iterable[TestResult]) -> "HiddenFiles":
         """Return those that the names of *tests* begin with."""
         files = frozenset(one.id.partition("::")[0] for one in tests)
-        return cls(files, frozenset(PurePosixPath(file).parent for file in files) - {PurePosixPath()})
+        return cls(
+            files, tuple({f"{parent}/" for file in files if (parent := str(PurePosixPath(file).parent)) != "."})
+        )
 
     def leave(self, file: str) -> bool:
         """Whether a traceback's file is the submission's: not installed, and not beside a hidden test."""
         inside = file.removeprefix(_WORKSPACE)
-        path = PurePosixPath(inside)
-        if _INSTALLED.search(file) or inside.startswith(("/", "..")) or path.name == _TEST_SUPPORT:
+        if _INSTALLED.search(file) or inside.startswith(("/", "..")):
             return False
-        return inside not in self.files and self.folders.isdisjoint(path.parents)
+        path = str(PurePosixPath(inside)) if "./" in inside or "//" in inside else inside
+        is_support = path.rpartition("/")[2] == _TEST_SUPPORT
+        return not is_support and inside not in self.files and not path.startswith(self.folders)
 
 
 class _Place(NamedTuple):
