@@ -5,6 +5,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from tree_sitter import Node
+
+from groundup.grammars import parse
+from groundup.grammars import text_of as node_text
 from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped
 from groundup.workflows.project_commands import (
     OWN_COMMANDS,
@@ -32,6 +36,7 @@ _CONTAINERS = frozenset({"docker", "docker-compose", "podman"})
 _SCRIPT = re.compile(r"\.(sh|bash|ps1|py|cmd|bat|js|mjs|cjs|ts|cs|cake|fsx|zsh)$")
 _OTHER_LANGUAGES = (".py", ".js", ".mjs", ".cjs", ".ts", ".cs", ".cake", ".fsx")
 """Endings of scripts that are not a shell's."""
+_SCRIPTS = (".js", ".mjs", ".cjs")
 _TESTING_NAME = re.compile(r"(?:^|[^a-z])(?:unit-?)?(?:tests?|ci|spec|pytest|coverage|cov|check-?all)(?:[^a-z]|$)")
 _CHECKS = re.compile(r"(?:^|\s)check$")
 """`make check` runs the tests by custom; the custom counts only where no Makefile can be read."""
@@ -193,7 +198,10 @@ class Meanings:
         for line in lines:
             meant += self._script(line, folder, variables, depth - 1)
         meant = [meaning.under(name) for meaning in meant]
-        return _with_guess(meant, "\n".join(lines), [name], asked) if _is_testing(asked) else meant
+        if _is_testing(asked):
+            return _with_guess(meant, "\n".join(lines), [name], asked)
+        is_idle = bool(_CHECKS.search(asked)) and not meant and _is_harmless("\n".join(lines))
+        return [_idle("\n".join(lines), [name])] if is_idle else meant
 
     def _file(self, words: list[str], folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
         """Follow a script of the repository: `./ci/test.sh`, `bash build.sh`, `python tools/run.py`."""
@@ -241,7 +249,11 @@ class Meanings:
             if hidden:
                 meant.append(Meaning(purpose=Purpose.TEST, command=hidden[1], certainty=0.8))
             elif _is_testing(PurePosixPath(path).stem) or any(_is_testing(word) for word in words[1:3]):
-                idle = not meant and not path.endswith(_OTHER_LANGUAGES) and _is_harmless(text)
+                idle = not meant and (
+                    _only_exports(text)
+                    if path.endswith(_SCRIPTS)
+                    else not path.endswith(_OTHER_LANGUAGES) and _is_harmless(text)
+                )
                 purpose = Purpose.NOTHING if idle else Purpose.TEST
                 meant.append(Meaning(purpose=purpose, command=" ".join(words)[:160], certainty=0.7))
             elif not meant and path.endswith(_OTHER_LANGUAGES):
@@ -286,21 +298,47 @@ def _guess(words: Sequence[str], name: str) -> list[Meaning]:
 def _with_guess(meant: list[Meaning], script: str, words: Sequence[str], name: str) -> list[Meaning]:
     """Return what a name's lines mean; where that is nothing known, what the name suggests as well."""
     if not meant and _is_testing(name) and _is_harmless(script):
-        return [Meaning(purpose=Purpose.NOTHING, command=script.strip()[:160]).under(" ".join(words)[:80])]
+        return [_idle(script, words)]
     if any(meaning.purpose is not Purpose.OWN for meaning in meant):
         return meant
     return meant + _guess(words, name)
 
 
+def _idle(script: str, words: Sequence[str]) -> Meaning:
+    return Meaning(purpose=Purpose.NOTHING, command=script.strip()[:160]).under(" ".join(words)[:80])
+
+
 def _is_harmless(script: str) -> bool:
     """Whether a script only prints, or ends: `echo "no tests yet" && exit 0`."""
-    return all(
-        program_of(words[0]) in ("echo", "printf", "true", ":", "exit") for words in simple_commands(script)
+    return all(map(prints_only, simple_commands(script)))
+
+
+_PRINTS = re.compile(r"\s*(?:print|console\.log|process\.exit|sys\.exit)\([^()]*\);?\s*|\s*(?:pass|0)?\s*")
+
+
+def prints_only(words: Sequence[str]) -> bool:
+    """Whether a command only prints a text, or ends."""
+    if program_of(words[0]) in ("python", "node") and len(words) == 3 and words[1] in ("-c", "-e", "-p"):
+        return _PRINTS.fullmatch(words[2]) is not None
+    return program_of(words[0]) in ("echo", "printf", "true", ":", "exit")
+
+
+def is_followed(words: Sequence[str]) -> bool:
+    """Whether it is known what a command is for, or whose names lead further."""
+    program = program_of(words[0])
+    return (
+        meaning_of(words) is not None
+        or program in _PREPARES | _MANAGERS | _READERS.keys() | {"tox", "nox", "hatch"}
+        or prints_only(words)
     )
 
 
 def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bool:
-    """Whether a file of Python run as a test only defines some, or `doctest` reads one without examples."""
+    """Whether a file run as a test only defines some, or `doctest` reads one without examples."""
+    if program_of(words[0]) == "node":
+        script = next((word for word in words[1:] if not word.startswith("-")), "")
+        text = text_of(tree, _within(folder, script)) if script.endswith(_SCRIPTS) else None
+        return text is not None and _only_exports(text)
     if program_of(words[0]) != "python":
         return False
     texts = [text_of(tree, _within(folder, word)) for word in words[1:] if word.endswith(".py")]
@@ -317,6 +355,35 @@ def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bo
         return False
     defined = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
     return any(name.lower().startswith("test") for name in defined) and all(map(_is_definition, body))
+
+
+_PASSIVE = frozenset({
+    "comment", "hash_bang_line", "empty_statement", "function_declaration", "generator_function_declaration",
+    "class_declaration", "import_statement", "export_statement", "lexical_declaration", "variable_declaration",
+    "expression_statement",
+})  # fmt: skip
+_FUNCTIONS = frozenset({"function_declaration", "function_expression", "arrow_function", "method_definition"})
+
+
+def _only_exports(source: str) -> bool:
+    """Whether a file of JavaScript only loads packages, defines and exports; its own files may test when loaded."""
+    root = parse("javascript", source.encode()).root_node
+    kinds = {child.type for child in root.named_children}
+    if root.has_error or not kinds - {"comment", "hash_bang_line", "import_statement"}:
+        return False
+    return all(child.type in _PASSIVE and not _does(child) for child in root.named_children)
+
+
+def _does(node: Node) -> bool:
+    """Whether loading what *node* is calls something, or loads a file of the repository."""
+    if node.type in _FUNCTIONS:
+        return False
+    if node.type == "call_expression":
+        called = node_text(node)
+        return re.fullmatch(r"""require\(\s*["'][^"'.][^"']*["']\s*\)""", called) is None
+    if node.type == "import_statement":
+        return re.search(r"""["']\.""", node_text(node)) is not None
+    return node.type in ("new_expression", "await_expression") or any(map(_does, node.named_children))
 
 
 def _is_definition(statement: ast.stmt) -> bool:

@@ -251,6 +251,8 @@ class Called:
         self.script = ""
         self.folder = folder
         self.everywhere = False
+        self.beside_root = False
+        """Whether npm calls it in its workspaces, of which the root is none."""
         self.member = ""
         rest = list(words)
         while rest:
@@ -263,6 +265,7 @@ class Called:
                 self.member = rest.pop(0)
             elif word in ("-r", "--recursive", "-ws", "--workspaces", "workspaces", "foreach", "recursive"):
                 self.everywhere = True
+                self.beside_root = self.beside_root or word in ("-ws", "--workspaces")
             elif word in _VERBS and not self.script:
                 continue
             elif word.startswith("-"):
@@ -294,6 +297,8 @@ def _found(tree: RepositoryTree, called: Called) -> Iterator[tuple[str, str]]:
     if not called.everywhere and not called.member:
         return
     for path in _packages(tree):
+        if called.beside_root and PurePosixPath(path).parent == PurePosixPath(called.folder):
+            continue
         scripts = _scripts(tree, str(PurePosixPath(path).parent))
         if called.script in scripts and (not called.member or _is_member(tree, path, called.member)):
             yield from _with_hooks(scripts, called.script, str(PurePosixPath(path).parent))

@@ -95,7 +95,7 @@ def meaning_of(words: Sequence[str]) -> Meaning | None:
     part = None
     if purpose is Purpose.TEST:
         if _only_lists(words):
-            purpose = Purpose.BUILD
+            purpose = Purpose.NOTHING
         part = _part_of(program, words[1:])
     return Meaning(purpose=purpose, command=line, part=part)
 
@@ -231,6 +231,8 @@ def _node(words: list[str]) -> Purpose | None:
         return Purpose.TEST
     if {"-e", "--eval", "-p"} & set(words[:1]):
         return Purpose.OTHER
+    if {"-c", "--check"} & set(words[:1]):
+        return Purpose.CHECK
     script = next((word for word in words if not word.startswith("-")), "")
     name = script.rpartition("/")[2]
     return Purpose.TEST if re.fullmatch(r"(run-?)?tests?(\.[cm]?[jt]s)?|.*[.-]tests?\.[cm]?[jt]s", name) else None

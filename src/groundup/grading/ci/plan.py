@@ -382,7 +382,7 @@ class PlannedJob:
         self.workflow = reader.started(self.workflow, self.job, self.leg)
         meanings = reader.look(self.workflow, self.job, self.leg).meanings
         steps = reader.test_steps(self.workflow, self.job, self.leg)
-        self.test_steps = steps_with_tests(steps, meanings, tree)
+        self.test_steps = steps_with_tests(steps, meanings, tree, self.job.steps)
         self.tests = self.test_steps.tests
         self.later: tuple[str, ...] = ()
         """The titles of steps after those that test, which are left out: they report and publish."""

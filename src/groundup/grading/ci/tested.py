@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 from groundup.domain.records import Record
 from groundup.grading.ci.records import ENDED_WELL, OriginalTests, RunCommand
 from groundup.grading.ci.tallies import RunnerTally
-from groundup.workflows.commands import options_of, program_of, unwrapped, words_of
+from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped, words_of
+from groundup.workflows.meanings import is_followed, prints_only
 from groundup.workflows.runners import Meaning, Purpose
 from groundup.workflows.shell import pieces
 from groundup.workflows.tree import RepositoryTree, text_of
@@ -38,20 +39,51 @@ class StepsWithTests(Record):
 
 
 def steps_with_tests(
-    steps: Sequence[Step], meanings: Iterable[tuple[Step, Meaning]], tree: RepositoryTree
+    steps: Sequence[Step],
+    meanings: Iterable[tuple[Step, Meaning]],
+    tree: RepositoryTree,
+    whole: Sequence[Step] = (),
 ) -> StepsWithTests:
-    """Return what the steps that run tests can say; *meanings* are those of all steps of the job."""
+    """Return what the steps that run tests can say; *meanings* are those of all steps, *whole*, of the job."""
     known = tuple(meanings)
     tests = frozenset(step.key for step in steps)
-    idle = [meaning for _, meaning in known if meaning.purpose is Purpose.NOTHING]
+    silent = frozenset(
+        step.key for step, meaning in known if _may_test_silently(meaning, tree, in_tests=step.key in tests)
+    )
     return StepsWithTests(
         tests=tests,
         telling=frozenset(step.key for step in steps if step.run is not None and _always_tells(step.run)),
-        silent=frozenset(
-            step.key for step, meaning in known if _may_test_silently(meaning, tree, in_tests=step.key in tests)
-        ),
-        idle=" is ".join((*idle[0].via[:1], repr(idle[0].command))) if idle and not tests else "",
+        silent=silent,
+        idle="" if tests or silent else _idle([meaning for _, meaning in known], whole),
     )
+
+
+def _idle(meanings: Sequence[Meaning], whole: Sequence[Step]) -> str:
+    """Return what the steps of a job do in place of testing; empty where one of them may test."""
+    scripts = [step.run for step in whole if step.run is not None]
+    followed = {path for meaning in meanings for path in meaning.via}
+    may_test = any((step.uses or "").startswith("./") for step in whole) or not all(
+        is_followed(words) or any(word.removeprefix("./") in followed for word in words[:2])
+        for script in scripts
+        for words in simple_commands(script)
+    )
+    if may_test or not meanings or not all(map(_tests_nothing, meanings)):
+        return ""
+    last = next((one for one in meanings if one.purpose is Purpose.NOTHING), meanings[-1])
+    return " is ".join((*last.via[:1], repr(last.command)))
+
+
+def _tests_nothing(meaning: Meaning) -> bool:
+    words = meaning.command.split(maxsplit=2)
+    if meaning.purpose is Purpose.BUILD:
+        return program_of(words[0]) in _BUILDERS and not {"run", "xtask", "msbuild"} & set(words[1:2])
+    if meaning.purpose is Purpose.OTHER:
+        return prints_only(words)
+    return meaning.purpose in (Purpose.NOTHING, Purpose.CHECK, Purpose.DOCS, Purpose.PUBLISH)
+
+
+_BUILDERS = frozenset({"cargo", "dotnet", "python"})
+"""Programs that build and run nothing of it."""
 
 
 def _always_tells(script: str) -> bool:
@@ -95,6 +127,8 @@ def _may_test_silently(meaning: Meaning, tree: RepositoryTree, *, in_tests: bool
     program = program_of(words[0])
     if meaning.purpose is Purpose.TEST and program == "cargo":
         return _has_own_harness(words, tree)
+    if meaning.purpose is Purpose.TEST and program in ("python", "node"):
+        return _asserts_by_itself(words, tree)
     if meaning.purpose is Purpose.OTHER:
         return ("-c" in words or "-e" in words) and _ASSERTS.search(meaning.command) is not None
     runs = program in ("cargo", "dotnet") and "run" in words[1:3]
@@ -103,6 +137,19 @@ def _may_test_silently(meaning: Meaning, tree: RepositoryTree, *, in_tests: bool
     name = " ".join(options_of(words, "--example", "--bin", "--project", "-p")) if runs else _named(words)
     name = name.lower().rpartition("/")[2]
     return _CHECKING.search(name) is not None or (in_tests and not _PREPARING.search(name))
+
+
+_FRAMEWORKS = re.compile(
+    r"\b(?:unittest|pytest|doctest|nose2?|behave|node:test|mocha|jest|vitest|tape|tap|jasmine|qunit|ava|uvu)\b"
+)
+
+
+def _asserts_by_itself(words: Sequence[str], tree: RepositoryTree) -> bool:
+    """Whether a script called as a test has asserts, and no framework that would count them."""
+    script = next((word for word in words[1:] if re.search(r"\.(?:py|[cm]?js)$", word)), "")
+    ending = "/" + script.removeprefix("./")
+    text = next((text_of(tree, path) for path in sorted(tree.paths()) if f"/{path}".endswith(ending)), None)
+    return bool(script and text and _ASSERTS.search(text)) and not _FRAMEWORKS.search(text or "")
 
 
 def _named(words: Sequence[str]) -> str:
