@@ -366,7 +366,7 @@ _FUNCTIONS = frozenset({"function_declaration", "function_expression", "arrow_fu
 
 
 def _only_exports(source: str) -> bool:
-    """Whether a file of JavaScript only loads packages, defines and exports; its own files may test when loaded."""
+    """Whether a file of JavaScript only loads packages, defines and exports."""
     root = parse("javascript", source.encode()).root_node
     kinds = {child.type for child in root.named_children}
     if root.has_error or not kinds - {"comment", "hash_bang_line", "import_statement"}:
