@@ -462,8 +462,13 @@ def write_oracle(task: str, destination: Path) -> None:
 
 
 def write_reference(problem: ServiceProblem, destination: Path) -> None:
-    """Write the service that *problem* brings, else our own, to the empty *destination*. Raises `TaskError`."""
+    """Write the service that *problem* brings, else our own, to the empty *destination*. Raises `TaskError`.
+
+    Ours has the given README beside it, as every subject's workspace has: some hidden tests read it.
+    """
     if problem.reference is not None:
         copy_tree(problem.reference, destination)
-    else:
-        write_oracle(problem.task.id, destination)
+        return
+    write_oracle(problem.task.id, destination)
+    if problem.readme is not None and not (destination / README).exists():
+        (destination / README).write_text(problem.readme, encoding="utf-8")
