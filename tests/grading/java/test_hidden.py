@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.java.running import ending_tests, named_tests, outer_classes, with_ends
+from groundup.grading.java.running import ending_tests, heirs, named_tests, outer_classes, varied_tests, with_ends
 from tests.grading.library.laboratory import write_tree
 
 SUITE = b"""
@@ -117,6 +117,53 @@ def test_what_is_inherited_counts_where_it_runs() -> None:
     changed = with_ends(texts, dict.fromkeys(named_tests(texts), True))
     assert changed["Base.java"] == _BASE
     assert b"assertNotSame" in changed["Children.java"]
+
+
+_CONTRACT = b"""package demo;
+interface Contract<T extends Comparable<T>> {
+    T made();
+    @Test default void holds() { hashCode(); }
+    @Test void bare();
+}
+abstract class Deep { @Nested class Inner { @Test void inside() { hashCode(); } } }
+class NumberTest extends Deep implements Contract<Integer>, Runnable { public Integer made() { return 1; } }
+class HolderTest {
+    static class Helper { @Test void never() { hashCode(); } }
+    static abstract class Base { @Test void shared() { hashCode(); } }
+    @Nested class Child extends Base { }
+    @TestFactory Stream<DynamicTest> made() { return null; }
+    @TestFactory Stream<DynamicTest> broken() { throw new RuntimeException(); }
+    @RepeatedTest(2) void again() { hashCode(); }
+}
+@ParameterizedClass class ManyTest { @Test void each() { hashCode(); } }
+"""
+
+
+def test_what_junit_would_not_run_is_no_test_and_what_it_runs_often_is_varied() -> None:
+    """Interfaces and abstract classes count in their heirs; classes inside that are not @Nested do not."""
+    texts = {"t": _CONTRACT}
+
+    assert set(named_tests(texts)) == {
+        "demo.NumberTest#holds",
+        "demo.Deep$Inner#inside",
+        "demo.HolderTest$Child#shared",
+        "demo.HolderTest#made",
+        "demo.HolderTest#broken",
+        "demo.HolderTest#again",
+        "demo.ManyTest#each",
+    }
+    assert varied_tests(texts) == {
+        "demo.Deep$Inner#inside",
+        "demo.HolderTest#made",
+        "demo.HolderTest#broken",
+        "demo.HolderTest#again",
+        "demo.ManyTest#each",
+    }
+    assert outer_classes(["demo.Deep$Inner#inside"], heirs(texts)) == ("demo.NumberTest",)
+    assert not ending_tests(texts) & {"demo.HolderTest#made", "demo.HolderTest#broken"}
+    changed = with_ends(texts, dict.fromkeys(named_tests(texts), False))["t"]
+    assert b"made() { return null; }" in changed
+    assert b"broken() { throw new RuntimeException(); }" in changed
 
 
 _ODD = b"""package demo; import org.junit.jupiter.api.Test;

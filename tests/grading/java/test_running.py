@@ -24,7 +24,7 @@ def ended(ending: Ending = Ending.EXITED, code: int | None = 0) -> CommandResult
 
 def passed(*tests: str) -> JavaReport:
     """Return a complete report in which these tests passed."""
-    return JavaReport(outcomes=dict.fromkeys(tests, ("passed", "", 0.1)), complete=True)
+    return JavaReport(each=dict.fromkeys(tests, (("passed", "", 0.1),)), complete=True)
 
 
 def outcomes(report: JavaReport, result: CommandResult | None = None) -> list[str]:
@@ -34,7 +34,7 @@ def outcomes(report: JavaReport, result: CommandResult | None = None) -> list[st
 
 
 def test_lines_without_the_token_or_of_another_shape_say_nothing() -> None:
-    """Of several invocations of one test, one that failed decides."""
+    """What a test did each time that it ran is kept in order."""
     data = (
         line("begin", "demo.A", "one")
         + line("test", "demo.A", "one", "passed")
@@ -47,7 +47,10 @@ def test_lines_without_the_token_or_of_another_shape_say_nothing() -> None:
         + line("end")
     )
     report = parse_report(data, TOKEN)
-    assert dict(report.outcomes) == {"demo.A#one": ("failed", "no", 0.012)}
+    assert dict(report.each) == {
+        "demo.A#one": (("passed", "", 0.012), ("failed", "no", 0.012), ("passed", "", 0.012))
+    }
+    assert not report.passed
     assert dict(report.broken_classes) == {"demo.B": "no server"}
     assert report.complete
 
@@ -55,7 +58,7 @@ def test_lines_without_the_token_or_of_another_shape_say_nothing() -> None:
 def test_what_was_not_tried_is_an_error_with_the_reason_of_its_class() -> None:
     """Nothing leaves the denominator."""
     report = JavaReport(
-        outcomes={"demo.A#one": ("passed", "", 0.1)}, broken_classes={"demo.B": "no server"}, complete=True
+        each={"demo.A#one": (("passed", "", 0.1),)}, broken_classes={"demo.B": "no server"}, complete=True
     )
     run = decided(NAMED, report, ended())
     assert outcomes(report) == ["passed", "error", "error"]
@@ -69,7 +72,7 @@ def test_without_an_end_nothing_counts_unless_time_was_up() -> None:
     run = decided(NAMED, early, ended())
     assert run.stopped is not None
     assert "results without an end" in str(run.signs)
-    slow = JavaReport(outcomes={"demo.A#one": ("passed", "", 0.1)}, running="demo.A#two")
+    slow = JavaReport(each={"demo.A#one": (("passed", "", 0.1),)}, running="demo.A#two")
     run = decided(NAMED, slow, ended(Ending.TIMEOUT, None))
     assert outcomes(slow, ended(Ending.TIMEOUT, None)) == ["passed", "error", "error"]
     assert run.timed_out
@@ -85,3 +88,26 @@ def test_a_check_changes_no_result_unless_they_are_forged() -> None:
     assert (tampered.count("passed"), tampered.count("error"), tampered.signs) == (0, 3, "forged")
     assert tampered.results[NumberedTest.of(NAMED[2])].message == "it did not run"
     assert believed(run, Belief("clean")).signs == "none"
+
+
+def test_what_runs_several_times_is_several_tests() -> None:
+    """As Surefire counts invocations; a factory that breaks off, or one that hangs, loses one more."""
+    data = (
+        line("test", "demo.A", "one", "passed")
+        + line("test", "demo.A", "one", "failed", "no")
+        + line("test", "demo.A", "two", "passed")
+        + line("container", "demo.A", "two", "error", "the stream broke")
+        + line("test", "demo.B", "three", "passed")
+        + line("end")
+    )
+    report = parse_report(data, TOKEN)
+    run = decided(NAMED, report, ended())
+
+    assert {str(test): one.outcome for test, one in run.results.items()} == {
+        "demo.A#one[1]": "passed",
+        "demo.A#one[2]": "failed",
+        "demo.A#two[1]": "passed",
+        "demo.A#two[2]": "error",
+        "demo.B#three": "passed",
+    }
+    assert report.passed == {"demo.B#three"}

@@ -17,7 +17,7 @@ from tests.suites.repogenesis.folders import OWN_TASK, make_task, published
 
 
 def test_a_task_of_ones_own_needs_data_only(tmp_path: Path) -> None:
-    """A folder with README, tests and task.toml becomes a task beside the published ones."""
+    """A folder with README, tests and task.toml becomes a task; the published ones are not listed beside it."""
     make_task(tmp_path / "mine")
     settings = Settings(data_dir=tmp_path / "data")
     suite = create(settings)
@@ -29,7 +29,8 @@ def test_a_task_of_ones_own_needs_data_only(tmp_path: Path) -> None:
     assert "start.sh" in task.instruction
     assert task.seeds[0].content.decode() in task.instruction
     assert [seed.path for seed in task.seeds] == ["README.md"]
-    assert len(filled.tasks()) == len(shipped_tasks()) + 1
+    assert len(suite.tasks()) == len(shipped_tasks())
+    assert [one.id for one in filled.tasks()] == ["greeter"]
 
 
 def test_another_interpreter_can_stand_in(tmp_path: Path) -> None:

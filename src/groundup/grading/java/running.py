@@ -25,7 +25,10 @@ from groundup.registries.maven import SETTINGS_PLACE, settings_file
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.walking import remove_tree
 
-_TESTS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
+_MULTIPLIED = frozenset({"ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate"})
+"""Methods that make as many tests as they are run: Surefire counts each, and so does a report."""
+_TESTS = frozenset({"Test"}) | _MULTIPLIED
+_MULTIPLIED_CLASSES = frozenset({"ParameterizedClass", "ClassTemplate"})
 _OFF = frozenset({"Disabled"})
 _METHODS = "(method_declaration) @method"
 _TYPES = frozenset({"class_declaration", "enum_declaration", "interface_declaration", "record_declaration"})
@@ -45,8 +48,18 @@ def sources(folder: Path) -> dict[str, bytes]:
 
 
 def named_tests(texts: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return `package.Class#method` of each test that the sources declare, in their order."""
+    """Return `package.Class#method` of each test that the sources declare, in their order.
+
+    Those of `varied_tests` are several when they run.
+    """
     return tuple(dict.fromkeys(test.name for test in _named(texts)))
+
+
+def varied_tests(texts: Mapping[str, bytes]) -> frozenset[str]:
+    """Return the names that may stand for several tests, or for none: how many, only a run says."""
+    named = list(_named(texts))
+    names = [test.name for test in named]
+    return frozenset(test.name for test in named if test.is_varied or names.count(test.name) > 1)
 
 
 def ending_tests(texts: Mapping[str, bytes]) -> frozenset[str]:
@@ -55,7 +68,7 @@ def ending_tests(texts: Mapping[str, bytes]) -> frozenset[str]:
     What several classes inherit is left out: an expectation in it would be all theirs.
     """
     named = list(_named(texts))
-    returning = {test.name for test in named if _may_return(test.method)}
+    returning = {test.name for test in named if _may_return(test.method) or not _is_void(test.method)}
     return frozenset(test.name for test in named if test.is_own) - returning
 
 
@@ -78,9 +91,10 @@ def _with_ends(
     named: Collection["_JavaTest"], text: bytes, fails: Mapping[str, bool], at_start: Collection[str]
 ) -> bytes:
     edits: list[tuple[int, bytes]] = []
-    for name, _, method, _ in named:
+    for test in named:
+        name, method = test.name, test.method
         body = method.child_by_field_name("body")
-        if name not in fails or body is None:
+        if name not in fails or body is None or not _is_void(method):
             continue
         begin, end, expectation = body.start_byte + 1, body.end_byte - 1, _expectation(fails=fails[name])
         if name in at_start:
@@ -109,10 +123,12 @@ class _JavaTest(NamedTuple):
     method: Node
     is_own: bool
     """Whether no other class runs this method."""
+    is_varied: bool
+    """Whether it may run any number of times."""
 
 
 def _named(texts: Mapping[str, bytes]) -> Iterator[_JavaTest]:
-    """Yield the tests; an abstract class has none of its own, its children do."""
+    """Yield the tests; abstract classes and interfaces have none of their own, who inherits from them does."""
     roots = {place: parse("java", text).root_node for place, text in texts.items()}
     if broken := next((place for place, root in roots.items() if root.has_error), None):
         raise TaskError(f"the hidden test {broken} cannot be read as Java; mend it")
@@ -123,54 +139,114 @@ def _named(texts: Mapping[str, bytes]) -> Iterator[_JavaTest]:
             if name is None or _annotations(method) & _OFF:
                 continue
             declared, word = f"{_package(root)}{_class(method)}", text_of(name)
-            runs = [declared] if declared not in classes or not classes[declared].is_abstract else []
+            runs = [declared] if declared not in classes or classes[declared].runs else []
             runs += [one for one in classes if _inherits(classes, one, declared, word)]
+            is_varied = bool(_annotations(method) & _MULTIPLIED)
             for one in runs:
-                yield _JavaTest(f"{one}#{word}", place, method, runs == [declared])
+                varied = is_varied or (one in classes and classes[one].is_varied)
+                yield _JavaTest(f"{one}#{word}", place, method, runs == [declared], varied)
+
+
+def heirs(texts: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
+    """Return for each class that JUnit does not run itself the outermost classes that inherit from it."""
+    classes = {one.name: one for text in texts.values() for one in _classes(parse("java", text).root_node)}
+    return {
+        name: tuple(dict.fromkeys(
+            other.partition("$")[0] for other in classes if classes[other].runs and _leads(classes, other, name)
+        ))
+        for name, one in classes.items()
+        if not one.runs
+    }  # fmt: skip
 
 
 class _JavaClass(NamedTuple):
-    """A class of the hidden tests."""
+    """A class or interface of the hidden tests."""
 
     name: str
-    parent: str
-    """The last part of what it extends; empty: nothing."""
-    is_abstract: bool
+    parents: tuple[str, ...]
+    """The last parts of what it extends and implements, the class first."""
+    runs: bool
+    """Whether JUnit runs it where it, or the class around it, is asked for: nested ones say so."""
+    is_varied: bool
+    """Whether it may run any number of times."""
     methods: frozenset[str]
 
 
 def _classes(root: Node) -> Iterator[_JavaClass]:
-    for _, node in captures("java", "(class_declaration) @class", root):
-        body, above = node.child_by_field_name("body"), node.child_by_field_name("superclass")
+    for _, node in captures("java", "[(class_declaration) (interface_declaration)] @class", root):
+        body = node.child_by_field_name("body")
         if body is None:
             continue
         own = [one.child_by_field_name("name") for one in body.children if one.type == "method_declaration"]
-        modifiers = [
-            text_of(one) for child in node.children if child.type == "modifiers" for one in child.children
-        ]
-        parent = "" if above is None else text_of(above).removeprefix("extends").partition("<")[0].strip()
+        around = [node, *_around(node)]
+        is_abstract = node.type == "interface_declaration" or "abstract" in _modifiers(node)
+        # A class inside an abstract one runs with those that inherit from that one.
+        is_nested = all("Nested" in _annotations(one) for one in around[:-1])
         yield _JavaClass(
             name=f"{_package(root)}{_class(body)}",
-            parent=parent.rpartition(".")[2],
-            is_abstract="abstract" in modifiers,
+            parents=_parents(node),
+            runs=not is_abstract and is_nested,
+            is_varied=any(
+                _annotations(one) & _MULTIPLIED_CLASSES or "abstract" in _modifiers(one) for one in around
+            ),
             methods=frozenset(text_of(one) for one in own if one is not None),
         )
 
 
+def _around(node: Node) -> list[Node]:
+    """Return the types around *node*, from the inside out."""
+    found = []
+    while node.parent is not None:
+        node = node.parent
+        if node.type in _TYPES:
+            found.append(node)
+    return found
+
+
+def _modifiers(node: Node) -> list[str]:
+    return [text_of(one) for child in node.children if child.type == "modifiers" for one in child.children]
+
+
+_GENERICS = re.compile(r"<[^<>]*>")
+_ABOVE = ("superclass", "super_interfaces", "extends_interfaces")
+
+
+def _parents(node: Node) -> tuple[str, ...]:
+    found = []
+    for child in node.children:
+        if child.type in _ABOVE:
+            text = text_of(child).partition(" ")[2]
+            while (plain := _GENERICS.sub("", text)) != text:
+                text = plain
+            found += [one.strip().rpartition(".")[2] for one in text.split(",")]
+    return tuple(found)
+
+
 def _inherits(classes: Mapping[str, _JavaClass], child: str, above: str, method: str) -> bool:
-    """Whether the class *child* can be made and runs *method* of *above*, which it does not override."""
-    if classes[child].is_abstract:
-        return False
-    seen, at = {child}, child
-    while method not in classes[at].methods:
-        parent = classes[at].parent
-        at = next((one for one in classes if re.split(r"[.$]", one)[-1] == parent), "")
-        if not at or at in seen:
-            return False
+    """Whether the class *child* is run and runs *method* of *above*, which it does not override."""
+    return classes[child].runs and child != above and _leads(classes, child, above, method)
+
+
+def _leads(classes: Mapping[str, _JavaClass], child: str, above: str, method: str | None = None) -> bool:
+    """Whether *child* inherits from *above*, with nothing between that has *method*."""
+    waiting, seen = [child], {child}
+    while waiting:
+        at = waiting.pop()
         if at == above:
             return True
-        seen.add(at)
+        if method is None or method not in classes[at].methods:
+            for parent in classes[at].parents:
+                found = next((one for one in classes if re.split(r"[.$]", one)[-1] == parent), None)
+                if found is not None and found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
     return False
+
+
+def _is_void(method: Node) -> bool:
+    """Whether a test returns nothing; a factory returns its tests."""
+    kind = method.child_by_field_name("type")
+    return kind is not None and text_of(kind) == "void"
 
 
 def _may_return(method: Node) -> bool:
@@ -188,14 +264,17 @@ def _may_return(method: Node) -> bool:
     return False
 
 
-def outer_classes(tests: Collection[str]) -> tuple[str, ...]:
-    """Return the outermost classes of *tests*, in their order."""
-    return tuple(dict.fromkeys(test.partition("#")[0].partition("$")[0] for test in tests))
+def outer_classes(
+    tests: Collection[str], inherited: Mapping[str, tuple[str, ...]] | None = None
+) -> tuple[str, ...]:
+    """Return the outermost classes that run *tests*, in their order; *inherited*: as `heirs` says."""
+    outer = dict.fromkeys(test.partition("#")[0].partition("$")[0] for test in tests)
+    return tuple(dict.fromkeys(one for name in outer for one in (inherited or {}).get(name, (name,))))
 
 
 def _test_methods(root: Node) -> Iterator[Node]:
     for _, method in captures("java", _METHODS, root):
-        if _annotations(method) & _TESTS:
+        if _annotations(method) & _TESTS and method.child_by_field_name("body") is not None:
             yield method
 
 
@@ -265,6 +344,7 @@ class Compiled(Record):
 
     tests: Path | None = None
     runner: Path | None = None
+    heirs: Mapping[str, tuple[str, ...]] = {}
     message: str = ""
     log: bytes = b""
 
@@ -272,12 +352,21 @@ class Compiled(Record):
 class JavaReport(Record):
     """What the runner reported. The submission's code ran in its process, so all of it may be a lie."""
 
-    outcomes: Mapping[str, tuple[str, str, float]] = Field(
-        default={}, description="test -> outcome, message, seconds"
+    each: Mapping[str, tuple[tuple[str, str, float], ...]] = Field(
+        default={}, description="test -> outcome, message, seconds of each time that it ran"
     )
     broken_classes: Mapping[str, str] = Field(default={}, description="class -> why its tests could not begin")
     running: str | None = Field(default=None, description="the test that had begun and not ended")
     complete: bool = False
+
+    @property
+    def passed(self) -> frozenset[str]:
+        """The tests that passed each time."""
+        return frozenset(
+            test
+            for test, found in self.each.items()
+            if test != self.running and all(outcome == "passed" for outcome, _, _ in found)
+        )
 
 
 async def compile_tests(texts: Mapping[str, bytes], tested: Tested, context: GradingContext) -> Compiled:
@@ -311,7 +400,7 @@ async def compile_tests(texts: Mapping[str, bytes], tested: Tested, context: Gra
     await asyncio.to_thread(_move_runner, tests, runner)
     if tested.resources.is_dir():
         await asyncio.to_thread(shutil.copytree, tested.resources, tests, dirs_exist_ok=True)
-    return Compiled(tests=tests, runner=runner, log=log)
+    return Compiled(tests=tests, runner=runner, heirs=heirs(texts), log=log)
 
 
 async def run_compiled(
@@ -331,7 +420,9 @@ async def run_compiled(
         (room / "project/target/test-classes").mkdir()
         spec = _spec(compiled, tested, room, lifecycle, context.timeout_s or lifecycle.tests_s)
         async with await context.provider.open(spec) as sandbox:
-            result = await sandbox.run(_command(tested.classpath, token, named, lifecycle))
+            result = await sandbox.run(
+                _command(tested.classpath, token, outer_classes(named, compiled.heirs), lifecycle)
+            )
     finally:
         await asyncio.to_thread(remove_tree, room)
     if result.ending is Ending.SANDBOX_DIED:
@@ -360,8 +451,8 @@ def _spec(compiled: Compiled, tested: Tested, room: Path, lifecycle: Lifecycle, 
     )
 
 
-def _command(classpath: str, token: str, named: Collection[str], lifecycle: Lifecycle) -> Command:
-    words = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *outer_classes(named)]
+def _command(classpath: str, token: str, classes: Collection[str], lifecycle: Lifecycle) -> Command:
+    words = [token, f"/proc/self/fd/{REPORT_FD}", str(round(lifecycle.one_test_s)), *classes]
     return Command(
         argv=(
             f"{JAVA_TARGET}/bin/java",
@@ -386,8 +477,8 @@ def _logging(classpath: str) -> str:
 
 
 def parse_report(data: bytes, token: str) -> JavaReport:
-    """Return the outcomes in lines with *token*; of several words on one test, the first bad one counts."""
-    outcomes: dict[str, tuple[str, str, float]] = {}
+    """Return the outcomes in lines with *token*."""
+    each: dict[str, list[tuple[str, str, float]]] = {}
     broken: dict[str, str] = {}
     running: str | None = None
     complete = False
@@ -401,12 +492,18 @@ def parse_report(data: bytes, token: str) -> JavaReport:
             running = test
         elif event == "test" and outcome in _OUTCOMES:
             running = None
-            if outcomes.get(test, ("passed",))[0] == "passed":  # one of several invocations that failed decides
-                outcomes[test] = (outcome, _decoded(encoded), _seconds(millis))
+            each.setdefault(test, []).append((outcome, _decoded(encoded), _seconds(millis)))
+        elif event == "container" and method:  # what makes tests broke off
+            each.setdefault(test, []).append(("error", _decoded(encoded), _seconds(millis)))
         elif event == "container":
             broken[place] = _decoded(encoded)
         complete = complete or event == "end"
-    return JavaReport(outcomes=outcomes, broken_classes=broken, running=running, complete=complete)
+    return JavaReport(
+        each={test: tuple(found) for test, found in each.items()},
+        broken_classes=broken,
+        running=running,
+        complete=complete,
+    )
 
 
 def _decoded(encoded: str) -> str:

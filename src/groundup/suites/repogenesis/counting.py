@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from groundup.grading.java.running import named_tests as named_java_tests
-from groundup.grading.java.running import sources
+from groundup.grading.java.running import sources, varied_tests
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grammars import python_tree
 from groundup.trees.walking import read_regular
@@ -21,11 +21,13 @@ _MULTIPLIED = re.compile(
 def wrong_count(count: int, folder: Path, *, by_maven: bool) -> str | None:
     """Return what is wrong with the *count* of the hidden tests in *folder*; None where the sources allow it."""
     if by_maven:
-        found, is_all = len(named_java_tests(sources(folder))), True
+        texts = sources(folder)
+        varied = varied_tests(texts)
+        found, is_all = len(set(named_java_tests(texts)) - varied), not varied
     else:
         paths = [path for path in sorted(folder.rglob("*.py")) if path.is_file()]
-        varied = any(path.match("*_test.py") or _MULTIPLIED.search(read_regular(path)) for path in paths)
-        found, is_all = len(named_tests(folder, "tests")), not varied
+        is_varied = any(path.match("*_test.py") or _MULTIPLIED.search(read_regular(path)) for path in paths)
+        found, is_all = len(named_tests(folder, "tests")), not is_varied
     if count == found or (count > found and not is_all):
         return None
     return f"its record counts {count}, and its hidden tests are {found if is_all else f'at least {found}'}"

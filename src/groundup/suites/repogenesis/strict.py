@@ -39,7 +39,7 @@ def strict_verdict(
     """Return the verdict: the pass rate, and beside it deployment and coverage."""
     count = problem.task.tests.count
     tests = observed.tests
-    passed = min(tests.count("passed"), count) if tests else 0
+    passed = _counted(tests, count) if tests else 0
     health = None if problem.task.health is None else observed.health.get(problem.task.health)
     deployment = {
         "installed": _is_installed(observed),
@@ -77,6 +77,12 @@ def zero_verdict(problem: ServiceProblem, reason: Reason, identity: GraderIdenti
         complete=False,
         grader=identity,
     )
+
+
+def _counted(tests: TestRun, count: int) -> int:
+    """Return how many of *count* tests passed; each that did not is lost, also where more ran than that."""
+    passed, beyond = tests.count("passed"), max(0, len(tests.results) - count)
+    return min(max(0, passed - beyond), count)
 
 
 def _flag(held: bool) -> Score:

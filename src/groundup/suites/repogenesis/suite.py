@@ -51,7 +51,6 @@ from groundup.suites.repogenesis.tasks import (
     README,
     ServiceProblem,
     ServiceTask,
-    brings_all,
     checked_services,
     flag_kinds,
     is_valid,
@@ -213,7 +212,7 @@ def create(settings: Settings) -> "RepoGenesis":
     """Return the suite, with specifications and hidden tests where the data is at hand."""
     folder = data_folder(NAME, settings)
     problems, version = ({}, COMMIT[:7]) if folder is None else read_services(folder)
-    if folder is None or not brings_all(folder):
+    if not problems or not all(one.is_own for one in problems.values()):
         problems = {name: ServiceProblem(task=task) for name, task in shipped_tasks().items()} | problems
     known = {name: one.but(stand_in=settings.python) for name, one in sorted(problems.items())}
     return RepoGenesis(known, version, settings)

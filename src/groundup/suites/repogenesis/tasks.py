@@ -414,11 +414,6 @@ TASKS = "tasks"
 REFERENCES = "references"
 
 
-def brings_all(folder: Path) -> bool:
-    """Whether the data in *folder* is a set, beside which there are no published tasks."""
-    return is_set(folder)
-
-
 def read_services(folder: Path) -> tuple[dict[str, ServiceProblem], str]:
     """Return the tasks of the data in *folder*, those of a set with their references, and the data's version.
 

@@ -236,7 +236,7 @@ def list_history(
     wanted = {"action": action, "content_type": content_type, "session_id": session_id}
     start, end = moment(start_date, ends=False), moment(end_date, ends=True)
     found = []
-    for one in list(history):
+    for one in history:
         at = datetime.fromisoformat(one["created_at"])
         if one["user_id"] != user or any(value not in (None, one[name]) for name, value in wanted.items()):
             continue
