@@ -35,6 +35,7 @@ from groundup.episodes.backends import backends
 from groundup.episodes.records import EpisodeSpec
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.settings import load
+from groundup.suites.base import ForAgents
 from groundup.trees.scratch import async_scratch_folder
 from groundup_bridges.runtime import HeldEpisode, numbers_of, opened_episode, opened_suite, written_tasks
 
@@ -57,7 +58,7 @@ def groundup(
     samples = [
         Sample(
             id=one.id,
-            input=one.instruction or "",
+            input="\n\n".join(filter(None, (ForAgents.of(opened).told_of_grading(one), one.instruction))),
             target="1.0",
             metadata={SUITE: suite, TASK: one.id, GRADER: grader or ""},
         )

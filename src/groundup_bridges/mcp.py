@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from groundup.domain.errors import GroundupError
 from groundup.domain.version import __version__
 from groundup.serving.http import ServedTasks, client_of, refusal
-from groundup.serving.offers import prompt_of, tools
+from groundup.serving.offers import tools
 from groundup.serving.session import Session
 from groundup.serving.sessions import UnknownSessionError
 
@@ -83,7 +83,7 @@ class Mcp:
 
     async def _prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         task = self._service.offer.named(_request(context).path_params["task"])
-        text = types.TextContent(type="text", text=prompt_of(task, self._service.rules))
+        text = types.TextContent(type="text", text=self._service.offer.prompt(task, self._service.rules))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text)])
 
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -139,7 +139,7 @@ class _Door:
             await refusal(error)(scope, receive, send)
             return
         if request.method == "GET" and "text/event-stream" not in request.headers.get("accept", ""):
-            await PlainTextResponse(prompt_of(task, self._service.rules))(scope, receive, send)
+            await PlainTextResponse(self._service.offer.prompt(task, self._service.rules))(scope, receive, send)
             return
         if request.method == "DELETE":
             await self._service.sessions.end(_named(request), client_of(request))

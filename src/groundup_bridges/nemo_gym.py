@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from groundup.domain.errors import UsageError
 from groundup.domain.tasks import Task
 from groundup.serving.http import ServedTasks, body_of, client_of, left, refusal
-from groundup.serving.offers import prompt_of, tools
+from groundup.serving.offers import tools
 from groundup.serving.protocols import Protocol
 from groundup.serving.session import (
     BASH,
@@ -91,7 +91,7 @@ class NemoGym:
             {"type": "function", **tool.model_dump(mode="json"), "strict": False}
             for tool in tools(self._service.rules)
         ]
-        prompt: JsonValue = {"role": "user", "content": prompt_of(task, self._service.rules)}
+        prompt: JsonValue = {"role": "user", "content": self._service.offer.prompt(task, self._service.rules)}
         asked: JsonValue = {"input": [prompt], "tools": offered}
         agent: JsonValue = {"type": "responses_api_agents", "name": AGENT}
         return {"responses_create_params": asked, **self._service.offer.record(task.id), "agent_ref": agent}

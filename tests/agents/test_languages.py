@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -9,12 +10,16 @@ import pytest
 from typing_extensions import override
 
 from groundup.agents.loop import create
+from groundup.agents.oneshot import create as oneshot
 from groundup.agents.workspace import LanguageTools, language_tools, python_names
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.languages import RegistryKind, ToolchainName
 from groundup.environments.toolchains import Toolchain
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.sandbox.protocol import Mount
+from groundup.serving.offers import Offer
+from groundup.serving.session import Rules
+from groundup.suites.nl2repobench.suite import Nl2RepoBench
 from tests.agents.fakes import FakeBuilder, FakeModel, Memory, a_task, agent_context, runs, says
 from tests.sandbox.fake import FakeProvider
 
@@ -109,3 +114,22 @@ async def test_java(tmp_path: Path) -> None:
     assert tools.absent == "the environment builder has no Java"
     assert python_names(java, ("pytest",)) == ()
     assert python_names(a_task(), ("pytest",)) == ("pytest",)
+
+
+async def test_every_prompt_says_how_the_task_is_graded(tmp_path: Path) -> None:
+    """What a suite tells of its grading stands in prompts of the loop, of one request and of served episodes."""
+    told = "Nothing that you install is there when it is tested."
+    for number, agent in enumerate((create({}), oneshot({}))):
+        model = FakeModel([says("x"), says("x")])
+        given = agent_context(tmp_path / str(number), model, builder=Workbench(tmp_path))
+        await agent.attempt(replace(given, told_of_grading=told))
+        assert told in str(model.requests[0].messages)
+    offered = Offer("suite", "1", {"a": a_task()}, [], lambda _: told)
+    assert told in offered.prompt(a_task(), Rules())
+
+
+def test_nl2repobench_says_that_requirements_are_not_installed() -> None:
+    """Its graders take project files away and install nothing, as the published evaluator does."""
+    told = Nl2RepoBench({}).told_of_grading(a_task())
+    assert "require, is not installed" in told
+    assert "pyproject.toml" in told

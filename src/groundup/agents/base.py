@@ -78,6 +78,8 @@ class AgentContext:
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     environment: PythonRequest | None = None
     """What the task's published image has installed; None: pip and pytest are all there is."""
+    told_of_grading: str = ""
+    """Sentences for the prompt on how the task is graded that its text does not say."""
     label: str = "attempt"
     """For messages and sandboxes' names."""
 

@@ -88,4 +88,5 @@ def _question(context: AgentContext) -> str:
         if (text := seed.content.decode(errors="replace")) not in (task.instruction or "")
         and len(text) < _SEED_BYTES
     ]
-    return "\n\n".join([task.instruction or "", *([_SEEDS + "\n".join(seeds)] if seeds else [])])
+    told = [context.told_of_grading] * bool(context.told_of_grading)
+    return "\n\n".join([*told, task.instruction or "", *([_SEEDS + "\n".join(seeds)] if seeds else [])])

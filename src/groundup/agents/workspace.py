@@ -63,10 +63,16 @@ class LanguageTools(Record):
     environment: dict[str, str] = {}
     has_requirements: bool = False
     """Whether the packages of the task's image are installed."""
+    told_of_grading: str = ""
+    """How the task is graded, in sentences, as far as its text does not say it."""
 
     @property
     def sentence(self) -> str:
-        """A sentence for the agent, with a space before it; nothing where there is nothing but Python."""
+        """Sentences for the agent, with a space before them; nothing where there is nothing but Python."""
+        return f"{self._there_is} {self.told_of_grading}".rstrip()
+
+    @property
+    def _there_is(self) -> str:
         if self.has_requirements:
             return " The packages that the task's image has are installed."
         if self.versions:
@@ -272,6 +278,7 @@ async def _spec(
     has_pip, image = request.with_pip, context.environment
     if image is not None and set(image.requirements) <= set(request.requirements):
         tools = tools.but(has_requirements=True)
+    tools = tools.but(told_of_grading=context.told_of_grading)
     prefix, home = context.scratch / "venv", home_of(context)
 
     def laid_out() -> tuple[Mount, ...]:

@@ -76,4 +76,6 @@ def task_pins(suite: Suite, grader: Grader, task: Task, *, is_read: bool) -> dic
         pins[f"original of {task.id}"] = original.digest
     if (environment := ForAgents.of(suite).agent_environment(task)) is not None:
         pins[f"agent environment of {task.id}"] = digest_of(environment)
+    if told := ForAgents.of(suite).told_of_grading(task):
+        pins[f"told of grading of {task.id}"] = digest_of(told)
     return pins

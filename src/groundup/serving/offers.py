@@ -1,6 +1,6 @@
 """What a server offers: splits of tasks, their records, the prompt and the tools. The same for every protocol."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -42,7 +42,15 @@ def splits_of(tasks: Sequence[str], wanted: Iterable[str], seed: int | None) -> 
 class Offer:
     """The tasks of one suite."""
 
-    def __init__(self, suite: str, version: str, tasks: Mapping[str, Task], splits: Sequence[Split]) -> None:
+    def __init__(
+        self,
+        suite: str,
+        version: str,
+        tasks: Mapping[str, Task],
+        splits: Sequence[Split],
+        told_of_grading: Callable[[Task], str] = lambda _: "",
+    ) -> None:
+        self._told_of_grading = told_of_grading
         self.suite = suite
         self.version = version
         self.splits = {split.name: split for split in splits}
@@ -78,6 +86,10 @@ class Offer:
         """Return what a client gets of a task: flat, with the same keys and types for every task."""
         task = self._tasks[name]
         return {"task": task.id, "suite": self.suite, "data_version": task.data_version}
+
+    def prompt(self, task: Task, rules: Rules) -> str:
+        """Return the prompt of an episode that is not open yet."""
+        return prompt_of(task, rules, LanguageTools(told_of_grading=self._told_of_grading(task)))
 
     def of_record(self, record: JsonValue) -> Task:
         """Return the task that a client means by what it got. Raises `UsageError`."""

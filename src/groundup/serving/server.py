@@ -37,6 +37,7 @@ from groundup.serving.sessions import Room, Sessions
 from groundup.serving.staging import Episodes
 from groundup.settings import Settings
 from groundup.store.folder import RunWriter
+from groundup.suites.base import ForAgents
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ class ServeJob:
         """Return the tasks by their splits."""
         names = tuple(name for name in self.plan.planned.tasks if name not in self.lacking)
         suite = self.plan.suite
-        return Offer(suite.name, suite.version, self.plan.tasks, splits_of(names, self.splits, self.seed))
+        splits = splits_of(names, self.splits, self.seed)
+        told_of_grading = ForAgents.of(suite).told_of_grading
+        return Offer(suite.name, suite.version, self.plan.tasks, splits, told_of_grading)
 
 
 @asynccontextmanager

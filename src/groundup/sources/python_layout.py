@@ -67,6 +67,8 @@ _SETUP_EXTENSION = re.compile(r"\b\w*Extension\(\s*(?:name\s*=\s*)?[\"']([\w.]+)
 _FIND_PACKAGES = re.compile(r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']")
 _SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
 
+_SETUP_FOLDERS = re.compile(r"package_dir\s*=\s*\{([^}]*)\}")
+
 
 class PythonProject(NamedTuple):
     """What the project files hold, apart from dependencies."""
@@ -82,6 +84,8 @@ class PythonProject(NamedTuple):
     """Modules behind console scripts."""
     plugins: tuple[str, ...]
     """Modules behind other entry points."""
+    package_folders: Mapping[str, str]
+    """Top-level package -> the folder that it says is installed under that name, which may have another one."""
 
 
 class PythonLayout(NamedTuple):
@@ -119,9 +123,16 @@ class _Found:
     packages: list[str] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
     plugins: list[str] = field(default_factory=list)
+    package_folders: dict[str, str] = field(default_factory=dict)
 
     def add_entry_points(self, group: str, targets: Iterable[object]) -> None:
         (self.scripts if "script" in group else self.plugins).extend(_targets(targets))
+
+    def add_package_folders(self, pairs: Iterable[tuple[object, object]]) -> None:
+        """Take in which folder is installed as which package; the first word on a package counts."""
+        for package, folder in pairs:
+            if str(package).isidentifier() and isinstance(folder, str):
+                self.package_folders.setdefault(str(package), folder)
 
 
 def read_project(tree: SourceFiles) -> PythonProject:
@@ -135,7 +146,8 @@ def read_project(tree: SourceFiles) -> PythonProject:
     packages = dict.fromkeys(_top_pattern(package) for package in found.packages)
     extensions = frozenset(extension.partition(".")[0] for extension in found.extensions)
     folders, kept = tuple(dict.fromkeys(clean)), tuple(filter(None, packages))
-    return PythonProject(name, folders, extensions, kept, tuple(found.scripts), tuple(found.plugins))
+    renamed = {package: folder.removeprefix("./").strip("/") for package, folder in found.package_folders.items()}
+    return PythonProject(name, folders, extensions, kept, tuple(found.scripts), tuple(found.plugins), renamed)
 
 
 def _top_pattern(package: str) -> str:
@@ -158,6 +170,10 @@ def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
                 found.add_entry_points(group, points.values() if isinstance(points, dict) else ())
     found.folders += _declared_folders(document)
     setuptools = table_at(document, "tool", "setuptools")
+    wheel = table_at(document, "tool", "hatch", "build", "targets", "wheel")
+    found.add_package_folders(table_at(setuptools, "package-dir").items())
+    for table in (table_at(wheel, "sources"), table_at(wheel, "force-include")):
+        found.add_package_folders((package, folder) for folder, package in table.items())
     found.packages += _texts(setuptools.get("packages")) + _texts(setuptools.get("py-modules"))
     found.packages += _texts(table_at(setuptools, "packages", "find").get("include"))
     compiled = table_at(document, "tool", "setuptools").get("ext-modules")
@@ -173,7 +189,6 @@ def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
         if isinstance(poetry, list)
         else []
     )
-    wheel = table_at(document, "tool", "hatch", "build", "targets", "wheel")
     found.packages += [PurePosixPath(one).name for one in _texts(wheel.get("packages"))]
 
 
@@ -191,6 +206,8 @@ def _add_setup_cfg(found: _Found, config: ConfigParser | None) -> None:
         found.packages += [] if "find" in value else re.findall(r"[\w.]+", value)
     for section, key in (("options.packages.find", "where"), ("options", "package_dir")):
         found.folders += re.findall(r"[\w./-]+", config.get(section, key, fallback="").split("=")[-1])
+    renamed = config.get("options", "package_dir", fallback="")
+    found.add_package_folders(re.findall(r"(\w+)\s*=\s*([\w./-]+)", renamed))
 
 
 def _add_setup_py(found: _Found, text: str) -> None:
@@ -198,6 +215,8 @@ def _add_setup_py(found: _Found, text: str) -> None:
     name = _SETUP_NAME.search(text)
     found.name = found.name or (name.group(1) if name else "")
     found.folders += _SETUP_FOLDER.findall(text) + _FIND_PACKAGES.findall(text)
+    for pairs in _SETUP_FOLDERS.findall(text):
+        found.add_package_folders(re.findall(r"[\"'](\w+)[\"']\s*:\s*[\"']([\w./-]+)[\"']", pairs))
     found.scripts += _targets(_SETUP_ENTRY.findall(text.partition("entry_points")[2]))
     found.extensions += _SETUP_EXTENSION.findall(text)
     for names in _SETUP_PACKAGES.findall(text):

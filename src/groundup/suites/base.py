@@ -319,6 +319,10 @@ class ForAgents(SuitePart):
         """Return what *task*'s published image has installed, for agents; None: nothing is known, or wanted."""
         return None
 
+    def told_of_grading(self, task: Task) -> str:
+        """Return sentences on how *task* is graded that its text does not say, for prompts; empty: none."""
+        return ""
+
     def withheld(self, task: Task) -> Collection[str]:
         """Return every name under which a registry hands out *task*'s original, for registries to refuse.
 

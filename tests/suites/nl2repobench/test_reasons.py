@@ -11,6 +11,7 @@ from groundup.grading.library.report import RunnerReport
 from groundup.grading.library.staging import Staged
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.suites.nl2repobench.strict import Judged, reasons_of
+from tests.suites.nl2repobench.trials import RECIPE
 
 
 def test_a_verdict_says_in_any_case_that_a_lost_test_is_flaky() -> None:
@@ -29,6 +30,6 @@ def test_a_verdict_says_in_any_case_that_a_lost_test_is_flaky() -> None:
         reasons=tuple(reason(Stage.TEST, f"reason {number}") for number in range(MAX_REASONS)),
     )
     integrity = Integrity(flaky=frozenset([NumberedTest("tests/test_a.py::test_b")]))
-    told = [one.message for one in reasons_of(Judged(last, decision, integrity))]
+    told = [one.message for one in reasons_of(Judged(last, decision, integrity), RECIPE.tests)]
     assert told[:-1] == ["reason 0", "reason 1", "reason 2"]
     assert "test_b: flaky, and lost all the same" in told[-1]

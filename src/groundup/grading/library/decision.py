@@ -7,8 +7,10 @@ Signs of tampering are evidence for a person and decide nothing. An honest submi
 clever one shows none either: code in the tests' process can hide what it did. So their absence proves nothing.
 """
 
+import re
+import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable, without_codes
 from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.grading.last_words import LIMITS, LastWords, last_stack, pytest_words, signal_name
+from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import COMPLETE, RunnerReport
 from groundup.sandbox.protocol import WORKSPACE, CommandResult, Ending
@@ -232,6 +235,32 @@ def _place(name: str, hidden: HiddenTests) -> str:
     """Return where a package may lie: the specification may leave open whether below `src`."""
     places = [str(PurePosixPath(root, name.replace(".", "/"))) for root in hidden.import_roots]
     return " or ".join(places) if len(places) > 1 else f"{places[0]}.py or {places[0]}/"
+
+
+_NO_MODULE = re.compile(r"No module named '(\w+)")
+_NO_FILE = re.compile(r"No such file or directory: '([^']+)'")
+
+
+def explained(why: Reason, dropped: Iterable[Dropped], kept: Collection[str], hidden: HiddenTests) -> Reason:
+    """Add to a reason for what was not found why it is not there: a requirement, a file or a module left out."""
+    told, left_out = [], list(dropped)
+    if why.stage is Stage.IMPORT:
+        told += [f"{one.path} was left out: it {one.why}" for one in left_out if one.why.startswith(SHADOWS)]
+    if (file := _NO_FILE.search(why.message)) is not None:
+        name = PurePosixPath(file[1]).name
+        told += [
+            f"{one.path} was left out ({one.why})" for one in left_out if PurePosixPath(one.path).name == name
+        ]
+    if (module := _NO_MODULE.search(why.message)) is not None and _is_foreign(module[1], kept, hidden):
+        told.append("nothing that a submission requires is installed for the tests")
+    return reason(why.stage, "; ".join([why.message, *told[:2]])) if told else why
+
+
+def _is_foreign(module: str, kept: Collection[str], hidden: HiddenTests) -> bool:
+    """Say whether a missing *module* would come from another distribution."""
+    own = {name.partition(".")[0] for name in hidden.packages}
+    own |= {part.partition(".")[0] for path in kept for part in PurePosixPath(path).parts}
+    return module not in own | {*sys.stdlib_module_names} and not module.startswith("test")
 
 
 def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], report: RunnerReport) -> list[Reason]:

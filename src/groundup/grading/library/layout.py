@@ -1,21 +1,81 @@
 """Where a submission keeps its packages, when that is not where the original does, such as below `src`.
 
 An installation would find them, but strict grading runs no installer. Looks at names, and at what project files
-declare; what is found becomes one more import root, with the rules of all others. A module with the version that a
-build backend would write is written, too.
+declare; what is found becomes one more import root, with the rules of all others. A package in a folder of another
+name, or in which hidden tests lie, is moved to where the original has it. A module with the version that a build
+backend would write is written, too.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sources.files import SourceFiles, as_utf8
 from groundup.sources.project_files import table_at, toml_of
 from groundup.trees.walking import read_regular
+from groundup.trees.writer import copy_tree
+
+if TYPE_CHECKING:
+    from groundup.sources.python_layout import PythonProject
 
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 _LARGEST = 1024 * 1024
 _USUAL = ("src", "lib", "python", ".")
+
+
+def packages_to_move(submission: Path, hidden: HiddenTests) -> dict[str, str]:
+    """Return folders of *submission* that hold packages -> where the original has those.
+
+    These are folders that project files install under another name, and packages in which hidden tests lie: tests
+    are restored where the original has them, and belong to the package there.
+    """
+    names = _missing(submission, hidden)
+    if not names or hidden.extensions is not None:
+        return {}
+    declared = _project(submission).package_folders
+    moved: dict[str, str] = {}
+    for name in sorted(names):
+        holder = next((root for root in hidden.import_roots if _lie_inside(hidden, root, name)), None)
+        named = declared.get(name, "")
+        # Below a folder of its own name it can be imported from there.
+        places = [named] if holder is not None or PurePosixPath(named).name != name else []
+        if holder is not None:
+            places += [str(PurePosixPath(folder, name)) for folder in (*_declared_folders(submission), *_USUAL)]
+        target = str(PurePosixPath(hidden.import_roots[0] if holder is None else holder, name))
+        found = next((place for place in places if place and _can_move(submission, place, target)), None)
+        if found is not None:
+            moved[found] = target
+    return moved
+
+
+def with_moved(submission: Path, moved: Mapping[str, str], destination: Path) -> Path:
+    """Return a copy of *submission*, in the absent folder *destination*, with its packages *moved*; blocks."""
+    copy_tree(submission, destination)
+    for folder, target in moved.items():
+        (destination / target).parent.mkdir(parents=True, exist_ok=True)
+        (destination / folder).rename(destination / target)
+    return destination
+
+
+def _lie_inside(hidden: HiddenTests, root: str, name: str) -> bool:
+    """Say whether hidden tests lie inside the package *name* below *root*."""
+    package = PurePosixPath(root, name)
+    return any(package in PurePosixPath(path).parents for path in hidden.protected)
+
+
+def _can_move(submission: Path, folder: str, target: str) -> bool:
+    """Say whether *folder* is a package, outside of *target*, and nothing stands there."""
+    pure, place = PurePosixPath(folder), PurePosixPath(target)
+    if pure.is_absolute() or ".." in pure.parts or not pure.parts or place.is_relative_to(pure):
+        return False
+    involved = {pure, *pure.parents, place, *place.parents}
+    if any((submission / path).is_symlink() for path in involved):
+        return False
+    above = [submission / path for path in place.parents]
+    is_free = not (submission / place).exists() and all(path.is_dir() or not path.exists() for path in above)
+    return is_free and (submission / pure / "__init__.py").is_file()
 
 
 def with_own_roots(submission: Path, hidden: HiddenTests) -> HiddenTests:
@@ -23,9 +83,7 @@ def with_own_roots(submission: Path, hidden: HiddenTests) -> HiddenTests:
 
     Extensions are compiled where the recipe says, so with them the layout is the original's.
     """
-    roots = hidden.import_roots
-    names = {name.partition(".")[0] for name in hidden.packages}
-    missing = {name for name in names if not any(_holds(submission / root, name) for root in roots)}
+    roots, missing = hidden.import_roots, _missing(submission, hidden)
     if not missing or hidden.extensions is not None:
         return hidden
     for folder in dict.fromkeys((*_declared_folders(submission), *_USUAL)):
@@ -57,6 +115,12 @@ def with_version_file(submission: Path, hidden: HiddenTests) -> HiddenTests:
     return hidden.but(generated={str(path): text, **hidden.generated})
 
 
+def _missing(submission: Path, hidden: HiddenTests) -> set[str]:
+    """Return the top-level packages that no import root of the original holds."""
+    names = {name.partition(".")[0] for name in hidden.packages}
+    return {name for name in names if not any(_holds(submission / root, name) for root in hidden.import_roots)}
+
+
 def _holds(folder: Path, name: str) -> bool:
     return (folder / name / "__init__.py").is_file() or (folder / f"{name}.py").is_file()
 
@@ -70,10 +134,14 @@ def _project_files(submission: Path) -> dict[str, bytes]:
     return files
 
 
-def _declared_folders(submission: Path) -> list[str]:
+def _project(submission: Path) -> "PythonProject":
     from groundup.sources.python_layout import read_project  # for the few that lie elsewhere
 
-    declared = read_project(SourceFiles((), _project_files(submission), whole=True)).source_folders
+    return read_project(SourceFiles((), _project_files(submission), whole=True))
+
+
+def _declared_folders(submission: Path) -> list[str]:
+    declared = _project(submission).source_folders
     return [folder for folder in declared if folder and ".." not in PurePosixPath(folder).parts]
 
 

@@ -5,6 +5,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,19 +14,19 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, reading_submission
 from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.library.belief import CheckedRun, Integrity, integrity_of
-from groundup.grading.library.composition import SHADOWS, Dropped
 from groundup.grading.library.decision import (
     FACT,
     MAX_REASONS,
     Decision,
     as_fact,
     decide,
+    explained,
     lost_tests,
     reason,
     signs_of,
@@ -37,14 +38,15 @@ from groundup.grading.library.execution import (
     sandbox_to_look_around,
     with_extensions,
 )
-from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
-from groundup.grading.library.layout import with_own_roots, with_version_file
+from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
+from groundup.grading.library.layout import packages_to_move, with_moved, with_own_roots, with_version_file
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.fresh import FreshRuns, SeenFreshly
 from groundup.suites.nl2repobench.published_image import graded_edits
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
+from groundup.trees.walking import remove_tree
 
 
 class Judged(NamedTuple):
@@ -152,10 +154,10 @@ def facts_of(
     return facts
 
 
-def reasons_of(judged: Judged) -> tuple[Reason, ...]:
+def reasons_of(judged: Judged, hidden: HiddenTests) -> tuple[Reason, ...]:
     """Return why the score is what it is."""
-    integrity, dropped = judged.integrity, judged.execution.staged.dropped
-    reasons = [_with_left_out(why, dropped) for why in judged.decision.reasons]
+    integrity, staged = judged.integrity, judged.execution.staged
+    reasons = [explained(why, staged.dropped, staged.kept, hidden) for why in judged.decision.reasons]
     if integrity.answer == "tampered":
         reasons.insert(0, reason(Stage.TEST, integrity.why))
     if integrity.flaky:  # named in any case: it tells that another grading may have another score
@@ -166,14 +168,6 @@ def reasons_of(judged: Judged) -> tuple[Reason, ...]:
 def _flaky_reason(flaky: frozenset[NumberedTest]) -> Reason:
     told = f"{len(flaky)} of these passed when they ran again, first {min(flaky)}: flaky, and lost all the same"
     return reason(Stage.TEST, told)
-
-
-def _with_left_out(why: Reason, dropped: Iterable[Dropped]) -> Reason:
-    """Add to a reason for a package that was not found which modules were left out for their names."""
-    shadows = [f"{one.path} was left out: it {one.why}" for one in dropped if one.why.startswith(SHADOWS)]
-    if why.stage is not Stage.IMPORT or not shadows:
-        return why
-    return reason(Stage.IMPORT, "; ".join([why.message, *shadows[:2]]))
 
 
 VERSION = "3"
@@ -234,7 +228,14 @@ class NL2RepoStrictGrader(Grader):
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compose, run, decide."""
-        recipe = await asyncio.to_thread(_for_layout_of, submission, self._recipe(task))
+        laid = await asyncio.to_thread(_laid_out, submission, self._recipe(task), context.scratch)
+        try:
+            return await self._graded(task, *laid, context)
+        finally:
+            if laid[0] != submission:
+                await asyncio.to_thread(remove_tree, laid[0])
+
+    async def _graded(self, task: Task, submission: Path, recipe: Recipe, context: GradingContext) -> Graded:
         began = time.monotonic()
         environment = await context.builder.python(recipe.environment.request())
         original = await context.builder.source(recipe.graded_request())
@@ -275,7 +276,7 @@ class NL2RepoStrictGrader(Grader):
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the tests ran, composed anew."""
-        recipe = await asyncio.to_thread(_for_layout_of, workspace, self._recipe(task))
+        workspace, recipe = await asyncio.to_thread(_laid_out, workspace, self._recipe(task), context.scratch)
         environment = await context.builder.python(recipe.environment.request())
         original = await context.builder.source(recipe.graded_request())
         return sandbox_to_look_around(
@@ -298,7 +299,7 @@ class NL2RepoStrictGrader(Grader):
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
             facts=facts_of(judged, recipe, python, declared),
-            reasons=reasons_of(judged),
+            reasons=reasons_of(judged, recipe.tests),
             grader=self._identity(task),
             cacheable=not (decision.timed_out or integrity.open or integrity.unsteady),
             by_time=decision.timed_out,
@@ -330,9 +331,14 @@ class NL2RepoStrictGrader(Grader):
         return recipe
 
 
-def _for_layout_of(submission: Path, recipe: Recipe) -> Recipe:
-    tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
-    return recipe.but(tests=tests)
+def _laid_out(submission: Path, recipe: Recipe, scratch: Path) -> tuple[Path, Recipe]:
+    """Return *submission* with its packages where tests can import them, and *recipe* for its layout."""
+    with reading_submission("the submission"):
+        moved = packages_to_move(submission, recipe.tests)
+        if moved:
+            submission = with_moved(submission, moved, scratch / f"moved-{secrets.token_hex(4)}")
+        tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
+    return submission, recipe.but(tests=tests)
 
 
 def _form_of(recipe: Recipe) -> str:

@@ -109,6 +109,12 @@ Made = TypeVar("Made")
 
 NAME = "nl2repobench"
 _LIMITS = Limits(cpus=1, memory_mb=2048)
+_TOLD_OF_GRADING = (
+    "Hidden tests run with the packages of the task's own environment: what you install, and what project files "
+    "require, is not installed for them. Keep the package at the top or in `src`. Project files (pyproject.toml, "
+    "setup.py, setup.cfg) are taken away before, so nothing may read them when it is imported."
+)
+"""Each grader does so, as the published evaluator does."""
 _UNPUBLISHED = "arxiv-mcp-server"
 """The only task that has no image."""
 
@@ -223,6 +229,10 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         """Return the recipe's environment: what the library and its tests need, and never the library."""
         recipe = self._recipes.get(task.id) if self._agent_environment == "task" else None
         return None if recipe is None else recipe.environment.request()
+
+    @override
+    def told_of_grading(self, task: Task) -> str:
+        return _TOLD_OF_GRADING
 
     @override
     def published_image(self, task: Task) -> str | None:
