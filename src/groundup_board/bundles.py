@@ -132,13 +132,13 @@ class Bundle:
             elif record.outcome != line.outcome or paid(record.effort) != paid(line.effort):
                 yield f"{self._record_of(key)} tells of another outcome, cost or number of turns than the verdict"
 
-    def handed_in(self) -> frozenset[tuple[str, str]]:
-        """Return task and digest of every submission that holds a file."""
-        return frozenset(
-            (key.task, line.submission)
+    def handed_in(self) -> dict[tuple[str, str], Path]:
+        """Return where every submission lies that holds a file, by task and digest."""
+        return {
+            (key.task, line.submission): self._submissions / _name(line.submission)
             for key, line in self.lines.items()
             if line.submission is not None and self._trees[line.submission].files
-        )
+        }
 
     def lay_out(self, keys: Collection[AttemptKey]) -> None:
         """Put the submissions of *keys* where a run's folder has them, to be graded again."""

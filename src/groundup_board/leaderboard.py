@@ -26,6 +26,7 @@ from groundup.suites.opening import open_suite
 from groundup.trees.writer import disk_errors
 from groundup_board.bundles import SUFFIX, BundleManifest, Disclosure
 from groundup_board.bundles import pack as pack_run
+from groundup_board.likeness import Lines, written_lines
 from groundup_board.page import Entry, Verified, board, limits_in_words
 from groundup_board.verification import PLAIN, BoardRules, claims_of, drawn_tasks, gradable, opened_bundle
 from groundup_board.verified import NOT_STATED, VerificationFile, read_record, record_name
@@ -128,8 +129,19 @@ class _Admitted:
     created_at: datetime
     verdicts: str
     """Digest of what they say."""
-    submissions: frozenset[tuple[str, str]]
-    """Task and digest of each that holds a file."""
+    submissions: Mapping[tuple[str, str], Lines]
+    """What was written of each that holds a file, by task and digest."""
+
+    def shared(self, other: "_Admitted") -> int:
+        """Return how many of its submissions are the other's, or nearly."""
+        return sum(
+            any(
+                digest == its or lines.nearly(others)
+                for (its_task, its), others in other.submissions.items()
+                if its_task == task
+            )
+            for (task, digest), lines in self.submissions.items()
+        )
 
     def contradicts(self, other: "_Admitted") -> bool:
         """Whether both are said to be one run and say different things of it."""
@@ -141,9 +153,9 @@ class _Admitted:
 
 
 def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
-    """Say of which other runs *one* has submissions, byte for byte."""
+    """Say of which other runs *one* has submissions, or nearly."""
     shared = [
-        (len(one.submissions & other.submissions), other.entry.run)
+        (one.shared(other), other.entry.run)
         for other in every
         if other is not one and other.entry.run.suite == one.entry.run.suite
     ]
@@ -175,7 +187,13 @@ def _entry(
     try:
         with opened_bundle(path) as opened:
             config, lines = opened.run.config(), opened.lines
-            claims, manifest, handed_in = claims_of(opened, rules, settings), opened.manifest, opened.handed_in()
+            claims, manifest = claims_of(opened, rules, settings), opened.manifest
+            tasks = open_suite(config.configuration.suite, settings).by_name()
+            handed_in = {
+                (task, digest): written_lines(tree, tasks[task])
+                for (task, digest), tree in opened.handed_in().items()
+                if task in tasks
+            }
     except UsageError as error:
         return (str(error).removeprefix(f"{path}: "),)
     known, digest = read_record(record), digest_of_file(path)

@@ -51,7 +51,7 @@ class Entry(Record):
     digest: str = Field(description="SHA-256 of the bundle")
     pages: str | None = Field(default=None, description="address of the run's own pages, relative to the page")
     same_as: tuple[str, ...] = Field(
-        default=(), description="whose submissions its own are, byte for byte: of others, or of the suite itself"
+        default=(), description="whose submissions its own are, or nearly: of others, or of the suite itself"
     )
 
 
@@ -172,7 +172,7 @@ def _disclosed(entry: Entry) -> dict[str, str]:
         "attempts": f"{run.counts.graded} graded of {run.counts.planned}; not attempted: "
         f"{run.counts.not_attempted}; tampered: {run.counts.tampered}",
         "grader": "; ".join(map(grader_words, run.graders)) or "none",
-        "byte for byte the same": "; ".join(entry.same_as),
+        "the same, or nearly": "; ".join(entry.same_as),
         "notes": entry.notes,
     }
 

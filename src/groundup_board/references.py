@@ -1,6 +1,6 @@
-"""Which submissions are a suite's own, byte for byte: handed in under another name, they say nothing of it."""
+"""Which submissions are a suite's own, or nearly: handed in under another name, they say nothing of it."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 
 from groundup.domain.errors import GroundupError
@@ -10,17 +10,20 @@ from groundup.runs.submissions import ReferenceSource
 from groundup.settings import Settings
 from groundup.suites.base import Suite
 from groundup.trees.scratch import async_scratch_folder
+from groundup_board.likeness import written_lines
 
 EMPTY = "nop"
 """A subject whose submission many hand in without having seen it."""
 
 
-async def own_references(suite: Suite, tasks: Collection[str], settings: Settings) -> dict[tuple[str, str], str]:
-    """Return whose submission it is, by task and digest. What cannot be made here is left out."""
+async def own_references(
+    suite: Suite, handed_in: Mapping[tuple[str, str], Path], settings: Settings
+) -> dict[tuple[str, str], str]:
+    """Return whose submission each of *handed_in* is, by task and digest. What cannot be made here is left out."""
     found: dict[tuple[str, str], str] = {}
     every = suite.by_name()
     async with async_scratch_folder("references") as room, opened_context(settings) as context:
-        for task in sorted(set(tasks) & every.keys()):
+        for task in sorted({task for task, _ in handed_in} & every.keys()):
             for subject in suite.subjects:
                 if subject == EMPTY:
                     continue
@@ -32,5 +35,8 @@ async def own_references(suite: Suite, tasks: Collection[str], settings: Setting
                     )
                 except GroundupError:
                     continue
-                found[task, made.digest] = subject
+                lines = written_lines(place, every[task])
+                for (of, digest), tree in handed_in.items():
+                    if of == task and (digest == made.digest or lines.nearly(written_lines(tree, every[task]))):
+                        found[task, digest] = subject
     return found

@@ -22,7 +22,7 @@ from groundup.reports.numbers import percent
 from groundup.reports.views import grader_words
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.records import ConfigFile, References, VerdictLine
+from groundup.store.records import References, VerdictLine
 from groundup.suites.opening import SUITES, open_suite
 from groundup_board.bundles import Bundle, unpack
 from groundup_board.claims import Claims, board_sets, check_claims
@@ -78,7 +78,7 @@ class Verification(Record):
     notes: tuple[str, ...] = Field(description="what else is not as in the bundle")
     unknown: tuple[str, ...] = Field(description="attempts that could not be graded again here")
     references: dict[str, str] = Field(
-        default={}, description="drawn attempts whose submission is, byte for byte, the suite's own: of whom"
+        default={}, description="drawn attempts whose submission is the suite's own, or nearly: of whom"
     )
 
     @property
@@ -146,7 +146,7 @@ def verify(
             opened.lay_out(keys)
             opened.give(timeout)
             sandbox = _grade_again(opened, checks, times, verifier)
-        references = _references(config, checks, verifier)
+        references = _references(opened, checks, verifier)
     known = [check for check in checks if check.found]
     return Verification(
         run=config.run_id,
@@ -169,12 +169,15 @@ def verify(
     )
 
 
-def _references(config: ConfigFile, checks: Sequence["_Check"], verifier: Settings) -> dict[str, str]:
+def _references(opened: Bundle, checks: Sequence["_Check"], verifier: Settings) -> dict[str, str]:
     """Return which of the drawn submissions are references' own, where a run is not said to be a reference's."""
+    config = opened.run.config()
     if isinstance(config.configuration.submissions, References):
         return {}
     suite = open_suite(config.configuration.suite, verifier)
-    known = asyncio.run(own_references(suite, {check.key.task for check in checks}, verifier))
+    drawn = {(check.key.task, check.claimed.submission) for check in checks}
+    handed_in = {one: tree for one, tree in opened.handed_in().items() if one in drawn}
+    known = asyncio.run(own_references(suite, handed_in, verifier))
     return {
         str(check.key): whose
         for check in checks
