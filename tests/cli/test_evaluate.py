@@ -47,6 +47,21 @@ def test_the_report_lies_in_the_run_folder(groundup: Groundup, tmp_path: Path) -
     assert json.loads(groundup("report", tmp_path / "runs" / "r", "--format", "json").out) == json.loads(ended.out)
 
 
+def test_the_publishers_report_comes_with_the_run(groundup: Groundup, predict: Predict, tmp_path: Path) -> None:
+    """`--layout` writes it beside the run's folder, and an unknown one is refused before anything is graded."""
+    folder = predict({"task-0000": "pass"})
+    suite = "tests.cli.publishing:create"
+    ended = groundup("evaluate", suite, "-p", folder, "--run-id", "r", "--layout", "toy")
+    assert ended.code == 0
+    assert json.loads((tmp_path / "runs" / "report_r.json").read_text())["scores"]["task-0000"] == 1
+    assert "report_r.json" in ended.err
+    for known, layout, said in ((suite, "tyo", "did you mean 'toy'"), (TWO, "toy", "leave --layout out")):
+        refused = groundup("evaluate", known, "-p", folder, "--run-id", "s", "--layout", layout)
+        assert refused.code == 2
+        assert said in refused.err
+    assert not (tmp_path / "runs" / "s").exists()
+
+
 def test_names_of_model_and_agent_are_reported(groundup: Groundup, predict: Predict) -> None:
     """Who made the predictions stands in the report."""
     folder = predict({"task-0000": "pass"})

@@ -191,11 +191,24 @@ def own_report(
     """Return a run as its suite's publishers would report it; *form* is what they call it. Raises `UsageError`."""
     found = _settings(output, settings)
     folder = RunFolder(run_folder(run, found))
-    known = ForCommands.of(open_suite(folder.config().configuration.suite, found)).report_form()
+    known = _form_of(folder.config().configuration.suite, found)
     if known is None or form != known.name:
         formats = [] if known is None else [known.name]
         raise UsageError(f"{unknown('format', form, ['table', 'markdown', 'json', *formats])}")
     return known.write(_results(folder))
+
+
+def refuse_unknown_form(suite: str, form: str) -> None:
+    """Raise `UsageError` where the publishers of *suite* have no report of the form *form*."""
+    known = _form_of(suite, load())
+    if known is None:
+        raise UsageError(f"--layout {form}: {suite} has no report of its own; leave --layout out")
+    if form != known.name:
+        raise UsageError(f"{unknown('layout', form, [known.name])}")
+
+
+def _form_of(suite: str, settings: Settings) -> ReportForm | None:
+    return ForCommands.of(open_suite(suite, settings)).report_form()
 
 
 def read_report(folders: Sequence[Path]) -> ShownReport:

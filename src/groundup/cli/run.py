@@ -8,7 +8,7 @@ import typer
 
 from groundup.api.flags import EvaluateFlags, ImportFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags, names
 from groundup.cli.console import Format
-from groundup.cli.options import DryRun, Examples, Run, Suite, Talk
+from groundup.cli.options import TALK, DryRun, Examples, Run, Suite, Talk
 
 if TYPE_CHECKING:
     from groundup.reports.formats import ShownReport
@@ -46,6 +46,10 @@ EXAMPLES: dict[str, Examples] = {
         (
             "A few predictions: measure only their tasks",
             "groundup evaluate nl2repobench -p predictions/ --only-predicted",
+        ),
+        (
+            "As the published harness does, its report.json included",
+            "groundup evaluate repogenesis -p generated/ --grader official --layout repogenesis",
         ),
         ("In CI: exit with 4 below 90 %", "groundup evaluate nl2repobench -p out.jsonl --fail-under 0.9 --json"),
         (
@@ -172,6 +176,14 @@ def evaluate(
         Path | None,
         typer.Option("--predictions", "-p", help="A folder, an archive or a JSONL file (docs/guide-evaluate.md)."),
     ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            help="Also write the report as the suite's publishers do, such as `repogenesis`: report_RUN.json "
+            "beside the run's folder.",
+            rich_help_panel=TALK,
+        ),
+    ] = None,
     dry_run: DryRun = False,
 ) -> int:
     """Grade repositories that you already have.
@@ -194,7 +206,14 @@ def evaluate(
             raise UsageError(f"{predictions} is one repository, for one task; name only that with --task")
         suite, flags["task"] = task_of(predictions, next(iter(wanted), None))
         say(f"groundup: {predictions} is graded as the task {flags['task']} of {suite}")
-    return new_run(evaluation(suite, predictions, **flags), talk, dry_run=dry_run)
+    if layout is not None:
+        from groundup.api.reports import refuse_unknown_form
+
+        refuse_unknown_form(suite, layout)
+    request = evaluation(suite, predictions, **flags)
+    if dry_run:
+        return print_plan(request.plan(), talk.report_format, request.options)
+    return worked(request, talk, layout)
 
 
 def import_run(
@@ -271,8 +290,8 @@ def new_run(request: "NewRun", talk: Talk, *, dry_run: bool) -> int:
     return worked(request, talk)
 
 
-def worked(request: "Request", talk: Talk) -> int:
-    """Work on a run; print its report and return the exit code."""
+def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:
+    """Work on a run, print its report and return the exit code; *layout*: of the report to write beside it."""
     from groundup.api.runs import finished
     from groundup.cli.console import say
     from groundup.cli.progress import shown_progress
@@ -281,6 +300,8 @@ def worked(request: "Request", talk: Talk) -> int:
         ended: EndedRun = finished(request, progress)
     report = ended.report
     print_result(report, talk)
+    if layout is not None:
+        _write_own(ended.folder, layout)
     if ended.ungraded:
         say(f"groundup: {ended.ungraded} submissions are made and not graded; `groundup resume` grades them")
     if ended.exit_code:
@@ -292,6 +313,22 @@ def worked(request: "Request", talk: Talk) -> int:
         see = f"; `groundup why {ended.folder}` shows what was lost, and where" if lost else ""
         say(f"groundup: the run lies in {ended.folder}{see}")
     return _judged(report, talk)
+
+
+def _write_own(folder: Path, form: str) -> None:
+    """Write a run's report as its suite's publishers do, where they would: `report_<run>.json`."""
+    from groundup.api.reports import own_report
+    from groundup.cli.console import say
+    from groundup.store.ownership import write_made
+    from groundup.trees.writer import disk_errors
+
+    own = own_report(folder, form)
+    place = folder.parent / f"report_{folder.name}.json"
+    with disk_errors(place.parent):
+        write_made(place, own.document)
+    for note in own.notes:
+        say(note)
+    say(f"wrote {place}")
 
 
 def _judged(report: "ShownReport", talk: Talk) -> int:
