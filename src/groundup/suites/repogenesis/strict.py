@@ -165,6 +165,9 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         reasons.append(reason(Stage.CRASH, f"the service {how} the tests; last words: {said}"))
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
+        if (most := problem.task.tests.most) is not None:
+            count = problem.task.tests.count
+            reasons.append(reason(Stage.TEST, f"{most} of {count} is the most that can be had"))
         if answered and (errors := logged_errors(observed.service_log)):
             reasons.append(reason(Stage.TEST, f"the service has {errors}"))
     if answered and (sentence := coverage.shortfall()):
@@ -176,8 +179,6 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
 
 def _test_reason(problem: ServiceProblem, tests: TestRun, passed: int) -> Reason:
     lost = f"{problem.task.tests.count - passed} of {problem.task.tests.count} hidden tests did not pass"
-    if problem.task.tests.most is not None:
-        lost += f" ({problem.task.tests.most} is the most that can be had)"
     if tests.stopped is not None:
         return reason(Stage.TIMEOUT if tests.timed_out else Stage.TEST, f"{lost}; {tests.stopped}")
     if tests.collection_errors:
