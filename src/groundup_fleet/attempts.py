@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -13,7 +13,6 @@ from groundup.episodes.attempt import Grading
 from groundup.episodes.episode import Playing
 from groundup.episodes.records import EpisodeSpec
 from groundup.models.attempts import AttemptModel
-from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
@@ -58,15 +57,13 @@ class RemoteGrading(Grading):
     async def prepare(self, scratch: Path) -> None:
         """Do nothing: nodes build and fetch by themselves."""
 
-    async def settled(
-        self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
-    ) -> tuple[Graded, bool]:
-        """Return a node's verdict, and whether the node knew it; without *cache* it grades anew."""
+    async def settled(self, digest: str, tree: Path, scratch: Path) -> tuple[Graded, bool]:
+        """Return a node's verdict, and whether the node knew it; without a cache it grades anew."""
         archive = await asyncio.to_thread(packed, tree)
         names = {*_GRADING_PINS, f"grader of {self.task.id}"}
         pinned = {name: value for name, value in self.spec.pinned.items() if name in names}
         pinned[f"task {self.task.id}"] = self.task.graded_digest
-        order = await self.order(self.spec.but(pinned=pinned), use_cache=cache is not None)
+        order = await self.order(self.spec.but(pinned=pinned), use_cache=self.cache is not None)
         order = order.but(submission=digest)
         graded = (await self.fleet.answer(order, archive, self.grader.reservation_mb(self.task))).graded
         assert graded is not None
@@ -75,7 +72,7 @@ class RemoteGrading(Grading):
     async def grade(self, tree: Path, scratch: Path) -> Graded:
         """Grade *tree*, such as what an agent hands in before the end."""
         digest = (await asyncio.to_thread(tree_digest, tree)).digest
-        graded, _ = await self.settled(digest, tree, self.spec.index, scratch, None)
+        graded, _ = await replace(self, cache=None).settled(digest, tree, scratch)
         return graded
 
     async def order(self, spec: EpisodeSpec, *, use_cache: bool) -> Order:

@@ -266,8 +266,8 @@ class NodeTools:
             folder.mkdir()
             # Silent: a node has no console, and an unusable cache costs time only.
             verdicts = VerdictCache(self._settings.cache_dir / "verdicts", lambda message: None)
-            cached = verdicts if order.use_cache else None
-            return {"graded": await grading.settled(order.submission, tree, order.spec.index, folder, cached)}
+            grading = replace(grading, cache=verdicts if order.use_cache else None)
+            return {"graded": await grading.settled(order.submission, tree, folder)}
 
 
 async def _played(grading: Grading, spec: EpisodeSpec, play: Play, worker: Any) -> _Done:

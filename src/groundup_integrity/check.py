@@ -12,8 +12,7 @@ from random import Random
 
 from groundup.domain.errors import SandboxError
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import Answer, CheckedRun, Integrity
-from groundup.grading.library.decision import why_unfinished
+from groundup.grading.library.decision import Answer, Integrity, why_unfinished
 from groundup.grading.library.execution import Execution, Overlay, run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
@@ -41,17 +40,24 @@ _SLOWER = 10
 """A test with a false expectation may wait for ever; it has so many times what it took, and at least that long."""
 
 
-async def checked(run: CheckedRun, context: GradingContext, deep: bool) -> Integrity:
-    """Return whether to believe *run*. Raises `SandboxError`."""
-    original, protected = run.library.original, run.library.hidden.protected
-    if run.record is None:
-        suite = await asyncio.to_thread(suite_of, original, protected, run.expected)
+async def checked(
+    library: LibraryUnderTest,
+    run: Execution,
+    expected: frozenset[NumberedTest],
+    record: FalseRecord | None,
+    context: GradingContext,
+    *,
+    deep: bool,
+) -> Integrity:
+    """Return whether to believe *run*: a `Checker`."""
+    original, protected = library.original, library.hidden.protected
+    if record is None:
+        suite = await asyncio.to_thread(suite_of, original, protected, expected)
         # There is no original that could show which false forms fail, so each fails at its end, too.
-        record = FalseRecord(tailed=tuple(sorted(set(map(function_of, run.expected)))))
+        record = FalseRecord(tailed=tuple(sorted(set(map(function_of, expected)))))
     else:
-        suite = await asyncio.to_thread(suite_of_layer, original, protected, run.expected)
-        record = run.record
-    return await Check(run.library, context, suite, record, run.execution, run.expected).integrity(deep=deep)
+        suite = await asyncio.to_thread(suite_of_layer, original, protected, expected)
+    return await Check(library, context, suite, record, run, expected).integrity(deep=deep)
 
 
 @dataclass

@@ -28,6 +28,7 @@ from groundup.grading.library.execution import Overlay, run_to_the_end
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grammars import python_value
+from groundup.suites.nl2repobench.fresh import Beside
 from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup_integrity.expectations import SourceEdit, SourceText
@@ -552,13 +553,13 @@ class FreshLookups(NamedTuple):
         library: LibraryUnderTest,
         expected: frozenset[NumberedTest],
         context: GradingContext,
-    ) -> FreshOutcome | None:
+    ) -> Beside | None:
         """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the public tests."""
         fresh = self.lookup(task)
         if fresh is None:
             return None
         suite = await asyncio.to_thread(suite_of_layer, library.original, library.hidden.protected, expected)
-        return await with_fresh_inputs(fresh, decision, library, suite, context)
+        return (await with_fresh_inputs(fresh, decision, library, suite, context)).beside
 
 
 def fresh_of_recipes(folder: Path | None) -> FreshLookups:

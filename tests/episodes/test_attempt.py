@@ -13,7 +13,7 @@ from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score
-from groundup.episodes.attempt import Grading, Maker, Phase, attempted
+from groundup.episodes.attempt import Grading, Phase, attempted
 from groundup.episodes.episode import Playing
 from groundup.episodes.loading import load_grading, suite_pins, task_pins
 from groundup.episodes.records import EpisodeResult, MemorySink
@@ -44,7 +44,7 @@ async def played(
     spec = an_episode()
     grading = grading or theatre.grading(spec)
     playing = Playing(spec, grading, sink, ToyAgent(options))
-    return await attempted(grading, Maker(playing.make, Phase.MAKING), sink, theatre.scratch)
+    return await attempted(grading, playing.make, sink, theatre.scratch, phase=Phase.MAKING)
 
 
 async def test_an_agent_plays_an_episode(tmp_path: Path) -> None:

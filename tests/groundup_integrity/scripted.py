@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import Integrity
+from groundup.grading.library.decision import Integrity
 from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec

@@ -7,7 +7,7 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.plan import RunOptions, TaskChoice, left_out_notice
+from groundup.runs.plan import RunOptions, left_out_notice
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
 from groundup.suites.base import AtHand, Tables
@@ -118,7 +118,7 @@ def test_missing_predictions_stay_in_the_plan(settings: Settings, predict: Predi
 def test_only_tasks_with_a_prediction_are_pinned(settings: Settings, predict: Predict) -> None:
     """`--only-predicted` reads nothing of the other tasks, which may be a hundred."""
     configuration = evaluation(predict({"task-0001": "pass"}))
-    made = api.NewRun(configuration, RunOptions(), settings, choice=TaskChoice(only_predicted=True)).plan()
+    made = api.NewRun(configuration, RunOptions(), settings, only_predicted=True).plan()
     assert made.planned.tasks == ("task-0001",)
     assert [name for name in made.pinned if "task-0000" in name] == []
     with pytest.raises(UsageError, match="none of the chosen tasks has a prediction"):
@@ -126,7 +126,7 @@ def test_only_tasks_with_a_prediction_are_pinned(settings: Settings, predict: Pr
             changed(configuration, tasks=("task-0000",)),
             RunOptions(),
             settings,
-            choice=TaskChoice(only_predicted=True),
+            only_predicted=True,
         ).plan()
 
 

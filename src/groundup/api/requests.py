@@ -33,7 +33,7 @@ from groundup.domain.names import unknown
 from groundup.domain.records import plainly
 from groundup.runs import api
 from groundup.runs.api import NewRun, Resumption
-from groundup.runs.plan import RunOptions, TaskChoice
+from groundup.runs.plan import RunOptions
 from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
 from groundup.store.records import Ablated, Generated, Predictions, RunConfiguration, SubmissionsFrom
@@ -179,8 +179,15 @@ def _new_run(
         timeout_s=given.get("timeout"),
         sandbox=_sandbox(settings.sandbox, settings.image) or settings.sandbox,
     )
-    choice = TaskChoice(bool(given.get("only_predicted")), given.get("limit"), given.get("seed") or 0)
-    return NewRun(configuration, _options(given, settings), settings, given.get("run_id"), choice)
+    return NewRun(
+        configuration,
+        _options(given, settings),
+        settings,
+        given.get("run_id"),
+        only_predicted=bool(given.get("only_predicted")),
+        limit=given.get("limit"),
+        seed=given.get("seed") or 0,
+    )
 
 
 def _options(given: WorkFlags | MakingFlags, settings: Settings) -> RunOptions:

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import (
@@ -146,7 +146,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Grading:
-    """How submissions of one task are graded: by what, with what, and when."""
+    """How the submission of one attempt is graded: by what, with what, and when."""
 
     suite: Suite
     task: Task
@@ -155,6 +155,10 @@ class Grading:
     timeout_s: float | None = None
     """Overrides the recipe's test timeout."""
     room: Room = nullcontext
+    index: int = 0
+    """Which of the attempts at the task it is; a part of the cache's key."""
+    cache: VerdictCache | None = None
+    """Where the verdict is looked up; None: nowhere."""
 
     def context(self, scratch: Path) -> GradingContext:
         """Return a grader's tools around a new folder *scratch*."""
@@ -195,21 +199,19 @@ class Grading:
         published = AtHand.of(self.suite).published_image(self.task)
         return replace(self, backends=await self.backends.of(self.task, published))
 
-    async def settled(
-        self, digest: str, tree: Path, index: int, scratch: Path, cache: VerdictCache | None
-    ) -> tuple[Graded, bool]:
-        """Return the verdict on the submission *digest*, which lies in *tree*, and whether *cache* knew it."""
-        if cache is None:
+    async def settled(self, digest: str, tree: Path, scratch: Path) -> tuple[Graded, bool]:
+        """Return the verdict on the submission *digest*, which lies in *tree*, and whether the cache knew it."""
+        if self.cache is None:
             return await self.grade(tree, scratch), False
         inside = await self.inside()
-        key = await inside.key(digest, index, scratch / "layers")
-        if found := cache.find(key):
+        key = await inside.key(digest, scratch / "layers")
+        if found := self.cache.find(key):
             return found, True
         graded = await inside.grade(tree, scratch)
-        cache.keep(key, graded)
+        self.cache.keep(key, graded)
         return graded, False
 
-    async def key(self, digest: str, index: int, scratch: Path) -> Mapping[str, object]:
+    async def key(self, digest: str, scratch: Path) -> Mapping[str, object]:
         """Return everything that decides the verdict. Limits are part of the task."""
         grader = self.grader
         context = self.context(scratch)
@@ -224,7 +226,7 @@ class Grading:
             "timeout_s": self.timeout_s,
             "sandbox": dict(self.backends.provider.identity()),
             "architecture": platform.machine(),
-            "repetition": index,
+            "repetition": self.index,
         }
 
     def code(self) -> str:
@@ -308,36 +310,25 @@ def full_disk_named() -> Iterator[None]:
         ) from error
 
 
-class Maker(NamedTuple):
-    """Brings the submission of one attempt about."""
-
-    make: Callable[[Path, Path], Awaitable[Submission]]
-    """Writes it into the empty folder that comes first, and works in the second.
-
-    Raises `SubmissionError` for one that cannot be taken in; otherwise what `Grading.failed` knows.
-    """
-    phase: Phase = Phase.INTAKE
-    """What it does: taking one in that exists, or having an agent make one."""
-
-
 async def attempted(
     grading: Grading,
-    maker: Maker,
+    make: Callable[[Path, Path], Awaitable[Submission]],
     sink: AttemptStore,
     scratch: Path,
     *,
-    index: int = 0,
-    cache: VerdictCache | None = None,
+    phase: Phase = Phase.INTAKE,
     makes_only: bool = False,
     anew: bool = False,
 ) -> EpisodeResult:
     """Return what came of one try; a failure is a result too. Raises only what stops other attempts as well.
 
-    *scratch* is an empty folder that the caller removes. *index*: which of the attempts at the task it is, a part
-    of the key of *cache*. *makes_only*: end before grading. *anew*: make a submission that is there again.
+    *make* writes the submission into the empty folder that comes first, and works in the second. It raises
+    `SubmissionError` for one that cannot be taken in; otherwise what `Grading.failed` knows. *phase*: whether it
+    takes one in that exists or has an agent make one. *scratch* is an empty folder that the caller removes.
+    *makes_only*: end before grading. *anew*: make a submission that is there again.
     """
     # `phase` and `submission` say in the handler below how far it came, and so who is to blame.
-    phase, submission = maker.phase, None
+    submission: Submission | None = None
     try:
         with full_disk_named():
             submission = None if anew else await _made(sink)
@@ -347,7 +338,7 @@ async def attempted(
             if submission is None:
                 at_step("taking in" if phase is Phase.INTAKE else "at work")
                 with sink.incoming() as destination:
-                    submission = await maker.make(destination, scratch)
+                    submission = await make(destination, scratch)
                 sink.write_record(submission)
             phase = Phase.GRADING
             if makes_only:
@@ -355,7 +346,7 @@ async def attempted(
             at_step("waiting for a place")
             async with grading.room():
                 at_step("grading")
-                graded, cached = await grading.settled(submission.digest, sink.submission, index, scratch, cache)
+                graded, cached = await grading.settled(submission.digest, sink.submission, scratch)
     except Exception as error:  # noqa: BLE001 - the attempt boundary: a bug must not end the other attempts
         graded, repeatable = grading.failed(error, phase)
         outcome = submission.outcome if submission else Outcome.SUBMITTED

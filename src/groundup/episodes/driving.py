@@ -23,7 +23,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
-from groundup.episodes.attempt import Grading, Maker, attempted
+from groundup.episodes.attempt import Grading, attempted
 from groundup.episodes.episode import Episode
 from groundup.episodes.records import AttemptStore, EpisodeResult, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
@@ -151,8 +151,7 @@ class DrivenEpisode:
         async def hand_in(destination: Path, scratch: Path) -> Submission:
             return await self._episode.hand_in(destination, ended, self.spec.subject.agent)
 
-        grading, index = self._episode.grading, self.spec.index
-        return await attempted(grading, Maker(hand_in), self._sink, scratch, index=index, anew=anew)
+        return await attempted(self._episode.grading, hand_in, self._sink, scratch, anew=anew)
 
     def _record(self, kind: str, **fields: JsonValue) -> None:
         self._trajectory.append(kind, **fields)

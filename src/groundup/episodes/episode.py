@@ -255,7 +255,7 @@ class Playing:
     """Takes the end of what the model says just now; empty: nothing."""
 
     async def make(self, destination: Path, scratch: Path) -> Submission:
-        """Let the agent work, and write what it leaves into *destination*. Of a `Maker`."""
+        """Let the agent work, and write what it leaves into *destination*: what `attempted` calls."""
         async with self.room():
             episode = Episode(self.spec, self.grading, scratch)
             await in_thread(episode.prepare)

@@ -32,7 +32,7 @@ def grading_of(spec: EpisodeSpec, suite: Suite, backends: Backends, *, is_read: 
     changed = sorted(name for name in now.keys() & spec.pinned.keys() if now[name] != spec.pinned[name])
     if changed:
         raise UsageError(f"the attempt {spec.key} was pinned with other data: {', '.join(changed)}; plan it again")
-    return Grading(suite, task, grader, backends, spec.timeout_s)
+    return Grading(suite, task, grader, backends, spec.timeout_s, index=spec.index)
 
 
 _RETIRED = {"trace": "full"}

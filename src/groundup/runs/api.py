@@ -25,10 +25,8 @@ from groundup.reports.formats import ShownReport
 from groundup.runs.execution import execute, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import (
-    ALL_TASKS,
     RunOptions,
     RunPlan,
-    TaskChoice,
     changed_fields,
     make_plan,
     notices,
@@ -106,13 +104,24 @@ class NewRun(NamedTuple):
     settings: Settings
     run_id: str | None = None
     """None: a name from suite, subject and time."""
-    choice: TaskChoice = ALL_TASKS
+    only_predicted: bool = False
+    """Whether tasks without a prediction are left out."""
+    limit: int | None = None
+    """The size of a sample of the tasks; None: no sample is drawn."""
+    seed: int = 0
+    """Draws the sample."""
 
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`, naming the nearest task."""
         if self.run_id:
             checked_name(self.run_id)
-        made = make_plan(self.configuration, self.settings, self.choice)
+        made = make_plan(
+            self.configuration,
+            self.settings,
+            only_predicted=self.only_predicted,
+            limit=self.limit,
+            seed=self.seed,
+        )
         refuse_repeated_gradings(made)
         SANDBOXES.find(named(self.configuration.sandbox)[0])
         return made

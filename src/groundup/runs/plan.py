@@ -85,23 +85,6 @@ class RunOptions(Record):
     agents_on_nodes: bool = Field(default=False, description="whether agents work on the fleet's nodes, too")
 
 
-class TaskChoice(NamedTuple):
-    """Which of the tasks that a new run names it keeps; its configuration then names those."""
-
-    only_predicted: bool = False
-    limit: int | None = None
-    """The size of a sample; None: no sample is drawn."""
-    seed: int = 0
-
-    @property
-    def chooses(self) -> bool:
-        """Whether it may leave some out."""
-        return self.only_predicted or self.limit is not None
-
-
-ALL_TASKS = TaskChoice()
-
-
 _READERS = (GeneratedSource, ServedSource)
 """Where submissions come from that somebody makes who reads what a task asks for."""
 
@@ -148,8 +131,19 @@ class RunPlan(NamedTuple):
         )
 
 
-def make_plan(configuration: RunConfiguration, settings: Settings, choice: TaskChoice = ALL_TASKS) -> RunPlan:
-    """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown."""
+def make_plan(
+    configuration: RunConfiguration,
+    settings: Settings,
+    *,
+    only_predicted: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+) -> RunPlan:
+    """Decide what a run would do; raises `UsageError`, with the nearest name where one is unknown.
+
+    The plan's configuration names the tasks where some of those asked for are left out: those without a prediction
+    (*only_predicted*), or all but a sample of *limit* drawn by *seed*.
+    """
     configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)
@@ -164,7 +158,7 @@ def make_plan(configuration: RunConfiguration, settings: Settings, choice: TaskC
     groups = {} if spoken_of <= every.keys() else groups_of(suite)
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
     attempts = configuration.attempts or source.attempts()
-    if choice.only_predicted:
+    if only_predicted:
         tasks = _predicted(tasks, source, attempts)
     if isinstance(source, _READERS):
         check_instructions(suite.name, tasks)
@@ -177,8 +171,8 @@ def make_plan(configuration: RunConfiguration, settings: Settings, choice: TaskC
         lacking = _without_grading(grader, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}
         left_out = tuple(sorted({*left_out, *lacking}))
-    if choice.chooses:
-        names = shuffled(sorted(tasks), choice.seed)[: choice.limit]
+    if only_predicted or limit is not None:
+        names = shuffled(sorted(tasks), seed)[:limit]
         tasks = {name: tasks[name] for name in sorted(names)}
         configuration, left_out = configuration.but(tasks=tuple(tasks)), ()
     planned = Planned(tasks=tuple(tasks), attempts=attempts)

@@ -1,6 +1,6 @@
 """What a run does with each attempt: it hands the episode its means, and the writer what comes of it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
-from groundup.episodes.attempt import Grading, Maker, Phase, Room, attempted
+from groundup.episodes.attempt import Grading, Phase, Room, attempted
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import EpisodeResult
 from groundup.models.protocol import ChatModel
@@ -52,10 +52,19 @@ class RunContext:
     """Takes the end of what the model of an attempt says just now; empty: nothing."""
 
     def grading(self, key: AttemptKey) -> Grading:
-        """Return how submissions of an attempt are graded."""
+        """Return how the submission of an attempt is graded."""
         plan, task, how = self.plan, self.plan.tasks[key.task], self.plan.configuration
         room = _room(self.admitted, plan.grader.reservation_mb(task))
-        here = Grading(plan.suite, task, plan.grader, self.backends, how.timeout_s, room)
+        here = Grading(
+            plan.suite,
+            task,
+            plan.grader,
+            self.backends,
+            how.timeout_s,
+            room,
+            index=key.index,
+            cache=self.cache,
+        )
         if self.fleet is None:
             return here
         return self.fleet.graded_there(here, plan.episode(key), how.sandbox, self.builder)
@@ -72,11 +81,10 @@ class RunContext:
                 grading = self.grading(key)
                 result = await attempted(
                     grading,
-                    self._maker(key, grading),
+                    self._making(key, grading),
                     self.writer.attempt(key),
                     scratch,
-                    index=key.index,
-                    cache=self.cache,
+                    phase=Phase.MAKING if isinstance(self.plan.source, GeneratedSource) else Phase.INTAKE,
                     makes_only=self.makes_only,
                 )
             if result.graded is None:
@@ -108,14 +116,12 @@ class RunContext:
         """Return the record of what an earlier try took in or made."""
         return self.writer.attempt(key).made()
 
-    def _maker(self, key: AttemptKey, grading: Grading) -> Maker:
+    def _making(self, key: AttemptKey, grading: Grading) -> Callable[[Path, Path], Awaitable[Submission]]:
         source, task = self.plan.source, grading.task
         if not isinstance(source, GeneratedSource):
             assert isinstance(source, SubmissionSource)
             brought = source
-            return Maker(
-                lambda tree, scratch: brought.take_in(task, key, tree, grading.context(scratch / "intake"))
-            )
+            return lambda tree, scratch: brought.take_in(task, key, tree, grading.context(scratch / "intake"))
         from groundup.episodes.episode import Playing
 
         there = self.fleet if self.fleet is not None and self.fleet.agents_on_nodes else None
@@ -130,7 +136,7 @@ class RunContext:
         )
         if there is not None:
             playing = there.made_there(playing, (source.spec.agent, source.spec.options))
-        return Maker(playing.make, Phase.MAKING)
+        return playing.make
 
     def _said(self, key: AttemptKey, text: str) -> None:
         with suppress(OSError, InfrastructureError):  # only for those who look on

@@ -10,7 +10,7 @@ from pathlib import Path
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import CheckedRun, integrity_of
+from groundup.grading.library.belief import integrity_of
 from groundup.grading.library.decision import decide, passing_tests
 from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
@@ -127,8 +127,8 @@ async def _passed(
     decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended)
     if not decision.passed:
         return frozenset()
-    run = CheckedRun(library, last, recipe.expected, recipe.twin or FalseRecord())
-    integrity = await integrity_of(run, context, deep=True)
+    record = recipe.twin or FalseRecord()
+    integrity = await integrity_of(library, last, recipe.expected, record, context, deep=True)
     return frozenset() if integrity.answer == "tampered" else passing_tests(decision)
 
 

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import printable, without_codes
@@ -93,8 +93,28 @@ class FatalTest(NamedTuple):
         return Stage.LIMIT if self.ending in LIMITS else Stage.CRASH
 
 
+Answer = Literal["unchecked", "clean", "suspect", "tampered"]
+
+
+class Integrity(NamedTuple):
+    """Whether the count is to be believed."""
+
+    answer: Answer = "clean"
+    why: str = ""
+    depth: Literal["none", "spot", "full"] = "none"
+    checked: int = 0
+    """Tests that ran in the last check."""
+    flaky: frozenset[NumberedTest] = frozenset()
+    """Lost tests that pass when run again."""
+    open: bool = False
+    """Whether a lost test did not run again, or did something else."""
+    unsteady: bool = False
+    """Whether a test that counts failed when it ran again."""
+    log: str = ""
+
+
 class Decision(NamedTuple):
-    """What a run of hidden tests is worth."""
+    """What a run of hidden tests is worth, and whether to believe it."""
 
     passed: int
     expected: int
@@ -103,6 +123,7 @@ class Decision(NamedTuple):
     reasons: tuple[Reason, ...] = ()
     results: tuple[TestResult, ...] = ()
     timed_out: bool = False
+    integrity: Integrity = Integrity()
 
 
 def decide(

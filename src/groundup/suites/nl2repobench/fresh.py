@@ -11,13 +11,8 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.decision import Decision
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 
-
-class SeenFreshly(Protocol):
-    """What a submission does with fresh inputs."""
-
-    def beside(self, verdict: Verdict) -> Verdict:
-        """Return *verdict* with the score on fresh inputs beside its own, which it does not change."""
-        ...
+Beside = Callable[[Verdict], Verdict]
+"""Puts the score on fresh inputs beside a verdict's own, which it does not change."""
 
 
 class FreshRuns(Protocol):
@@ -34,7 +29,7 @@ class FreshRuns(Protocol):
         library: LibraryUnderTest,
         expected: frozenset[NumberedTest],
         context: GradingContext,
-    ) -> SeenFreshly | None:
+    ) -> Beside | None:
         """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the public tests."""
         ...
 

@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from typing_extensions import override
 
@@ -19,11 +18,12 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import CheckedRun, Integrity, integrity_of
+from groundup.grading.library.belief import integrity_of
 from groundup.grading.library.decision import (
     FACT,
     MAX_REASONS,
     Decision,
+    Integrity,
     as_fact,
     decide,
     explained,
@@ -43,39 +43,31 @@ from groundup.grading.library.layout import packages_to_move, with_moved, with_o
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
-from groundup.suites.nl2repobench.fresh import FreshRuns, SeenFreshly
+from groundup.suites.nl2repobench.fresh import Beside, FreshRuns
 from groundup.suites.nl2repobench.published_image import graded_edits
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 from groundup.trees.walking import remove_tree
 
 
-class Judged(NamedTuple):
-    """What the run that counts is worth, and whether to believe it."""
+def may_be_noise(decision: Decision, timed: Iterable[str]) -> bool:
+    """Whether tests were lost that a neighbour on the machine may fail: no others, or one that then passed."""
+    lost, known = lost_tests(decision), {*timed}
+    if any(test.without_parameters in known for test in decision.integrity.flaky):
+        return True
+    is_whole = decision.passed == decision.expected - len(lost)
+    return bool(lost) and is_whole and {test.without_parameters for test in lost} <= known
 
-    execution: Execution
-    """The run that says how the submission went."""
-    decision: Decision
-    integrity: Integrity
-    fresh: SeenFreshly | None = None
-    """What it does with fresh inputs, where there are some."""
 
-    def may_be_noise(self, timed: Iterable[str]) -> bool:
-        """Whether tests were lost that a neighbour on the machine may fail: no others, or one that then passed."""
-        lost, known = lost_tests(self.decision), {*timed}
-        if any(test.without_parameters in known for test in self.integrity.flaky):
-            return True
-        is_whole = self.decision.passed == self.decision.expected - len(lost)
-        return bool(lost) and is_whole and {test.without_parameters for test in lost} <= known
+def _results(decision: Decision) -> tuple[TestResult, ...]:
+    """Return what each test did in the run that counts, flaky ones named."""
+    flaky = {str(test) for test in decision.integrity.flaky}
+    return tuple(one.but(flaky=True) if one.id in flaky else one for one in decision.results)
 
-    def results(self) -> tuple[TestResult, ...]:
-        """Return what each test did in the run that counts, flaky ones named."""
-        flaky = {str(test) for test in self.integrity.flaky}
-        return tuple(one.but(flaky=True) if one.id in flaky else one for one in self.decision.results)
 
-    def logs(self) -> dict[str, bytes]:
-        """Return what a person reads: of the run that counts, and apart from it what the check did."""
-        log = self.integrity.log.encode("utf-8", "backslashreplace")
-        return {**logs_of(self.execution), **({"check.txt": log} if log else {})}
+def _logs(execution: Execution, decision: Decision) -> dict[str, bytes]:
+    """Return what a person reads: of the run that counts, and apart from it what the check did."""
+    log = decision.integrity.log.encode("utf-8", "backslashreplace")
+    return {**logs_of(execution), **({"check.txt": log} if log else {})}
 
 
 async def judge(
@@ -85,10 +77,11 @@ async def judge(
     *,
     deep: bool,
     fresh: FreshRuns | None,
-) -> Judged:
+) -> tuple[Execution, Decision, Beside | None]:
     """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`.
 
-    Where a slot is free, they run with *fresh* inputs while they are checked.
+    Where a slot is free, they run with *fresh* inputs while they are checked. Return the run that counts, what it
+    is worth, and what puts the score on fresh inputs beside that, where there are some.
     """
     async with context.slots.taken():
         at_step("hidden tests")
@@ -99,16 +92,16 @@ async def judge(
     try:
         integrity = Integrity()
         if decision.passed:
-            run = CheckedRun(library, last, recipe.expected, recipe.twin or FalseRecord())
+            record = recipe.twin or FalseRecord()
             async with context.slots.taken():
                 at_step("checking whether to believe them")
-                integrity = await integrity_of(run, context, deep=deep)
+                integrity = await integrity_of(library, last, recipe.expected, record, context, deep=deep)
         # What is tampered with already needs no further sign.
         seen = None if integrity.answer == "tampered" else await freshly
     finally:
         freshly.cancel()
         await asyncio.gather(freshly, return_exceptions=True)
-    return Judged(last, decision, integrity, seen)
+    return last, decision._replace(integrity=integrity), seen
 
 
 async def _with_fresh_inputs(
@@ -117,15 +110,15 @@ async def _with_fresh_inputs(
     library: LibraryUnderTest,
     recipe: Recipe,
     context: GradingContext,
-) -> SeenFreshly | None:
+) -> Beside | None:
     return None if fresh is None else await fresh.seen(recipe.task, decision, library, recipe.expected, context)
 
 
 def facts_of(
-    judged: Judged, recipe: Recipe, python: str, declared: int | None
+    execution: Execution, decision: Decision, recipe: Recipe, python: str, declared: int | None
 ) -> dict[str, str | int | float | bool | None]:
     """Return what a verdict tells beside its score; *python*: the version that ran."""
-    decision, execution, integrity = judged.decision, judged.execution, judged.integrity
+    integrity = decision.integrity
     facts: dict[str, str | int | float | bool | None] = {
         "expected": decision.expected,
         "declared": declared,
@@ -154,10 +147,10 @@ def facts_of(
     return facts
 
 
-def reasons_of(judged: Judged, hidden: HiddenTests) -> tuple[Reason, ...]:
+def reasons_of(execution: Execution, decision: Decision, hidden: HiddenTests) -> tuple[Reason, ...]:
     """Return why the score is what it is."""
-    integrity, staged = judged.integrity, judged.execution.staged
-    reasons = [explained(why, staged.dropped, staged.kept, hidden) for why in judged.decision.reasons]
+    integrity, staged = decision.integrity, execution.staged
+    reasons = [explained(why, staged.dropped, staged.kept, hidden) for why in decision.reasons]
     if integrity.answer == "tampered":
         reasons.insert(0, reason(Stage.TEST, integrity.why))
     if integrity.flaky:  # named in any case: it tells that another grading may have another score
@@ -241,20 +234,20 @@ class NL2RepoStrictGrader(Grader):
         original = await context.builder.source(recipe.graded_request())
         prepared = time.monotonic()
         library = LibraryUnderTest(submission, original.path, recipe.tests, environment)
-        judged = await judge(library, recipe, context, deep=self.deep, fresh=self._fresh)
-        verdict = self._verdict(task, recipe, judged, environment.python_version)
-        if judged.fresh is not None:
-            verdict = judged.fresh.beside(verdict)
+        execution, decision, beside = await judge(library, recipe, context, deep=self.deep, fresh=self._fresh)
+        verdict = self._verdict(task, recipe, execution, decision, environment.python_version)
+        if beside is not None:
+            verdict = beside(verdict)
         timings = {
             "environment": round(prepared - began, 3),
-            "tests": round(judged.execution.result.duration_s, 3),
+            "tests": round(execution.result.duration_s, 3),
             "total": round(time.monotonic() - began, 3),
         }
         return Graded(
             verdict=verdict.but(timings_s=timings),
-            tests=judged.results(),
-            logs=judged.logs(),
-            repeat_alone=judged.may_be_noise(recipe.tests.timed),
+            tests=_results(decision),
+            logs=_logs(execution, decision),
+            repeat_alone=may_be_noise(decision, recipe.tests.timed),
         )
 
     @override
@@ -287,10 +280,11 @@ class NL2RepoStrictGrader(Grader):
         self,
         task: Task,
         recipe: Recipe,
-        judged: Judged,
+        execution: Execution,
+        decision: Decision,
         python: str,
     ) -> Verdict:
-        decision, integrity = judged.decision, judged.integrity
+        integrity = decision.integrity
         tampered = integrity.answer == "tampered"
         declared = _declared(task)
         of_declared = Score(numerator=min(decision.passed, declared), denominator=declared) if declared else None
@@ -298,8 +292,8 @@ class NL2RepoStrictGrader(Grader):
             status=Status.TAMPERED if tampered else Status.GRADED,
             score=None if tampered else Score(numerator=decision.passed, denominator=decision.expected),
             scores={"of_declared": of_declared} if of_declared is not None and not tampered else {},
-            facts=facts_of(judged, recipe, python, declared),
-            reasons=reasons_of(judged, recipe.tests),
+            facts=facts_of(execution, decision, recipe, python, declared),
+            reasons=reasons_of(execution, decision, recipe.tests),
             grader=self._identity(task),
             cacheable=not (decision.timed_out or integrity.open or integrity.unsteady),
             by_time=decision.timed_out,

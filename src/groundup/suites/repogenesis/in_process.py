@@ -12,7 +12,7 @@ from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
-from groundup.grading.library.belief import CheckedRun, Integrity, integrity_of
+from groundup.grading.library.belief import integrity_of
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
@@ -69,9 +69,9 @@ async def run_in_process(
     library = LibraryUnderTest(submission, folder.parent, hidden, installed.environment)
     execution = await run_to_the_end(library, context)
     decision = decide(expected, hidden, execution.report, execution.result, execution.ended)
-    integrity = Integrity()
+    integrity = decision.integrity
     if decision.passed:
-        integrity = await integrity_of(CheckedRun(library, execution, expected, record=None), context)
+        integrity = await integrity_of(library, execution, expected, None, context)
     is_tampered = integrity.answer == "tampered"
     return TestRun(
         results=_results(decision, counts=not is_tampered),
