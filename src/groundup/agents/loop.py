@@ -21,6 +21,7 @@ from groundup.agents.conversation import Conversation
 from groundup.agents.resuming import Clock, Replay
 from groundup.agents.tools import (
     BASH,
+    FURTHER_RULES,
     FURTHER_TOOLS,
     IS_IMAGE,
     NO_IMAGES,
@@ -28,6 +29,7 @@ from groundup.agents.tools import (
     ByTools,
     Call,
     Calling,
+    FurtherTool,
     read_image,
     run_bash,
     run_file_tool,
@@ -65,11 +67,6 @@ need to go on without those turns:
 2. what is done: which files there are, what each holds, which decisions you took and why;
 3. what was tried and failed;
 4. what is left, in order, and what you were doing just now."""
-_FURTHER = {
-    "read": "`read` shows a file's lines, numbered.",
-    "edit": "`edit` replaces text in a file, or writes a new one.",
-    "todo": "`todo` keeps your notes; they stay in sight when old turns are left out. Keep a plan there.",
-}
 _SUBMIT_TOOL = Tool(name="submit", description=_SUBMIT, parameters={"type": "object", "properties": {}})
 _RESERVE_TOKENS = 8192
 """Room for a reply in the model's window."""
@@ -97,7 +94,7 @@ class LoopOptions(Record):
     output_bytes: int = Field(default=16_000, ge=500, description="of a command's output that the model sees")
     python: str | None = Field(default=None, pattern=r"^3\.\d+$", description="None: the task's, else 3.12")
     nudges: int = Field(default=1, ge=0, description="replies in a row without a call that are answered")
-    tools: tuple[Literal["read", "edit", "todo"], ...] = Field(
+    tools: tuple[FurtherTool, ...] = Field(
         default=(), description="besides bash and submit; with commas between them"
     )
     images: bool = Field(default=True, description="`read` shows images to a model that takes them")
@@ -140,7 +137,7 @@ class Loop(Agent):
     def identity(self) -> Mapping[str, JsonValue]:
         """Return settings and the digest of all prompts."""
         tools = [BASH, _SUBMIT_TOOL, *FURTHER_TOOLS.values()]
-        texts = [_RULES, _SUBMIT, _NUDGE, _SUM_UP, *_FURTHER.values(), ByText.rules, ByTools.rules]
+        texts = [_RULES, _SUBMIT, _NUDGE, _SUM_UP, *FURTHER_RULES.values(), ByText.rules, ByTools.rules]
         prompts = digest_of([*tools, *texts])
         return {**self._options.model_dump(mode="json"), "prompts": prompts}
 
@@ -359,8 +356,7 @@ class Rollout:
         elif call.name == "todo":
             text = self._note(call.arguments)
         else:
-            name: Literal["read", "edit"] = "read" if call.name == "read" else "edit"
-            done = await run_file_tool(self._place, name, call.arguments, self._options.output_bytes)
+            done = await run_file_tool(self._place, call.name, call.arguments, self._options.output_bytes)
             text, code = done.content, done.exit_code
             if code == IS_IMAGE:
                 text = f"{text}; {await self._image(call.arguments)}"
@@ -417,7 +413,7 @@ class Rollout:
             installers=self._place.tools.installers,
             command_s=self._options.command_s,
             submit=_SUBMIT,
-            further="".join(f"\n- {_FURTHER[name]}" for name in self._options.tools),
+            further="".join(f"\n- {FURTHER_RULES[name]}" for name in self._options.tools),
             calling=self._calling.rules,
         )
         if self._options.system is not None:

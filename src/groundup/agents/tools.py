@@ -180,7 +180,8 @@ BASH = Tool(
     },
 )
 """What an agent, and a client of a server, runs commands with."""
-FURTHER_TOOLS = {
+FurtherTool = Literal["read", "edit", "todo"]
+FURTHER_TOOLS: Mapping[FurtherTool, Tool] = {
     "read": Tool(
         name="read",
         description="Read a text file; its lines come numbered. Of a folder, read the names in it. An image (png, "
@@ -222,16 +223,22 @@ FURTHER_TOOLS = {
     ),
 }
 """Tools that the loop has when its option `tools` names them."""
+FURTHER_RULES: Mapping[FurtherTool, str] = {
+    "read": "`read` shows a file's lines, numbered.",
+    "edit": "`edit` replaces text in a file, or writes a new one.",
+    "todo": "`todo` keeps your notes; they stay in sight when old turns are left out. Keep a plan there.",
+}
+"""What the system prompt says of each. The agent keeps notes itself; the others run in `guest_files.py`."""
 _FILE_SECONDS = 60.0
 
 
 async def run_file_tool(
     place: AgentSandbox,
-    name: Literal["read", "edit", "image"],
+    name: str,
     arguments: Mapping[str, JsonValue],
     output_bytes: int,
 ) -> ToolResult:
-    """Do what a call of `read` or `edit` asks for, inside the sandbox; what is long is cut in its middle."""
+    """Do what a call of the tool *name* asks for, as `guest_files.py` does; what is long is cut in its middle."""
     if place.is_spent:
         return ToolResult(_SPENT, None, 0.0)
     program = source_of("guest_files.py").decode()

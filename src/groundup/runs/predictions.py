@@ -27,14 +27,12 @@ from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.store.records import GivenSubmissions
 from groundup.suites.base import PATCH_FILE
-from groundup.trees.archives import DamagedArchiveError, extract_archive, refuse_damaged
+from groundup.trees.archives import ARCHIVES, DamagedArchiveError, extract_archive, refuse_damaged
 from groundup.trees.digest import tree_digest, untrusted_digest
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import open_regular, read_regular
 from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, copy_tree, in_thread, named_dropped
 
-ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
-"""Endings of packed submissions. What an archive is, its content says."""
 PROJECT_FILES = (
     "pyproject.toml",
     "setup.py",

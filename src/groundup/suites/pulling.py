@@ -28,12 +28,11 @@ from groundup.settings import Settings, environment
 from groundup.store.ownership import digest_of_entry
 from groundup.suites.places import ORIGIN_FILE, DataOrigin, PublishedRelease, PublishedRepository, origin_of
 from groundup.suites.sets import copy_set, is_set
-from groundup.trees.archives import extract_archive
+from groundup.trees.archives import ARCHIVES, extract_archive
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import TreeLimits, copy_tree
 
-ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
 _ADVICE = (
     "clone it elsewhere and use --from FOLDER, or name a mirror (setting git_mirror, or Git's own "
     "url.<base>.insteadOf)"

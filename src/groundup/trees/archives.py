@@ -27,6 +27,8 @@ from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import CHUNK, Parts, open_regular, read_chunks
 from groundup.trees.writer import TakenIn, TreeLimits, TreeWriter, disk_errors
 
+ARCHIVES = (".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip")
+"""Endings of packed submissions and data sets. What an archive is, its content says."""
 BOMB_FLOOR = 64 * 1024 * 1024
 """Below this many unpacked bytes the ratio of compression does not matter."""
 _STEP = 1024 * 1024

@@ -1,0 +1,28 @@
+"""The tools that a model may call beside `bash`: what a new one needs stands in two files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from groundup.agents.tools import FURTHER_RULES, FURTHER_TOOLS, FurtherTool
+from groundup.inside import source_of
+
+
+def test_each_has_a_name_a_form_and_a_rule() -> None:
+    """Option, offer and system prompt know the same tools."""
+    assert list(get_args(FurtherTool)) == list(FURTHER_TOOLS) == list(FURTHER_RULES)
+    assert [tool.name for tool in FURTHER_TOOLS.values()] == list(FURTHER_TOOLS)
+
+
+@pytest.mark.parametrize("name", sorted({*FURTHER_TOOLS} - {"todo"}))
+def test_the_program_in_the_sandbox_knows_each(name: str, tmp_path: Path) -> None:
+    """Whatever the agent does not do itself, the program does; one that it does not know is named as missing."""
+    (tmp_path / "a.txt").write_text("one\n")
+    given = {"path": str(tmp_path / "a.txt"), "old": "one", "new": "two"}
+    argv = [sys.executable, "-I", "-c", source_of("guest_files.py").decode(), name]
+    done = subprocess.run(argv, input=json.dumps(given).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout
