@@ -34,6 +34,7 @@ OTHERS = {
     "Remove",
     "Update",
     "When",
+    "pip.__main__",  # where pip is installed
     "google.cloud.x",  # packages that a sentence invents, or that nobody has to have installed
     "lazy_loader.attach_stub",
     "pandas.DataFrame",
