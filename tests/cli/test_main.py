@@ -1,5 +1,6 @@
 """The entry point: help, exit codes, and one JSON document on standard output."""
 
+import inspect
 import json
 import os
 import re
@@ -130,7 +131,7 @@ def test_the_first_screen_lists_what_readers_meet_and_names_the_others(groundup:
 def test_what_help_lists_is_what_docstrings_say() -> None:
     """It is found in the sources, for lists import no command."""
     for name in every_command():
-        assert about(name) == declared(name)[0].__doc__
+        assert inspect.cleandoc(about(name)) == inspect.cleandoc(declared(name)[0].__doc__ or "")
 
 
 def test_the_whole_help_lists_every_command_once_by_job(groundup: Groundup) -> None:

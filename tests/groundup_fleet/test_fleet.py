@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -132,14 +133,20 @@ async def test_a_server_has_its_episodes_graded_there(fleet: RunningFleet, tmp_p
     assert "(on the node " in failed.reasons[0].message
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Where nodes can have sockets: a socket's path has at most 107 bytes."""
+    with TemporaryDirectory(prefix="t", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
 def test_a_killed_node_loses_nothing_and_another_joins(
-    settings: Settings, predict: Predict, tmp_path: Path
+    settings: Settings, predict: Predict, tmp_path: Path, short_folder: Path
 ) -> None:
     """What it did is done again, elsewhere; each attempt has one verdict. The next one removes its folders."""
     behaviours = {f"task-{number:04}": "sleep 1" for number in range(12)}
     configuration = evaluation(predict(behaviours), "tests.runs.toy:create")
-    (tmp_path / "t").mkdir()
-    arguments, place = ("--local", "2", "--slots", "2"), {"TMPDIR": str(tmp_path / "t")}
+    arguments, place = ("--local", "2", "--slots", "2"), {"TMPDIR": str(short_folder)}
     with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=2, environment=place) as fleet:
         first, ended = fleet.nodes()[0], 0
 
@@ -152,7 +159,7 @@ def test_a_killed_node_loses_nothing_and_another_joins(
         result = api.NewRun(configuration, on(fleet, retries=3), settings, run_id="killed").work(kill)
         fleet.said(" is there: ", 3)
         until = time.monotonic() + patient(60)
-        while len(list((tmp_path / "t").glob("groundup-*/scratch/layers-*"))) != 2:
+        while len(list(short_folder.glob("groundup-*/scratch/layers-*"))) != 2:
             assert time.monotonic() < until
             time.sleep(0.05)
     lines = [line for line in RunFolder(result.folder).lines() if line.settles and line.verdict]
