@@ -306,9 +306,10 @@ def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
     with fleet_of(*arguments, folder=tmp_path / "fleet", nodes=0, environment=soon) as fleet:
         fleet.said("address is in")
         assert not fleet.nodes()
-        result = api.NewRun(configuration, on(fleet), settings, run_id="grown").work()
+        seen: list[Event] = []
+        result = api.NewRun(configuration, on(fleet), settings, run_id="grown").work(seen.append)
         fleet.said(" left", len(fleet.nodes()))
-    assert (result.exit_code, result.pending) == (0, 0)
+    assert (result.exit_code, result.pending) == (0, 0), seen[-5:]
     assert len(fleet.nodes()) >= 2  # one that ended as the work grew less may have been begun again
 
 
