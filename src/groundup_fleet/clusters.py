@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,6 +38,8 @@ from groundup.trees.writer import disk_errors
 from groundup_fleet.extra import SchedulerPlugin, dask, distributed
 
 _FILE_BYTES = 1024 * 1024
+_LONGEST_TMPDIR = 75
+"""Nodes are forked by a server whose socket, `pymp-xxxxxxxx/listener-xxxxxxxx` in there, may have 107 bytes."""
 _PATIENCE_S = 15.0
 _CLOCKS_APART = timedelta(days=2)
 _KEPT = timedelta(days=365)
@@ -224,6 +226,10 @@ def _cluster(
     size, protocol = wanted.size, "tls://" if place.keys else "tcp://"
     listening = {"host": place.host, "port": place.port, **_NO_PAGES}
     if wanted.slurm is None:
+        if len(os.fsencode(gettempdir())) > _LONGEST_TMPDIR:
+            raise UsageError(
+                f"TMPDIR ({gettempdir()}) is too long for sockets; name a shorter folder, TMPDIR=/tmp"
+            )
         folder = stack.enter_context(scratch_folder("nodes"))
         return distributed.SpecCluster(
             scheduler={

@@ -9,6 +9,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -335,6 +336,28 @@ def test_jobs_of_slurm_are_nodes(settings: Settings, tmp_path: Path) -> None:
         fleet.said(" left", 1)
     assert (result.exit_code, result.pending) == (0, 0)
     assert not list((tmp_path / "fleet.json.nodes").glob(".*"))
+
+
+def test_a_folder_too_long_for_sockets_is_named(tmp_path: Path) -> None:
+    """A cluster's TMPDIR may be that long; its nodes could not be forked."""
+    folder = tmp_path / ("t" * 80)
+    folder.mkdir()
+    words = [
+        sys.executable,
+        "-m",
+        "groundup",
+        "fleet",
+        "up",
+        "--local",
+        "1",
+        "--address-file",
+        str(tmp_path / "f"),
+    ]
+    ended = subprocess.run(
+        words, env={**os.environ, "TMPDIR": str(folder)}, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert "too long for sockets" in ended.stderr
 
 
 def test_a_run_without_a_scheduler_is_refused_in_one_sentence(settings: Settings) -> None:
