@@ -8,6 +8,7 @@ fails the test.
 """
 
 import asyncio
+import multiprocessing
 import os
 import re
 import shutil
@@ -86,12 +87,23 @@ def trouble(tool: str) -> str:
         return asyncio.run(index_trouble(environment()))
     if tool == "NuGet":
         return asyncio.run(_nuget_trouble())
+    if tool == "semaphores":
+        return _semaphores_trouble()
     if tool.startswith("groundup_"):
         return "" if find_spec(tool) else "it was removed from this checkout"
     if tool.startswith("Python "):
         return asyncio.run(_python_trouble(tool.removeprefix("Python ")))
     troubles = (_program_trouble(program) for program in VERSION.get(tool, (tool,)))
     return next((found for found in troubles if found), "")
+
+
+def _semaphores_trouble() -> str:
+    """Return why processes can share no semaphore: Linux has them in /dev/shm."""
+    try:
+        multiprocessing.Lock()
+    except OSError as error:
+        return f"/dev/shm cannot be used: {error}"
+    return ""
 
 
 def _program_trouble(program: str) -> str:

@@ -9,6 +9,7 @@ Where a fleet's scheduler is, and the keys that let a driver and nodes in.
 import asyncio
 import importlib
 import logging
+import multiprocessing
 import os
 import secrets
 import shlex
@@ -230,6 +231,10 @@ def _cluster(
             raise UsageError(
                 f"TMPDIR ({gettempdir()}) is too long for sockets; name a shorter folder, TMPDIR=/tmp"
             )
+        try:
+            multiprocessing.Lock()
+        except OSError as error:
+            raise MachineError(f"nodes need semaphores, which live in /dev/shm: {error}") from error
         folder = stack.enter_context(scratch_folder("nodes"))
         return distributed.SpecCluster(
             scheduler={

@@ -13,6 +13,7 @@ from typing import Any
 
 from groundup_fleet.clusters import configure
 from groundup_fleet.extra import distributed
+from tests.needs import need
 from tests.patience import patient
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +82,7 @@ def fleet_of(
     *arguments: str, folder: Path, nodes: int, environment: Mapping[str, str] | None = None
 ) -> Iterator[RunningFleet]:
     """Yield a fleet that has so many nodes; it is ended afterwards, as ^C ends it."""
+    need("semaphores")
     folder.mkdir(parents=True, exist_ok=True)
     file, log = folder / "fleet.json", folder / "fleet.log"
     with log.open("w") as output:
