@@ -72,7 +72,7 @@ LANGUAGES: Mapping[Language, Written] = {
     ),
     "javascript": Written(
         "package.json", package_json,
-        (Item("ws", "^8.0.0"), Item("lodash", "^4.17.0"), Item("react-17", "^17", "react"), Item("@a/b", "1.0.0")),
+        (Item("ws", "^8.0.0"), Item("lodash", "^4.17"), Item("react-17", "^17", "react"), Item("@a/b", "1.0.0")),
         "~8.1.0", "",
     ),
     "rust": Written(
