@@ -122,6 +122,17 @@ async def test_a_process_that_merely_lives_is_not_deployed(trial: Trial) -> None
     assert graded.verdict.reasons[0].stage is Stage.START
 
 
+async def test_a_service_that_takes_too_much_memory_is_told_so(trial: Trial) -> None:
+    """A program that was killed prints nothing, and its exit code names no cause."""
+    hungry = "taken = bytearray(600 * 2**20)\nfor at in range(0, len(taken), 4096):\n    taken[at] = 1\n"
+    graded = await trial.strict(
+        {"app.py": hungry + HONEST}, LIFECYCLE.but(service=LIFECYCLE.service.but(memory_mb=256))
+    )
+
+    assert passed(graded) == 0
+    assert "memory" in graded.verdict.reasons[0].message.lower()
+
+
 async def test_what_is_printed_decides_nothing(trial: Trial) -> None:
     """Markers and summaries of another harness are words; they only appear in the service's log."""
     graded = await trial.strict(PRINTER)

@@ -10,6 +10,7 @@ lie: that changes a reason's words, and how long it is waited for.
 import asyncio
 import ipaddress
 import re
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -134,6 +135,8 @@ def _address(written: str) -> str:
     return str(address.ipv4_mapped) if address.ipv4_mapped else f"[{address}]"
 
 
+_FULL = 0.9
+"""From this share of its memory on, a service that was killed had used it up."""
 _POLL_S = 0.1
 _ASK_AGAIN_S = 0.5
 """Until a service that is not ready yet is asked again; it may count questions."""
@@ -322,7 +325,7 @@ class ServicePod:
     async def _silent(self) -> Readiness:
         self._last_look = 0.0
         died, ended = await self._is_dead(), await self.ended()
-        how = "" if ended is None else f"; the start command had ended with exit code {ended}"
+        how = "" if ended is None else f"; the start command had ended with exit code {ended}{self._memory(ended)}"
         if not died:
             how = f": {(await self._look()).sentence(self._port, is_open=await self.caller.is_open())}{how}"
         words = last_words(self.log())
@@ -334,6 +337,12 @@ class ServicePod:
             died=died or self._settled_elsewhere,
             message=f"port {self._port} did not answer HTTP{how}",
         )
+
+    def _memory(self, ended: int) -> str:
+        """Say where a start that was killed had used up its memory: nobody else ends it while it starts."""
+        used_mb, limit_mb = self.peak_memory_mb() or 0.0, self._lifecycle.service.memory_mb
+        is_killed = ended in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        return f", out of memory ({limit_mb} MB)" if is_killed and used_mb >= _FULL * limit_mb else ""
 
     async def status(self, path: str) -> int | None:
         """Return the status of a GET of *path*; None: no answer."""
