@@ -1,0 +1,73 @@
+"""Submissions that let no check come to its end: they gain nothing."""
+
+import pytest
+
+from groundup.domain.verdicts import Status
+from tests.grading.library.laboratory import LIBRARY
+from tests.suites.nl2repobench.trials import BROKEN, EXPECTED, Trial, passed
+
+pytestmark = pytest.mark.end_to_end
+
+FORGED = """
+import _pytest.python
+def _runtest(self):
+    try: _original(self)
+    except BaseException: pass
+_original = _pytest.python.Function.runtest
+_pytest.python.Function.runtest = _runtest
+"""
+IN_A_CHECK = """
+import hashlib, os, sys
+_SIZES = {"test_calc.py": %d, "test_more.py": %d}
+def _is_checked():
+    frame = sys._getframe()
+    while frame:
+        path = frame.f_code.co_filename
+        if os.path.basename(path) in _SIZES:
+            return os.path.getsize(path) != _SIZES[os.path.basename(path)]
+        frame = frame.f_back
+    return False
+"""
+PLAIN = """
+import os, sys
+def _is_checked():
+    return "--assert=plain" in str([list(frame.f_locals.values()) for frame in _frames()])
+def _frames():
+    frame = sys._getframe()
+    while frame:
+        yield frame
+        frame = frame.f_back
+"""
+ENDS = {
+    "killed": "if _is_checked(): os.kill(os.getpid(), 9)\n",
+    "left": "if _is_checked(): os._exit(0)\n",
+    "broken off": "if _is_checked(): raise SystemExit\n",
+}
+
+
+def _sizes(trial: Trial) -> str:
+    names = ("test_calc.py", "test_more.py")
+    return IN_A_CHECK % tuple(len(trial.original[f"tests/{name}"]) for name in names)
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_who_ends_checks_by_the_size_of_their_files_is_tampered(trial: Trial, end: str) -> None:
+    """It dies wherever a file holds false forms, and never where all are true: its forged points are gone."""
+    graded = await trial.grade({"calc/__init__.py": _sizes(trial) + ENDS[end] + FORGED + BROKEN})
+    assert graded.verdict.status is Status.TAMPERED, graded.logs["check.txt"].decode()
+    assert passed(graded) == 0
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_who_dies_whenever_it_is_not_counted_is_tampered(trial: Trial, end: str) -> None:
+    """Its tests ended well once, and not when they run again as they are, twice."""
+    graded = await trial.grade({"calc/__init__.py": PLAIN + ENDS[end] + FORGED + BROKEN})
+    assert graded.verdict.status is Status.TAMPERED, graded.logs["check.txt"].decode()
+    assert passed(graded) == 0
+
+
+async def test_an_honest_library_is_not_accused(trial: Trial) -> None:
+    """Its checks come to their end, and it is clean."""
+    graded = await trial.grade({"calc/__init__.py": LIBRARY})
+    assert graded.verdict.status is Status.GRADED
+    assert passed(graded) == len(EXPECTED)
