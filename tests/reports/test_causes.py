@@ -190,3 +190,57 @@ def test_each_lost_test_has_one_cause(tests: list[TestResult]) -> None:
     assert sorted(one.id for group in groups for one in group.tests) == sorted(one.id for one in tests if one.lost)
     counts = [group.cause.tests for group in groups]
     assert counts == sorted((len(group.tests) for group in groups), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("detail", "place", "code"),
+    [
+        ("one too many: no registry has it; declared as `yamlx>=2` in runtime, line 7", "p.toml:7", "yamlx>=2"),
+        (
+            "declared elsewhere, in dev, not runtime: `a` in dev, line 9; the original has `a` in runtime, line 6",
+            "p.toml:9",
+            "a",
+        ),
+        (
+            "declared elsewhere, in q/p.toml: `a` in runtime, line 9; the original has `a` in runtime, line 6",
+            "q/p.toml:9",
+            "a",
+        ),
+        ("missing: the original declares `a` in runtime, line 5", "", ""),
+        ("declared otherwise: not at all; the original has `a` in runtime, line 6", "", ""),
+    ],
+)
+def test_dependency_stands_at_a_line_of_the_submission(detail: str, place: str, code: str) -> None:
+    """A line of the original's manifest is no line of the submission."""
+    message = detail.partition(":")[0]
+    one = TestResult(
+        id="p.toml::runtime::a", outcome="failed", expected=True, message=message, detail=detail, kind="dependency"
+    )
+    (group,) = grouped([one])
+    assert (group.cause.place, group.cause.code) == (place, code)
+
+
+def test_compiler_names_a_line() -> None:
+    """Of a Java class that does not compile, the line is the compiler's."""
+    said = "it does not compile: src/main/java/a/B.java:[35,22] ';' expected"
+    (group,) = grouped([TestResult(id="a.T#one", outcome="error", expected=True, message=said)])
+    assert (group.cause.place, group.cause.kind) == ("src/main/java/a/B.java:35", "syntax")
+
+
+def test_error_of_a_service_is_one_cause() -> None:
+    """However tests notice it: the service's own error and line are what they share."""
+    chained = "The above exception was the direct cause of the following exception:"
+    detail = f"app.py:24: in service\n    name = body['t']\nE   KeyError: 't'\n\n{chained}\n\nE   {{}}"
+    tests = [
+        TestResult(
+            id=f"tests/test_a.py::{number}",
+            outcome="failed",
+            expected=True,
+            message=said,
+            detail=detail.format(said),
+            demand="last exchange: POST /a -> 500\nthe service: KeyError: 't'",
+        )
+        for number, said in enumerate(["assert 500 == 201", "requests.ConnectionError: closed", "KeyError: 'id'"])
+    ]
+    (group,) = grouped(tests)
+    assert (group.cause.kind, group.cause.place, group.cause.tests) == ("exception", "app.py:24", 3)

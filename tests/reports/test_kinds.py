@@ -18,6 +18,15 @@ TESTS = {
     "NotImplementedError": "not implemented",
     "NotImplementedError: soon": "not implemented",
     "AssertionError: assert 1 == 2": "wrong value",
+    "org.opentest4j.AssertionFailedError: expected: <[a, b]> but was: <[b, a]>": "wrong value",
+    "org.opentest4j.AssertionFailedError: expected: <Tern (2 days)> but was: <Tern (2 nights)>": "wrong text",
+    "org.opentest4j.AssertionFailedError: Expected a.B to be thrown, but nothing was thrown.": "exception",
+    "java.lang.UnsupportedOperationException: not implemented": "not implemented",
+    "it does not compile: src/main/java/a/B.java:[3,9] ';' expected": "syntax",
+    "it does not compile: src/main/java/a/B.java:[3,9] incompatible types": "did not install",
+    "the hidden tests do not compile with the submission: a/T.java:3: cannot find symbol": "missing name",
+    "the hidden tests do not compile with the submission: a/T.java:3: method f in class B cannot be applied"
+    " to given types;": "wrong signature",
     "assert False": "wrong value",
     "AssertionError: 1 != 2": "wrong value",
     "AssertionError: assert 'a' == 'b'": "wrong text",
@@ -88,3 +97,19 @@ def test_a_package_in_another_place_is_no_missing_module() -> None:
     """Every test misses a module, and the grader says where it lies."""
     reasons = [Reason(stage=Stage.IMPORT, message="No module named 'p'; the submission has it at a/p.py")]
     assert points_by_kind([("missing module", 4)], reasons, 4) == [("wrong place", 4, 100.0)]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("missing", "not declared"),
+        ("one too many", "one too many"),
+        ("one too many: no registry has it", "made up"),
+        ("declared elsewhere", "wrong place"),
+        ("declared otherwise", "declared otherwise"),
+    ],
+)
+def test_dependency_says_what_is_wrong_with_it(message: str, kind: str) -> None:
+    """Lost names of a manifest have classes, too."""
+    one = TestResult(id="a.toml::runtime::x", outcome="failed", expected=True, message=message, kind="dependency")
+    assert kind_of_test(one, in_submission=False) == kind

@@ -35,6 +35,7 @@ import org.junit.platform.launcher.core.LauncherFactory;
  */
 public final class Runner {
     private static final int LONGEST_MESSAGE = 2000;
+    private static final int MOST_FRAMES = 60;
 
     private Runner() {}
 
@@ -66,7 +67,7 @@ public final class Runner {
                 .build();
         Launcher launcher = LauncherFactory.create(config);
         launcher.execute(request, report);
-        report.write("end", "", "", "", 0, "");
+        report.write("end", "", "", "", 0, "", "");
         Runtime.getRuntime().halt(0);
     }
 
@@ -90,18 +91,18 @@ public final class Runner {
         public void executionStarted(TestIdentifier test) {
             begun.put(test.getUniqueId(), System.nanoTime());
             if (test.isTest()) {
-                tell("begin", test, "", "");
+                tell("begin", test, "", "", "");
             }
         }
 
         @Override
         public void executionSkipped(TestIdentifier test, String reason) {
             if (test.isTest()) {
-                tell("test", test, "skipped", reason);
+                tell("test", test, "skipped", reason, "");
             }
             for (TestIdentifier below : plan.getDescendants(test)) {
                 if (below.isTest()) {
-                    tell("test", below, "skipped", reason);
+                    tell("test", below, "skipped", reason, "");
                 }
             }
         }
@@ -114,14 +115,16 @@ public final class Runner {
                 boolean failed = result.getThrowable().map(AssertionError.class::isInstance).orElse(false);
                 outcome = aborted ? "skipped" : failed ? "failed" : "error";
             }
+            String said = result.getThrowable().map(Report::shown).orElse("");
+            String frames = result.getThrowable().map(Report::frames).orElse("");
             if (test.isTest()) {
-                tell("test", test, outcome, result.getThrowable().map(Report::shown).orElse(""));
+                tell("test", test, outcome, said, frames);
             } else if (!outcome.equals("passed")) {
-                tell("container", test, outcome, result.getThrowable().map(Report::shown).orElse(""));
+                tell("container", test, outcome, said, frames);
             }
         }
 
-        private void tell(String event, TestIdentifier test, String outcome, String message) {
+        private void tell(String event, TestIdentifier test, String outcome, String message, String frames) {
             TestSource source = test.getSource().orElse(null);
             String type = "";
             String method = "";
@@ -133,15 +136,21 @@ public final class Runner {
             }
             Long start = begun.get(test.getUniqueId());
             long millis = start == null ? 0 : (System.nanoTime() - start) / 1_000_000;
-            write(event, type, method, outcome, millis, message);
+            write(event, type, method, outcome, millis, message, frames);
         }
 
         synchronized void write(
-                String event, String type, String method, String outcome, long millis, String message) {
+                String event,
+                String type,
+                String method,
+                String outcome,
+                long millis,
+                String message,
+                String frames) {
             String cut = message.length() > LONGEST_MESSAGE ? message.substring(0, LONGEST_MESSAGE) : message;
-            String encoded = Base64.getEncoder().encodeToString(cut.getBytes(StandardCharsets.UTF_8));
             String line = String.join(
-                    "\t", token, event, type, method, outcome, Long.toString(millis), encoded + "\n");
+                    "\t", token, event, type, method, outcome, Long.toString(millis), encoded(cut), encoded(frames));
+            line += "\n";
             try {
                 pipe.write(line.getBytes(StandardCharsets.UTF_8));
                 pipe.flush();
@@ -150,11 +159,44 @@ public final class Runner {
             }
         }
 
-        private static String shown(Throwable error) {
+        private static String encoded(String text) {
+            return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+        }
+
+        private static Throwable root(Throwable error) {
             Throwable cause = error;
-            while (cause.getCause() != null && cause.getCause() != cause) {
+            for (int depth = 0; depth < 50 && cause.getCause() != null; depth++) {
                 cause = cause.getCause();
             }
+            return cause;
+        }
+
+        private static String frames(Throwable error) {
+            Throwable cause = root(error);
+            return cause == error ? own(error) : own(cause) + "\n" + own(error);
+        }
+
+        private static String own(Throwable error) {
+            StringBuilder told = new StringBuilder();
+            int number = 0;
+            for (StackTraceElement frame : error.getStackTrace()) {
+                String type = frame.getClassName();
+                boolean known = type.startsWith("org.junit.") || type.startsWith("java.") || type.startsWith("jdk.");
+                if (known || frame.getFileName() == null || frame.getLineNumber() < 1 || number++ >= MOST_FRAMES) {
+                    continue;
+                }
+                told.append(String.join(
+                        " ",
+                        type,
+                        frame.getFileName(),
+                        Integer.toString(frame.getLineNumber()),
+                        frame.getMethodName() + "\n"));
+            }
+            return told.toString();
+        }
+
+        private static String shown(Throwable error) {
+            Throwable cause = root(error);
             return cause == error ? error.toString() : error + ", caused by " + cause;
         }
     }

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, TestResult
-from groundup.reports.kinds import kind_of_test
+from groundup.reports.kinds import kind_of_test, service_error
 
 CAUSES_KEPT = 5
 """Causes of one attempt that a report names; `groundup why` has all of them."""
@@ -28,8 +28,15 @@ _EARLIER = re.compile(
     r"^(?:The above exception was the direct cause of|During handling of the above exception,) .*:$", re.MULTILINE
 )
 """What stands between the tracebacks of an exception and of the one that it led to."""
-_IN_BRACKETS = re.compile(r"\((?P<file>[^()\n]+), line (?P<line>\d+)\)")
+_IN_BRACKETS = re.compile(
+    r"\((?P<file>[^()\n]+), line (?P<line>\d+)\)|(?P<compiled>[^\s:]+\.(?:java|kt)):\[(?P<at>\d+),\d+\]"
+)
 _CALLED = re.compile(r"(?P<file>[^:\n]+):\d+: ")
+_DECLARED = re.compile(
+    r"(?:declared elsewhere, in (?P<other>\S+[./]\S+)|[^`]*?): (?:[^`]*?)`(?P<text>[^`\n]*)`"
+    r"[^`;]*?, line (?P<line>\d+)"
+)
+"""How the grader of dependencies tells what a submission declares: first in the detail, with its line."""
 _DIFFERING = re.compile(
     r"^(?:\S.*?)?(?:\[(?P<key>'[^'\n]*'|\"[^\"\n]*\")\](?:\[\d+\])*"
     r"|(?P<name>\.\w+)|whole|line \d+|(?:\[\d+\])+)"
@@ -37,6 +44,7 @@ _DIFFERING = re.compile(
     re.MULTILINE,
 )
 """A line of what a test demanded: the path of a part that differs, and which side lacks it."""
+_JAVA_TEST = re.compile(r"((?:\w+\.)*\w+)(?:\$[\w$]+)?#\w+")
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3(?:\.\d+)?)/|^<")
 _WORKSPACE = "/workspace/"
 _TEST_SUPPORT = "conftest.py"
@@ -84,7 +92,7 @@ class HiddenFiles(NamedTuple):
     @classmethod
     def of(cls, tests: Iterable[TestResult]) -> "HiddenFiles":
         """Return those that the names of *tests* begin with."""
-        files = frozenset(one.id.partition("::")[0] for one in tests)
+        files = frozenset(file_of(one) for one in tests)
         return cls(
             files, tuple({f"{parent}/" for file in files if (parent := str(PurePosixPath(file).parent)) != "."})
         )
@@ -118,7 +126,7 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     hidden = HiddenFiles.of(tests)
     found: dict[tuple[str, str], list[tuple[TestResult, _Place]]] = {}
     for one in sorted(tests, key=lambda one: one.id):
-        place = _Place() if one.kind == "dependency" else _place(one, hidden)
+        place = _declared(one) if one.kind == "dependency" else _place(one, hidden)
         found.setdefault(_key(one, place, hidden), []).append((one, place))
     groups = []
     for group in found.values():
@@ -176,7 +184,7 @@ def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str
     if test.kind == "dependency":
         return "", _said(test)
     if place.where:
-        exception = _EXCEPTION.match(test.message)
+        exception = _EXCEPTION.match(service_error(test) or test.message)
         return place.where, exception[0] if exception else test.outcome
     said = _NUMBER.sub("#", _said(test).removeprefix("AssertionError: "))  # pytest often leaves it out
     if test.message and _EXCEPTION.match(test.message) and not test.message.startswith("AssertionError"):
@@ -224,8 +232,10 @@ def _said(test: TestResult) -> str:
     """Return one line on why *test* was lost."""
     if test.kind == "dependency":
         return f"{where_and_name(test)[0].replace('::', ', ')}: {test.message or 'missing, or one too many'}"
+    if error := service_error(test):
+        return f"the service: {error}; the test: {test.message}"
     if test.message:
-        return test.message.replace(_WORKSPACE, "")
+        return test.message.replace(_WORKSPACE, "").removeprefix("org.opentest4j.")
     return "no result" if test.outcome == "missing" else test.outcome
 
 
@@ -235,9 +245,15 @@ def where_and_name(test: TestResult) -> tuple[str, str]:
     return where, name
 
 
+def file_of(test: TestResult) -> str:
+    """Return the file of a test, of a Java class the one that is named like it."""
+    found = _JAVA_TEST.match(test.id)
+    return f"{found[1].replace('.', '/')}.java" if found else test.id.partition("::")[0]
+
+
 def failing_line(test: TestResult) -> tuple[str, str]:
     """Return the heading of the innermost frame in the file of *test*, and its code; "" where there is none."""
-    file = test.id.partition("::")[0]
+    file = file_of(test)
     found = "", ""
     for frame in _FRAME.finditer(last_of_chain(test.detail)):
         if (frame["native"] or frame["short"]).removeprefix(_WORKSPACE) == file:
@@ -249,6 +265,14 @@ def failing_line(test: TestResult) -> tuple[str, str]:
 def last_of_chain(detail: str) -> str:
     """Return the traceback of the last exception of a chain: the one that a test ended with."""
     return _EARLIER.split(detail)[-1]
+
+
+def _declared(test: TestResult) -> _Place:
+    """Return where a submission declares a dependency, as the detail says; what is missing has no line there."""
+    found = _DECLARED.match(test.detail)
+    if found is None or test.message.startswith("missing") or ": not at all; " in test.detail:
+        return _Place()
+    return _Place(f"{found['other'] or test.id.partition('::')[0]}:{found['line']}", found["text"])
 
 
 def _place(test: TestResult, hidden: HiddenFiles) -> _Place:
@@ -263,5 +287,8 @@ def _place(test: TestResult, hidden: HiddenFiles) -> _Place:
                 found = _Place(f"{file.removeprefix(_WORKSPACE)}:{line}", (frame["code"] or "").strip())
         if found.where:
             return found
-    named = [one for one in _IN_BRACKETS.finditer(test.message) if hidden.leave(one["file"])]
-    return _Place(f"{named[-1]['file'].removeprefix(_WORKSPACE)}:{named[-1]['line']}") if named else found
+    named = [
+        (one["file"] or one["compiled"], one["line"] or one["at"]) for one in _IN_BRACKETS.finditer(test.message)
+    ]
+    own = [(file.removeprefix(_WORKSPACE), line) for file, line in named if hidden.leave(file)]
+    return _Place(f"{own[-1][0]}:{own[-1][1]}") if own else found

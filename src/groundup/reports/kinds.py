@@ -15,9 +15,26 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("wrong place", r"lies at .* in the submission; the tests expect it at|the submission has it at"),
-        ("syntax", r"\b(?:Syntax|Indentation|Tab)Error\b"),
-        ("not implemented", r"\bNotImplementedError\b|^(?:AssertionError: )?not implemented\b"),
-        ("missing name", r"\bImportError: cannot import name\b"),
+        (
+            "syntax",
+            r"\b(?:Syntax|Indentation|Tab)Error\b"
+            r"|it does not compile: .*(?:' expected|illegal start of|unclosed |reached end of file)",
+        ),
+        (
+            "not implemented",
+            r"\bNotImplementedError\b|^(?:AssertionError: )?not implemented\b"
+            r"|Exception: [Nn]ot (?:yet )?implemented",
+        ),
+        ("did not install", r"^it does not compile: "),
+        ("missing module", r"do not compile with the submission: .*package \S+ does not exist"),
+        (
+            "wrong signature",
+            r"do not compile with the submission: .*(?:cannot be applied to|no suitable |incompatible types)",
+        ),
+        (
+            "missing name",
+            r"\bImportError: cannot import name\b|do not compile with the submission: .*cannot find symbol",
+        ),
         ("not handed in", r"the submission has no file|nothing was handed in|the tests expect it at"),
         ("missing module", r"\b(?:ModuleNotFoundError|No module named)\b"),
         ("hung", r"hung for|it took longer than|ran when the .* of all tests were over|were stopped after .* s\b"),
@@ -40,9 +57,22 @@ _TEXTS = re.compile(
 _SAID_TEXTS = re.compile(
     r"(?:assert |AssertionError: )b?['\"].* (?:==|!=|in|not in) b?['\"]|[Rr]egex|does not match"
 )
-_ASSERTION = re.compile(r"^(?:AssertionError\b|assert\b|Failed: |Expected )|.* != .*")
-_RAISES = re.compile(r"DID NOT (?:RAISE|WARN)|\bnot raised\b|\bnot triggered\b|no logs of level")
+_ASSERTION = re.compile(r"^(?:(?:[\w.]+\.)?Assertion(?:Failed)?Error\b|assert\b|Failed: |Expected )|.* != .*")
+_IN_JAVA = re.compile(r"expected: <(.*)> but was: <(.*)>", re.DOTALL)
+_NO_TEXT = re.compile(r"-?[\d.]+(?:E-?\d+)?|true|false|null|[\[{].*[\]}]|[\w.$]+@[0-9a-f]+", re.DOTALL)
+"""How Java shows what is no text; it shows texts without quotes."""
+_RAISES = re.compile(
+    r"to be thrown, but nothing was|Unexpected exception type|DID NOT (?:RAISE|WARN)"
+    r"|\bnot raised\b|\bnot triggered\b|no logs of level"
+)
 _ANSWER = re.compile(r"status_?code|statusCode|\.status\b|\.json\(\)|<Response")
+_BY_DECLARATION = {
+    "missing": "not declared",
+    "one too many": "one too many",
+    "declared elsewhere": "wrong place",
+    "declared otherwise": "declared otherwise",
+}
+_OF_SERVICE = re.compile(r"^the service: (.+)\Z", re.MULTILINE)
 _BY_STAGE: dict[Stage, str] = {
     Stage.INTAKE: "not handed in",
     Stage.INSTALL: "did not install",
@@ -59,10 +89,11 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
     """Return the kind of a lost test; *in_submission*: whether its exception came out of the submission's code."""
     said = test.message.removeprefix("not collected: ")
     if test.kind == "dependency":
-        return "dependency"
+        return _of_dependency(said)
     if not said:
         return NOT_RUN
-    if found := _by_message(said):
+    error = service_error(test)
+    if found := _by_message(error or said) or ("exception" if error else ""):
         return found
     if not in_submission and (_SIGNATURE.search(said) or _NAME.search(said)):
         return "wrong signature" if _SIGNATURE.search(said) else "missing name"
@@ -70,8 +101,27 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
         return "exception"
     if _ANSWER.search(test.detail):
         return "contract"
-    is_text = _TEXTS.search(test.demand) or _SAID_TEXTS.search(f"{said}\n{test.demand}")
+    both = _IN_JAVA.search(said)
+    is_text = (
+        (both and not any(map(_NO_TEXT.fullmatch, both.groups())))
+        or _TEXTS.search(test.demand)
+        or _SAID_TEXTS.search(f"{said}\n{test.demand}")
+    )
     return "wrong text" if is_text else "wrong value"
+
+
+def service_error(test: TestResult) -> str:
+    """Return what a service logged at the last request of a lost test; "" where nothing is known."""
+    found = _OF_SERVICE.search(test.demand)
+    return found[1] if found else ""
+
+
+def _of_dependency(said: str) -> str:
+    """Return what is wrong with a declaration: made up where no registry has it, else as its message begins."""
+    if "no registry has it" in said or "the repository does not have it" in said:
+        return "made up"
+    wrong = said.partition(":")[0]
+    return _BY_DECLARATION.get(wrong, "dependency")
 
 
 def kind_of_reason(reason: Reason) -> str:

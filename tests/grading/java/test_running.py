@@ -14,7 +14,7 @@ NAMED = ("demo.A#one", "demo.A#two", "demo.B#three")
 def line(event: str, place: str = "", method: str = "", outcome: str = "", said: str = "") -> bytes:
     """Return what the runner writes."""
     encoded = base64.b64encode(said.encode()).decode()
-    return "\t".join([TOKEN, event, place, method, outcome, "12", encoded]).encode() + b"\n"
+    return "\t".join([TOKEN, event, place, method, outcome, "12", encoded, ""]).encode() + b"\n"
 
 
 def ended(ending: Ending = Ending.EXITED, code: int | None = 0) -> CommandResult:

@@ -18,6 +18,7 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.environments.requests import JAVA_TARGET, REPOSITORY_TARGET, MavenRepository
 from groundup.grading.context import GradingContext
+from groundup.grading.java.placing import missed
 from groundup.grading.services.records import Lifecycle
 from groundup.grammars import captures, parse, text_of
 from groundup.inside import source_of
@@ -355,6 +356,9 @@ class JavaReport(Record):
     each: Mapping[str, tuple[tuple[str, str, float], ...]] = Field(
         default={}, description="test -> outcome, message, seconds of each time that it ran"
     )
+    frames: Mapping[str, str] = Field(
+        default={}, description="test with its number in brackets, or class that is broken -> its stacks"
+    )
     broken_classes: Mapping[str, str] = Field(default={}, description="class -> why its tests could not begin")
     running: str | None = Field(default=None, description="the test that had begun and not ended")
     complete: bool = False
@@ -480,26 +484,30 @@ def parse_report(data: bytes, token: str) -> JavaReport:
     """Return the outcomes in lines with *token*."""
     each: dict[str, list[tuple[str, str, float]]] = {}
     broken: dict[str, str] = {}
+    frames: dict[str, str] = {}
     running: str | None = None
     complete = False
     for line in data.split(b"\n")[:_MAX_EVENTS]:
         parts = line.decode("utf-8", "replace").split("\t")
-        if len(parts) != 7 or parts[0] != token:
+        if len(parts) != 8 or parts[0] != token:
             continue
-        _, event, place, method, outcome, millis, encoded = parts
+        _, event, place, method, outcome, millis, encoded, stacks = parts
         test = f"{place}#{method}"
         if event == "begin":
             running = test
         elif event == "test" and outcome in _OUTCOMES:
             running = None
             each.setdefault(test, []).append((outcome, _decoded(encoded), _seconds(millis)))
+            frames[f"{test}[{len(each[test])}]"] = _decoded(stacks)
         elif event == "container" and method:  # what makes tests broke off
             each.setdefault(test, []).append(("error", _decoded(encoded), _seconds(millis)))
+            frames[f"{test}[{len(each[test])}]"] = _decoded(stacks)
         elif event == "container":
-            broken[place] = _decoded(encoded)
+            broken[place], frames[place] = _decoded(encoded), _decoded(stacks)
         complete = complete or event == "end"
     return JavaReport(
         each={test: tuple(found) for test, found in each.items()},
+        frames=frames,
         broken_classes=broken,
         running=running,
         complete=complete,
@@ -556,4 +564,5 @@ def _complaint(result: CommandResult) -> str:
     if found and found[1] == _RUNNER_SOURCE:
         return "JUnit 5 is not among the dependencies of the submission's pom.xml"
     words = f"{found[1].removeprefix('tests/')}:{found[2]}: {found[3]}" if found else text.strip()[:200]
-    return f"the hidden tests do not compile with the submission: {words}"
+    all_of_them = f"; not found or not fitting: {names}" if (names := missed(text)) else ""
+    return f"the hidden tests do not compile with the submission: {words}{all_of_them}"

@@ -23,6 +23,7 @@ from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled
+from groundup.grading.java.placing import placed
 from groundup.grading.java.running import (
     JAVA_RUNNER,
     JavaReport,
@@ -39,7 +40,8 @@ from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.services.records import Lifecycle
+from groundup.grading.places import Sources
+from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.inside import source_of
 from groundup.sandbox.protocol import CommandResult
@@ -191,11 +193,15 @@ async def _run(
     compiled = await compile_tests(texts, tested, context)
     log = "".join(f"not shown to the tests: {place}\n" for place in left_out[:100]).encode() + compiled.log
     if compiled.tests is None:
-        run = _nothing(named, compiled.message, began)
+        # Where its own sources do not compile, that is the cause: tests then miss all of its classes.
+        own = installed.message if installed.outcome is InstallOutcome.FAILED else ""
+        run = _nothing(named, own or compiled.message, began)
     else:
         report, result = await run_compiled(compiled, named, tested, lifecycle, context)
         log += result.stdout + result.stderr
         run = decided(named, report, result)
+        shown = await asyncio.to_thread(Sources.of, installed.tree)
+        run = run.but(results=placed(run.results, report.frames, texts, shown))
         ended = run.stopped is None or run.timed_out
         passed = [test for test in named if ended and test in report.passed]
         if passed:

@@ -88,6 +88,7 @@ class TestRun(Record):
                 message=result.message,
                 detail=result.detail,
                 demand=result.demand,
+                calls=result.calls,
             )
             for test, result in sorted(self.results.items())
         )

@@ -21,6 +21,7 @@ from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
+from groundup.grading.places import Sources, of_service
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import (
     InstalledService,
@@ -225,9 +226,20 @@ async def observe(
             seen = seen.but(tests=await testing.run(max(1.0, tests_s)))
             if not await tested.answers(readiness.question):
                 seen = seen.but(died=True, exit_code=await tested.ended())
+        tests = await asyncio.to_thread(_with_places, seen.tests, submission, tested.log())
         return seen.but(
-            service_log=tested.log(), asked_log=seen.service_log, peak_memory_mb=tested.peak_memory_mb()
+            tests=tests,
+            service_log=tested.log(),
+            asked_log=seen.service_log,
+            peak_memory_mb=tested.peak_memory_mb(),
         )
+
+
+def _with_places(tests: TestRun | None, submission: Path, log: bytes) -> TestRun | None:
+    """Return lost *tests* with the line of the service that they lead to."""
+    if tests is None or tests.count("failed", "error") == 0:
+        return tests
+    return tests.but(results={**tests.results, **of_service(tests.results, log, Sources.of(submission))})
 
 
 def _deployed(

@@ -1,0 +1,91 @@
+"""Stacks and compilers' complaints of Java in the form that reports read: file, line, text. Decides nothing."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from groundup.domain.names import printable
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.places import CHAINED, Sources, called_in_java
+
+_ABOVE = 30
+"""Lines before a failing one in which its variables may get their values."""
+_MISSED = re.compile(
+    r"^tests/\S+\.java:\d+: error: (?P<said>.+)\n(?P<more>(?:(?!\S+\.java:\d+: error: ).*\n?)*)", re.MULTILINE
+)
+_SYMBOL = re.compile(r"^\s+symbol:\s+(.+)$", re.MULTILINE)
+_LOCATION = re.compile(r"^\s+location:\s+(?:variable \w+ of type |class |interface )?(\S+)", re.MULTILINE)
+_REQUIRED = re.compile(r"^\s+required:\s+(.+)$\s+found:\s+(.+)$", re.MULTILINE)
+_MOST = 12
+
+
+def placed(
+    results: Mapping[NumberedTest, Result], frames: Mapping[str, str], texts: Mapping[str, bytes], sources: Sources
+) -> dict[NumberedTest, Result]:
+    """Return *results*, the lost ones with their stacks and what their failing statement calls.
+
+    *frames*: what the runner said, by numbered test or class; *texts*: of the hidden tests.
+    """
+    # They lie below `java` or `kotlin`; a frame knows the package alone.
+    tests = {path.partition("/")[2]: text.decode("utf-8", "replace").splitlines() for path, text in texts.items()}
+    found = dict(results)
+    for test, result in results.items():
+        place = test.id.partition("#")[0]
+        numbered = test.id if test.id.endswith("]") else f"{test.id}[1]"
+        said = frames[numbered] if numbered in frames else frames.get(place, "")
+        if result.outcome not in ("failed", "error") or not said:
+            continue
+        parts = [[*_stack(part, tests, sources)] for part in said.split("\n\n")]
+        words = [f"E   {line}" for line in result.message.splitlines() if line.strip()]
+        detail = f"\n\n{CHAINED}\n\n".join("\n".join([*frames, *words]) for frames in parts if frames)
+        found[test] = result.but(detail=detail, calls=_calls(said.split("\n\n")[-1], tests, sources))
+    return found
+
+
+def _frames(stack: str) -> Iterator[tuple[str, int, str]]:
+    """Yield path, line and method of each frame, the innermost first."""
+    for line in stack.splitlines():
+        parts = line.split(" ")
+        if len(parts) == 4 and parts[2].isascii() and parts[2].isdecimal():
+            folder = parts[0].rpartition(".")[0].replace(".", "/")
+            yield f"{folder}/{parts[1]}" if folder else parts[1], int(parts[2]), printable(parts[3])
+
+
+def _stack(stack: str, tests: Mapping[str, list[str]], sources: Sources) -> Iterator[str]:
+    """Yield the frames of tests and of the submission as pytest shows them, the innermost last."""
+    for path, number, method in reversed([*_frames(stack)]):
+        if path in tests:
+            yield f"{path}:{number}: in {method}\n    {_text(tests[path], number)}"
+        elif own := sources.named(path):
+            yield f"{own}:{number}: in {method}\n    {sources.line(own, number)}"
+
+
+def _text(lines: list[str], number: int) -> str:
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+
+def _calls(stack: str, tests: Mapping[str, list[str]], sources: Sources) -> str:
+    for path, number, _ in _frames(stack):
+        if path in tests:
+            above = tests[path][max(number - 1 - _ABOVE, 0) : max(number - 1, 0)]
+            return called_in_java(_text(tests[path], number), reversed(above), sources)
+    return ""
+
+
+def missed(output: str) -> str:
+    """Return all that hidden tests use and the compiler did not find, and calls that do not fit; "" for none."""
+    found: dict[str, None] = {}
+    for one in _MISSED.finditer(output):
+        symbol, where, call = (
+            _SYMBOL.search(one["more"]),
+            _LOCATION.search(one["more"]),
+            _REQUIRED.search(one["more"]),
+        )
+        if symbol:
+            found[f"{symbol[1]}{f' of {where[1]}' if where else ''}"] = None
+        elif call:
+            said = f"{one['said']}: required {call[1].strip()}, found {call[2].strip()}"
+            found[said] = None
+    named = [printable(one) for one in found]
+    more = f" and {len(named) - _MOST} more" if len(named) > _MOST else ""
+    return "; ".join(named[:_MOST]) + more
