@@ -135,7 +135,7 @@ class EndpointModel:
         counts = {parsed.counted.input_tokens, parsed.counted.output_tokens}
         return parsed.reply.but(
             usage=bill.usage,
-            estimated=None in counts,
+            estimated=None in counts or parsed.counted.doubtful,
             cost_usd=bill.cost_usd,
             lost=bill.lost_use.usage,
             latency_s=round(latency, 3),

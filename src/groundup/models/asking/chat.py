@@ -9,8 +9,6 @@ from pydantic import Field, JsonValue
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ReplyTokens, ToolCall
 from groundup.models.asking.forms import (
     BrokenReplyError,
-    Count,
-    CountedTokens,
     LooseReply,
     OrNothing,
     Parsed,
@@ -21,6 +19,7 @@ from groundup.models.asking.forms import (
     texts_at,
     validated,
 )
+from groundup.models.asking.usage import counted_tokens
 from groundup.models.settings import ModelProvider
 
 PATH = "/chat/completions"
@@ -114,27 +113,10 @@ class _Choice(LooseReply):
     prompt_token_ids: JsonValue = None
 
 
-class _InputDetails(LooseReply):
-    cached_tokens: Count = None
-
-
-class _OutputDetails(LooseReply):
-    reasoning_tokens: Count = None
-
-
-class _Usage(LooseReply):
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
-    prompt_tokens_details: Annotated[_InputDetails, OrNothing] = _InputDetails()
-    completion_tokens_details: Annotated[_OutputDetails, OrNothing] = _OutputDetails()
-    prompt_cache_hit_tokens: Count = None
-
-
 class _Reply(LooseReply):
     model: Text = ""
     choices: list[_Choice] = Field(min_length=1)
     prompt_token_ids: JsonValue = None
-    usage: Annotated[_Usage, OrNothing] = _Usage()
 
 
 def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
@@ -148,7 +130,7 @@ def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
         logprobs=_logprobs(choice.logprobs),
     )
     reply = ChatReply(message=message, finish=_finish(choice, message), model=received.model, tokens=tokens)
-    return Parsed(reply=reply, counted=_counted(received.usage, message))
+    return Parsed(reply=reply, counted=counted_tokens(document, message))
 
 
 def _whole_numbers(found: JsonValue) -> tuple[int, ...]:
@@ -224,7 +206,7 @@ def _grow(grown: _Document, delta: _Document) -> None:
 
 def _grow_list(items: list[JsonValue], pieces: list[JsonValue]) -> None:
     for piece in pieces:
-        found = next((item for item in items if _continues(item, piece)), None)
+        found = next((item for item in reversed(items) if _continues(item, piece)), None)
         if isinstance(found, dict) and isinstance(piece, dict):
             _grow(found, piece)
         else:
@@ -232,11 +214,22 @@ def _grow_list(items: list[JsonValue], pieces: list[JsonValue]) -> None:
 
 
 def _continues(item: JsonValue, piece: JsonValue) -> bool:
-    if not (isinstance(item, dict) and isinstance(piece, dict)) or piece.get("index") is None:
+    """Whether *piece* is more of *item*; of several that fit, the newest is meant."""
+    if not (isinstance(item, dict) and isinstance(piece, dict)):
         return False
-    same = item.get("index") == piece["index"] and piece.get("type") in (None, item.get("type"))
     # Some servers give every call the index 0 and an id of its own.
-    return same and piece.get("id") in (None, "", item.get("id"))
+    same_id = piece.get("id") in (None, "", item.get("id"))
+    index = piece.get("index")
+    if index is None or item.get("index") is None:  # some number no calls, or only some pieces of one
+        return (
+            "function" in piece and "function" in item and same_id and (bool(piece.get("id")) or _is_tail(piece))
+        )
+    return item["index"] == index and same_id and piece.get("type") in (None, item.get("type"))
+
+
+def _is_tail(piece: _Document) -> bool:
+    """Whether a piece of a call without an id begins none: its function has no name."""
+    return not texts_at(piece["function"], "name")
 
 
 def piece(event: Mapping[str, JsonValue]) -> str:
@@ -305,15 +298,3 @@ def _finish(choice: _Choice, message: Message) -> Finish:
             return "tool_calls" if message.tool_calls else "stop"
         case _:
             return "tool_calls" if message.tool_calls else "other"
-
-
-def _counted(received: _Usage, message: Message) -> CountedTokens:
-    """Return the counts. A count of 0 for input, or for words that are there, means that nothing was counted."""
-    cached = received.prompt_tokens_details.cached_tokens
-    speaks = bool(message.content or message.tool_calls)
-    return CountedTokens(
-        input_tokens=received.prompt_tokens or None,
-        output_tokens=None if speaks and received.completion_tokens == 0 else received.completion_tokens,
-        cached_input_tokens=received.prompt_cache_hit_tokens if cached is None else cached,
-        reasoning_tokens=received.completion_tokens_details.reasoning_tokens,
-    )

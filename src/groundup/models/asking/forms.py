@@ -38,6 +38,8 @@ class CountedTokens(Record):
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
     """Of the input, written to the endpoint's own cache: some charge more for it."""
+    doubtful: bool = False
+    """Whether the counts contradict each other; those that cost more stand here."""
 
     def usage(self, input_tokens: int, output_tokens: int) -> TokenUsage:
         """Return what is known, completed by the estimates given."""

@@ -1,0 +1,115 @@
+"""Tests of groundup.models.asking.usage: counts are read where providers put them, and checked."""
+
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from groundup.models.asking import chat
+from groundup.models.prices import Price
+
+PRICE = Price(input=1.0, output=10.0, cached=0.1)
+
+
+def usage(read: int, written: int, total: int | None = None, **more: Any) -> dict[str, JsonValue]:
+    whole: dict[str, JsonValue] = {"prompt_tokens": read, "completion_tokens": written, **more}
+    return whole if total is None else whole | {"total_tokens": total}
+
+
+def thoughts(count: int) -> dict[str, Any]:
+    return {"completion_tokens_details": {"reasoning_tokens": count}}
+
+
+PLAIN = usage(1000, 100, 1100)
+FORMS: dict[str, tuple[dict[str, Any], float, bool]] = {
+    "plain (OpenAI)": ({"usage": PLAIN}, 0.002, False),
+    "no total": ({"usage": usage(1000, 100)}, 0.002, False),
+    "thoughts inside (OpenAI)": ({"usage": usage(1000, 1100, 2100, **thoughts(1000))}, 0.012, False),
+    "thoughts beside (UKGovernmentBEIS/inspect_ai#5528)": (
+        {"usage": usage(1000, 100, 2100, **thoughts(1000))},
+        0.012,
+        False,
+    ),
+    "thoughts beside (vercel/ai#12425)": ({"usage": usage(12, 1, 399, **thoughts(386))}, 0.003882, False),
+    "thoughts beside and a cache (Wei-Shaw/sub2api#5771)": (
+        {"usage": usage(10120, 1499, 14428, prompt_tokens_details={"cached_tokens": 128}, **thoughts(2809))},
+        0.0530848,
+        False,
+    ),
+    "thoughts beside, few": ({"usage": usage(1000, 100, 1130, **thoughts(30))}, 0.0023, False),
+    "only thoughts": ({"usage": usage(1000, 0, 1050, **thoughts(50))}, 0.0015, False),
+    "thoughts beside, no total": ({"usage": usage(1000, 2, **thoughts(300))}, 0.00402, False),
+    "thoughts at the top (SGLang)": ({"usage": usage(1000, 100, 1100, reasoning_tokens=40)}, 0.002, False),
+    "thoughts only in the total": ({"usage": usage(1000, 100, 1600)}, 0.007, True),
+    "a total that is too small": ({"usage": usage(1000, 100, 900)}, 0.002, True),
+    "thoughts that fit nowhere": ({"usage": usage(1000, 100, 1100, **thoughts(300))}, 0.005, True),
+    "a cache at the top (promptfoo/promptfoo#10132)": (
+        {"usage": usage(1000, 100, 1100, cached_tokens=500)},
+        0.00155,
+        False,
+    ),
+    "a cache (DeepSeek)": ({"usage": usage(1000, 100, 1100, prompt_cache_hit_tokens=500)}, 0.00155, False),
+    "in the choice (earendil-works/pi#2017)": ({"choices": [{"usage": PLAIN}]}, 0.002, False),
+    "in Groq's object": ({"x_groq": {"id": "r", "usage": PLAIN}}, 0.002, False),
+    "an empty one first": ({"usage": usage(0, 0, 0), "x_groq": {"usage": PLAIN}}, 0.002, False),
+    "nothing where it belongs": ({"usage": None, "choices": [{"usage": PLAIN}]}, 0.002, False),
+}
+
+
+@pytest.mark.parametrize(("sent", "cost", "doubtful"), FORMS.values(), ids=FORMS)
+def test_a_call_costs_what_the_provider_bills(sent: dict[str, Any], cost: float, *, doubtful: bool) -> None:
+    """Whole and streamed, each form is read as its provider means it; a contradiction is marked."""
+    choice = (sent.get("choices") or [{}])[0]
+    rest = {name: value for name, value in sent.items() if name != "choices"}
+    answer: dict[str, JsonValue] = {"content": "x"}
+    whole = rest | {"choices": [{"message": answer, "finish_reason": "stop", **choice}]}
+    last = rest | {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", **choice}]}
+    streamed = chat.joined([{"choices": [{"index": 0, "delta": answer}], "x_groq": {"id": "r"}}, last])
+    for document in (whole, streamed):
+        counted = chat.parsed_reply(document).counted
+        assert counted.input_tokens is not None
+        assert counted.output_tokens is not None
+        assert PRICE.cost_usd(counted.usage(0, 0)) == pytest.approx(cost)
+        assert counted.doubtful is doubtful
+
+
+def piece(arguments: str, **more: JsonValue) -> dict[str, JsonValue]:
+    name = more.pop("name", None)
+    return {"function": {"arguments": arguments, **({"name": name} if name else {})}, **more}
+
+
+FIRST, SECOND = ("f", '{"a": 1}'), ("g", '{"b": 2}')
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [piece('{"a"', id="1", name="f"), piece(": 1}"), piece('{"b"', id="2", name="g"), piece(": 2}")],
+        [piece('{"a"', id="1", name="f"), piece(": 1}", id="1"), piece('{"b": 2}', id="2", name="g")],
+        [piece('{"a"', id="1", name="f"), piece(": 1}", id=""), piece('{"b": 2}', name="g")],
+        [piece('{"a"', id="1", name="f"), piece(": 1}", index=0), piece('{"b": 2}', index=1, id="2", name="g")],
+        [
+            piece('{"a"', index=0, id="1", name="f"),
+            piece(": 1}", index=0),
+            piece('{"b"', index=0, id="2", name="g"),
+            piece(": 2}", index=0),
+        ],
+        [piece('{"a": 1}', name="f"), piece('{"b": 2}', name="g")],
+    ],
+    ids=[
+        "no index",
+        "ids",
+        "names",
+        "only later pieces numbered",
+        "one index",
+        "whole calls (ollama/ollama#7881)",
+    ],
+)
+def test_pieces_of_calls_without_numbers_of_their_own(pieces: list[dict[str, JsonValue]]) -> None:
+    """Pieces become the two calls that were meant, whatever tells them apart."""
+    events: list[dict[str, JsonValue]] = [
+        {"choices": [{"index": 0, "delta": {"tool_calls": [one]}, "finish_reason": None}]} for one in pieces
+    ]
+    ended: dict[str, JsonValue] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    calls = chat.parsed_reply(chat.joined([*events, ended])).reply.message.tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [FIRST, SECOND]
