@@ -1,5 +1,6 @@
 """How many tasks can be graded here is counted, and what others lack is named with the way to mend it."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -30,6 +31,30 @@ async def test_what_is_missing_is_named_with_two_ways_out(tmp_path: Path, monkey
     assert pythons == standing.lacks[0], "what most tasks lack comes first, and all interpreters are one advice"
     assert "uv python install 3." in pythons.advice
     assert "put them on PATH" in pythons.advice
+    assert pythons.command.startswith("uv python install 3."), "nothing asked GitHub, which may well answer"
+
+
+@pytest.mark.needs("git")
+async def test_where_github_is_closed_a_stand_in_is_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uv fetches interpreters from there, too; and a task that also lacks its repository is not promised."""
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "git").symlink_to(shutil.which("git") or "")
+    nowhere = {"COUNT": "1", "KEY_0": f"url.{tmp_path}/nowhere/.insteadOf", "VALUE_0": "https://"}
+    for name, value in nowhere.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    for name, place in {"PATH": "programs", "HOME": "", "UV_PYTHON_INSTALL_DIR": "pythons"}.items():
+        monkeypatch.setenv(name, str(tmp_path / place))
+    for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_MIRROR"):
+        monkeypatch.delenv(name, raising=False)
+    _, suites = await gradable(Settings(cache_dir=tmp_path / "cache"))
+    (standing,) = (one for one in suites if one.suite == "nl2repobench")
+    pythons = next(lack for lack in standing.lacks if lack.what.startswith("Python 3."))
+    assert pythons.command == f"export GROUNDUP_PYTHON={sys.version_info[0]}.{sys.version_info[1]}"
+    sdists = sum(recipe.source.kind == "sdist" for recipe in shipped_recipes().values())
+    assert pythons.alone is not None
+    assert 0 < pythons.alone <= sdists < pythons.tasks
 
 
 async def test_a_package_index_out_of_reach_is_what_unbuilt_tasks_lack(

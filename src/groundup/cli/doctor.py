@@ -10,7 +10,7 @@ from groundup.environments.java_builder import java_facts
 from groundup.environments.toolchains import toolchain_facts
 from groundup.registries.pypi.client import index_trouble, pypi_settings
 from groundup.registries.uv import uv_program, uv_version
-from groundup.runs.gradable import Gradable, Host, gradable, host_of
+from groundup.runs.gradable import Gradable, Host, Lack, gradable, host_of
 from groundup.runs.scheduler import machine_memory_mb
 from groundup.sandbox.machine import Fact, FactStatus, examine
 from groundup.settings import Settings, environment, load
@@ -69,9 +69,16 @@ def doctor(json: Json = False) -> int:
         say("groundup: not ready: no task can be graded here yet; the lines above say what is missing")
     lacks = [lack for one in suites for lack in one.lacks if lack.command]
     if lacks and found.opens_sandboxes:
-        most = max(lacks, key=lambda lack: lack.tasks)
-        say(f"groundup: the shortest way to {most.tasks} more: `{most.command}`")
+        # A way whose gain is known comes before one behind which another lack may wait.
+        most = max(lacks, key=lambda lack: (bool(lack.alone), _gained(lack)))
+        count = f"{most.alone}" if most.alone else f"up to {most.tasks}"
+        say(f"groundup: the shortest way to {count} more: `{most.command}`")
     return 0 if found.ready else 3
+
+
+def _gained(lack: Lack) -> int:
+    """Return how many tasks can be graded once *lack* is mended, as far as that is known."""
+    return lack.tasks if lack.alone is None else lack.alone
 
 
 async def _examined(settings: Settings) -> MachineReport:

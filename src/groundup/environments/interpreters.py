@@ -135,8 +135,12 @@ async def _fetched(minor: str, fetched: Path) -> Interpreter:
 
 def stand_in_advice() -> str:
     """Return how the interpreter that runs groundup takes the place of one that is missing."""
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return f"or say `--python {running}`: that one stands in, which each verdict then says"
+    return f"or say `--python {running_minor()}`: that one stands in, which each verdict then says"
+
+
+def running_minor() -> str:
+    """Return the minor version of the interpreter that runs groundup."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 async def present_interpreter(minor: str, fetched: Path) -> Interpreter | None:

@@ -13,7 +13,7 @@ from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.git import answers
-from groundup.environments.interpreters import Interpreter, known_present, stand_in_advice
+from groundup.environments.interpreters import Interpreter, known_present, running_minor, stand_in_advice
 from groundup.environments.layers import LayerStore, layer_store
 from groundup.environments.python_builder import has_layer
 from groundup.environments.requests import GitSource, SourceRequest
@@ -38,6 +38,8 @@ class Lack(Record):
     """What brings it here; empty where there is more than one thing to do."""
     advice: str
     """How it comes here."""
+    alone: int | None = None
+    """How many of these tasks lack nothing besides; None where that is not known."""
 
     def __str__(self) -> str:
         lacking = f"{self.tasks} task{'s lack' if self.tasks > 1 else ' lacks'} {self.what}"
@@ -73,6 +75,12 @@ class Host(Record):
     has_java: bool
     index: str = ""
     """Why the package index cannot be asked; empty where it answers."""
+
+    @property
+    def lacks_github(self) -> bool:
+        """Whether Git asked GitHub in vain; False where nothing could ask."""
+        asked = [here for repository, here in self.repositories.items() if host_of(repository) == "github.com"]
+        return self.has_git and not self.has_mirror and bool(asked) and not any(asked)
 
 
 def standing_of(suite: str, settings: Settings) -> Gradable:
@@ -205,16 +213,21 @@ def _lacks(waiting: Sequence[Needs], host: Host, store: LayerStore) -> Iterator[
     """Yield what *waiting* tasks lack, each in one."""
     pythons: Counter[str] = Counter()
     others: Counter[tuple[str, str]] = Counter()
+    alone = 0
     for one in waiting:
         if one.python and host.interpreters.get(one.python) is None:
             pythons[one.python] += 1
+            alone += _other_lack(one, host, store) is None
         elif lack := _other_lack(one, host, store):
             others[lack] += 1
     if pythons:
         minors = sorted(pythons, key=lambda minor: int(minor.split(".")[1]))
         named = ", ".join(f"{minor} ({pythons[minor]})" for minor in minors)
         command = f"uv python install {' '.join(minors)}"
-        yield Lack(what=f"Python {named}", tasks=pythons.total(), command=command, advice=python_advice(command))
+        advice = python_advice(command)
+        if host.lacks_github and "UV_PYTHON_INSTALL_MIRROR" not in environment():
+            command = f"export GROUNDUP_PYTHON={running_minor()}"  # uv could not fetch them either
+        yield Lack(what=f"Python {named}", tasks=pythons.total(), command=command, advice=advice, alone=alone)
     for (what, advice), count in others.items():
         yield Lack(what=what, tasks=count, advice=advice)
 
