@@ -72,6 +72,8 @@ NOT_RUN = {
         "* eval_results/*",
         "compare published/*",
         "* --format repogenesis*",
+        "* --layout repogenesis*",
+        "run * --tasks autopep8,*",
         "export * --format patch",
     ),
 }

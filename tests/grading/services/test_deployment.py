@@ -21,7 +21,7 @@ from groundup.registries.gateway import RegistryGateway
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from tests.grading.services.answering import PORT, http
 from tests.patience import patient
-from tests.sandbox.fake import FakeProvider, answer
+from tests.sandbox.fake import FakeProvider, FakeSandbox, answer
 
 START = StartCommand(found="start.sh", argv=("bash", "./start.sh"))
 NEEDS = JavaToolchain(java="17", maven="3", mounts=(), path=())
@@ -46,6 +46,13 @@ async def deployment_in(
             yield deployment, provider
 
 
+async def first_sandbox(provider: FakeProvider) -> FakeSandbox:
+    """Return the service's, which is opened beside what a test does."""
+    while not provider.sandboxes:  # noqa: ASYNC110  # the double has no event for it
+        await asyncio.sleep(0.001)
+    return provider.sandboxes[0]
+
+
 @asynccontextmanager
 async def answering(provider: FakeProvider, after_s: float = 0, data: bytes = http(404)) -> AsyncIterator[None]:
     """Let the port answer with *data*, each time after so many seconds."""
@@ -56,7 +63,7 @@ async def answering(provider: FakeProvider, after_s: float = 0, data: bytes = ht
         writer.write(data)
         writer.close()
 
-    listener = await provider.sandboxes[0].listen(PORT)
+    listener = await (await first_sandbox(provider)).listen(PORT)
     async with await asyncio.start_server(handle, sock=listener):
         yield
 
@@ -175,7 +182,7 @@ async def telling(provider: FakeProvider, *replies: bytes) -> AsyncIterator[list
             writer.write(replies[min(len(asked), len(replies)) - 1])
         writer.close()
 
-    listener = await provider.sandboxes[0].listen(PORT)
+    listener = await (await first_sandbox(provider)).listen(PORT)
     async with await asyncio.start_server(handle, sock=listener):
         yield asked
 
