@@ -36,7 +36,7 @@ WRONG = "return [str(stmt) for stmt in stack.run(sql, encoding)][:1]"
 def demo(
     folder: Annotated[Path, typer.Option(help="Folder for everything that the demo writes.")] = Path(".demo"),
 ) -> int:
-    """Judge a real library and a broken copy of it by the library's own tests, side by side."""
+    """Grade a real library and a broken copy of it by the library's own tests, side by side."""
     import asyncio
 
     here = folder.absolute()
@@ -91,14 +91,14 @@ def free_ending(here: Path) -> str:
 
 
 def _judge(here: Path, end: str) -> int:
-    """Judge the reference and its broken copy; show both side by side. Their names have the ending *end*."""
+    """Grade the reference and its broken copy; show both side by side. Their names have the ending *end*."""
     from groundup.api.reports import report
     from groundup.api.requests import evaluation, running
     from groundup.cli.console import Format, print_report
 
     suite, task = "nl2repobench", TASK
     reference, broken, predictions = f"reference{end}", f"broken{end}", f"predictions{end}"
-    _tell(f"The library: {task}, judged by its own tests, which a submission does not see.")
+    _tell(f"The library: {task}, graded by its own tests, which a submission does not see.")
     _tell(f"$ groundup run {suite} --agent oracle --tasks {task} --output runs --verbose --run-id {reference}")
     if code := _worked(running(suite, "oracle", tasks=task, output="runs", run_id=reference)):
         return code
