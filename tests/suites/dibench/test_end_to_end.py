@@ -196,7 +196,8 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     shown = groundup("why", run_of(ended.document)["run_id"], "one_alpha")
     wrong = f"{len(lost)} of {len(lost) + 1} names missing, too many or elsewhere"
     assert shown.out.splitlines()[0].endswith(f"; {wrong}")
-    assert "1 name: pyproject.toml, dependencies: one too many: no registry has it\n  made-up-name: " in shown.out
+    cause = "1 name: pyproject.toml, dependencies: one too many: no registry has it"
+    assert f'{cause}\n  pyproject.toml:{line}: "made-up-name"\n  made-up-name: ' in shown.out
     assert "test: " not in shown.out, "reasons say the same"
     whole = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--all").err
     counted = (
