@@ -302,7 +302,7 @@ def identify(sandbox: str, dask_worker: Any) -> NodeIdentity:
 def grade(order: Order, archive: bytes) -> NodeAnswer:
     """Grade the submission in *archive* as *order* says, or have it made; return an answer, whatever happens.
 
-    A run that no longer wants the answer ends the work. Raises `Reschedule` on a node that rests, and
+    A run that no longer wants the answer ends the work. Raises `Reschedule` on a node that rests or leaves, and
     `DiskFullError` where the disk filled up: Dask gives the order to another node then, the latter so many times
     as the driver's `retries` say.
     """
@@ -316,10 +316,12 @@ def grade(order: Order, archive: bytes) -> NodeAnswer:
     try:
         done = _awaited(begun, worker)
         return answer(layers=plugin.node.shelf.contents(others.layers), fetched=others.fetched, **done)
-    except (_RefusedError, NoSandboxesError) as error:
-        # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
-        return answer(refused=str(error))
+    except distributed.Reschedule:
+        raise
     except Exception as error:  # noqa: BLE001  # the driver decides whose fault it is
+        if isinstance(error, _RefusedError | NoSandboxesError):
+            # A machine that can open no sandbox fails at once: it would draw all attempts to itself.
+            return answer(refused=str(error))
         if isinstance(error, DiskFullError) or (isinstance(error, InfrastructureError) and plugin.node.is_full()):
             plugin.rest()
             raise DiskFullError(f"{error} (on the node {worker.name})") from None
@@ -329,7 +331,7 @@ def grade(order: Order, archive: bytes) -> NodeAnswer:
 def carry(work: Callable[[Any], Coroutine[Any, Any, R]], argument: object) -> R:
     """Return what *work* makes of *argument*, and end it when the scheduler has dropped it.
 
-    Raises `Reschedule` on a node that rests, and what *work* raises.
+    Raises `Reschedule` on a node that rests or leaves, and what *work* raises.
     """
     worker = distributed.get_worker()
     plugin: NodePlugin = worker.plugins[NodePlugin.name]
@@ -339,7 +341,11 @@ def carry(work: Callable[[Any], Coroutine[Any, Any, R]], argument: object) -> R:
 
 
 def _awaited(begun: "Future[R]", worker: Any) -> R:
-    """Return what comes of *begun*; it is ended when the scheduler does not want this thread's task any more."""
+    """Return what comes of *begun*; it is ended when the scheduler does not want this thread's task any more.
+
+    What fails on a node that leaves, as one does when there is less work, is done elsewhere (`Reschedule`): its
+    sandboxes were closed under it.
+    """
     key = worker.get_current_task()
     while True:
         try:
@@ -351,3 +357,7 @@ def _awaited(begun: "Future[R]", worker: Any) -> R:
             if task is None or task.state in ("cancelled", "released", "forgotten"):
                 begun.cancel()
                 raise InfrastructureError("the run that asked for it is gone") from None
+        except Exception:
+            if worker.status in (distributed.Status.running, distributed.Status.paused):
+                raise
+            raise distributed.Reschedule from None

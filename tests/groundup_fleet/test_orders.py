@@ -2,7 +2,9 @@
 
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,3 +135,30 @@ def test_a_node_that_differs_from_the_run_says_so_instead_of_grading(
     answer: NodeAnswer = worker.submit(node.grade, order, b"").result()
     assert answer.graded is None
     assert why in str(answer.refused)
+
+
+@pytest.mark.parametrize("error", [errors.NoSandboxesError("closed"), InfrastructureError("closed")])
+def test_what_a_leaving_node_could_not_end_is_done_elsewhere(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sandboxes close under the work; neither the node nor the attempt is blamed for it."""
+
+    def begin(*_: object) -> Future[Any]:
+        begun: Future[Any] = Future()
+        begun.set_exception(error)
+        return begun
+
+    tools = SimpleNamespace(begin=begin, is_full=lambda: False)
+    worker = SimpleNamespace(
+        name="a",
+        address="tcp://127.0.0.1:1",
+        status=distributed.Status.running,
+        plugins={node.NodePlugin.name: SimpleNamespace(rests=False, node=tools)},
+        get_current_task=lambda: "key",
+    )
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    answer = node.grade(an_order(), b"")
+    assert answer.refused or answer.failure
+    worker.status = distributed.Status.closing_gracefully
+    with pytest.raises(distributed.Reschedule):
+        node.grade(an_order(), b"")
