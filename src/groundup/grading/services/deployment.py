@@ -325,9 +325,10 @@ class ServicePod:
     async def _silent(self) -> Readiness:
         self._last_look = 0.0
         died, ended = await self._is_dead(), await self.ended()
-        how = "" if ended is None else f"; the start command had ended with exit code {ended}{self._memory(ended)}"
+        how = "" if ended is None else f"; the start command had ended with exit code {ended}"
         if not died:
             how = f": {(await self._look()).sentence(self._port, is_open=await self.caller.is_open())}{how}"
+        how += self._memory(ended)
         words = last_words(self.log())
         how += f"; last words: {words}" if words else "; it printed nothing"
         return Readiness(
@@ -338,11 +339,15 @@ class ServicePod:
             message=f"port {self._port} did not answer HTTP{how}",
         )
 
-    def _memory(self, ended: int) -> str:
-        """Say where a start that was killed had used up its memory: nobody else ends it while it starts."""
+    def _memory(self, ended: int | None) -> str:
+        """Say where a start that was killed had used up its memory: nobody else ends it while it starts.
+
+        Control groups have one process killed; where there are none, the sandbox ends all, without an exit code.
+        """
         used_mb, limit_mb = self.peak_memory_mb() or 0.0, self._lifecycle.service.memory_mb
-        is_killed = ended in (-signal.SIGKILL, 128 + signal.SIGKILL)
-        return f", out of memory ({limit_mb} MB)" if is_killed and used_mb >= _FULL * limit_mb else ""
+        is_lost = ended is None and self._service is not None and not self._service.alive()
+        is_killed = is_lost or ended in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        return f"; out of memory ({limit_mb} MB)" if is_killed and used_mb >= _FULL * limit_mb else ""
 
     async def status(self, path: str) -> int | None:
         """Return the status of a GET of *path*; None: no answer."""
