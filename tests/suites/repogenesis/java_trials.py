@@ -196,10 +196,10 @@ _FORGING = """
             try (java.io.FileOutputStream pipe = new java.io.FileOutputStream("/proc/self/fd/3")) {
                 for (String token : tokens) {
                     for (String name : new String[] {@NAMES@}) {
-                        String line = token + "\\ttest\\ttests.NotesTest\\t" + name + "\\tpassed\\t1\\t\\n";
+                        String line = token + "\\ttest\\ttests.NotesTest\\t" + name + "\\tpassed\\t1\\t\\t\\n";
                         pipe.write(line.getBytes());
                     }
-                    pipe.write((token + "\\tend\\t\\t\\t\\t0\\t\\n").getBytes());
+                    pipe.write((token + "\\tend\\t\\t\\t\\t0\\t\\t\\n").getBytes());
                 }
             }
             Runtime.getRuntime().halt(0);
