@@ -18,6 +18,7 @@ DATA = ROOT / "docs" / "data" / "machines.tsv"
 PAGE = ROOT / "docs" / "guide-offline.md"
 COLUMNS = ("machine", "python", "as", "version", "commit", "demo", "tests")
 _BEGIN, _END = "<!-- machines: .ci/fresh-machine --record -->\n\n", "<!-- end of machines -->"
+_CLOSING = re.compile(r"=+ .*\bin [\d.]+s")
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)")
 
 
@@ -44,7 +45,8 @@ def result(command: str, seconds: str, megabytes: str, output: str) -> dict[str,
     """Return the cell of a command: time by the clock and size, for the tests also their closing counts."""
     if command == "make demo":
         return {"demo": f"{seconds} s, {megabytes} MB"}
-    closing = output.rstrip().splitlines()[-1] if output.strip() else ""
+    # make has the last word where tests fail.
+    closing = next((line for line in reversed(output.splitlines()) if _CLOSING.match(line)), "")
     counts = ", ".join(f"{count} {what}" for count, what in _COUNT.findall(closing))
     return {"tests": f"{counts or 'did not end'}, {int(seconds) // 60} min {int(seconds) % 60} s"}
 
