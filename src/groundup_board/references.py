@@ -24,6 +24,7 @@ async def own_references(
     every = suite.by_name()
     async with async_scratch_folder("references") as room, opened_context(settings) as context:
         for task in sorted({task for task, _ in handed_in} & every.keys()):
+            theirs = {key: written_lines(tree, every[task]) for key, tree in handed_in.items() if key[0] == task}
             for subject in suite.subjects:
                 if subject == EMPTY:
                     continue
@@ -36,7 +37,7 @@ async def own_references(
                 except GroundupError:
                     continue
                 lines = written_lines(place, every[task])
-                for (of, digest), tree in handed_in.items():
-                    if of == task and (digest == made.digest or lines.nearly(written_lines(tree, every[task]))):
-                        found[task, digest] = subject
+                for key, others in theirs.items():
+                    if key[1] == made.digest or lines.nearly(others):
+                        found[key] = subject
     return found

@@ -210,10 +210,7 @@ def evaluate(
         from groundup.api.reports import refuse_unknown_form
 
         refuse_unknown_form(suite, layout)
-    request = evaluation(suite, predictions, **flags)
-    if dry_run:
-        return print_plan(request.plan(), talk.report_format, request.options)
-    return worked(request, talk, layout)
+    return new_run(evaluation(suite, predictions, **flags), talk, dry_run=dry_run, layout=layout)
 
 
 def import_run(
@@ -283,11 +280,11 @@ def regrade(run: Run, flags: RegradeFlags, talk: Talk, dry_run: DryRun = False) 
     return new_run(regrading(run, **flags), talk, dry_run=dry_run)
 
 
-def new_run(request: "NewRun", talk: Talk, *, dry_run: bool) -> int:
-    """Make a run, or only say what it would do."""
+def new_run(request: "NewRun", talk: Talk, *, dry_run: bool, layout: str | None = None) -> int:
+    """Make a run, or only say what it would do; *layout*: as `worked` takes it."""
     if dry_run:
         return print_plan(request.plan(), talk.report_format, request.options)
-    return worked(request, talk)
+    return worked(request, talk, layout)
 
 
 def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:

@@ -4,6 +4,7 @@ For people alone: sources and logs are a stranger's, so a place is a claim and d
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -63,13 +64,17 @@ class Sources:
     @classmethod
     def of(cls, tree: Path) -> "Sources":
         """Read those of *tree*, as many as a person would look at."""
+        paths: list[Path] = []
+        for folder, folders, names in os.walk(tree):
+            folders[:] = [name for name in folders if name not in _NOT_READ]
+            paths += [path for name in names if (path := Path(folder, name)).suffix in _READ]
         texts: dict[str, str] = {}
-        for path in sorted(tree.rglob("*")):
-            place = path.relative_to(tree)
-            if path.suffix not in _READ or _NOT_READ.intersection(place.parts) or len(texts) >= _MOST_FILES:
-                continue
+        for path in sorted(paths):
+            if len(texts) >= _MOST_FILES:
+                break
             with contextlib.suppress(OSError, ValueError):  # what cannot be read defines nothing
-                texts[place.as_posix()] = read_regular(path, _LARGEST).decode("utf-8", "replace")
+                text = read_regular(path, _LARGEST).decode("utf-8", "replace")
+                texts[path.relative_to(tree).as_posix()] = text
         return cls(texts)
 
     def line(self, path: str, number: int) -> str:

@@ -51,6 +51,8 @@ def counted_tokens(document: Mapping[str, JsonValue], message: Message) -> Count
 
 def _counts(usage: JsonValue) -> dict[str, int]:
     """Return the counts that are there; none where neither input nor output is."""
+    if not isinstance(usage, dict):
+        return {}
     found: dict[str, int] = {}
     for name, paths in _NAMES.items():
         counts = (_COUNT.validate_python(_at(usage, path)) for path in paths)
@@ -60,9 +62,10 @@ def _counts(usage: JsonValue) -> dict[str, int]:
     return found if found.get("input") or found.get("output") else {}
 
 
-def _at(value: JsonValue | Mapping[str, JsonValue], path: tuple[str, ...]) -> JsonValue:
+def _at(document: Mapping[str, JsonValue], path: tuple[str, ...]) -> JsonValue:
+    found: JsonValue = dict(document)
     for name in path:
-        if not isinstance(value, Mapping):
+        if not isinstance(found, dict):
             return None
-        value = first_of(value.get(name)) if name == "choices" else value.get(name)
-    return value  # type: ignore[return-value]
+        found = first_of(found.get(name)) if name == "choices" else found.get(name)
+    return found
