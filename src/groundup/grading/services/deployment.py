@@ -340,7 +340,7 @@ class ServicePod:
         )
 
     def _memory(self, ended: int | None) -> str:
-        """Say where a start that was killed had used up its memory: nobody else ends it while it starts.
+        """Say that a start command was killed because its memory was full: nothing else kills it while it starts.
 
         Control groups have one process killed; where there are none, the sandbox ends all, without an exit code.
         """
