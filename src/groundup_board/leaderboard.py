@@ -23,10 +23,10 @@ from groundup.store.ownership import copy_made, digest_of_file, write_made
 from groundup.store.records import VerdictLine
 from groundup.suites.base import Suite
 from groundup.suites.opening import open_suite
+from groundup.trees.likeness import HandedIn, written_lines
 from groundup.trees.writer import disk_errors
 from groundup_board.bundles import SUFFIX, BundleManifest, Disclosure
 from groundup_board.bundles import pack as pack_run
-from groundup_board.likeness import Lines, written_lines
 from groundup_board.page import Entry, Verified, board, limits_in_words
 from groundup_board.verification import PLAIN, BoardRules, claims_of, drawn_tasks, gradable, opened_bundle
 from groundup_board.verified import NOT_STATED, VerificationFile, read_record, record_name
@@ -129,19 +129,11 @@ class _Admitted:
     created_at: datetime
     verdicts: str
     """Digest of what they say."""
-    submissions: Mapping[tuple[str, str], Lines]
-    """What was written of each that holds a file, by task and digest."""
+    submissions: Collection[HandedIn]
 
     def shared(self, other: "_Admitted") -> int:
         """Return how many of its submissions are the other's, or nearly."""
-        return sum(
-            any(
-                digest == its or lines.nearly(others)
-                for (its_task, its), others in other.submissions.items()
-                if its_task == task
-            )
-            for (task, digest), lines in self.submissions.items()
-        )
+        return sum(any(one.is_like(its) for its in other.submissions) for one in self.submissions)
 
     def contradicts(self, other: "_Admitted") -> bool:
         """Whether both are said to be one run and say different things of it."""
@@ -189,11 +181,11 @@ def _entry(
             config, lines = opened.run.config(), opened.lines
             claims, manifest = claims_of(opened, rules, settings), opened.manifest
             tasks = open_suite(config.configuration.suite, settings).by_name()
-            handed_in = {
-                (task, digest): written_lines(tree, tasks[task])
+            handed_in = [
+                HandedIn(task, digest, written_lines(tree, tasks[task]))
                 for (task, digest), tree in opened.handed_in().items()
                 if task in tasks
-            }
+            ]
     except UsageError as error:
         return (str(error).removeprefix(f"{path}: "),)
     known, digest = read_record(record), digest_of_file(path)

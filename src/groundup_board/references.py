@@ -9,8 +9,8 @@ from groundup.episodes.backends import opened_context
 from groundup.runs.submissions import ReferenceSource
 from groundup.settings import Settings
 from groundup.suites.base import Suite
+from groundup.trees.likeness import written_lines
 from groundup.trees.scratch import async_scratch_folder
-from groundup_board.likeness import written_lines
 
 EMPTY = "nop"
 """A subject whose submission many hand in without having seen it."""

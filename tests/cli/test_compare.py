@@ -1,11 +1,13 @@
 """Comparing runs, and reports in suites' own forms, as people do it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import TWENTY, TWO, Groundup, Predict
+from tests.runs.toy import BEHAVIOUR
 
 
 @pytest.fixture
@@ -154,3 +156,39 @@ def test_a_run_is_written_in_its_suites_own_form(groundup: Groundup, tmp_path: P
         "unknown format 'xml'; choose from: json, markdown, table, toy"
         in groundup("report", "r", "--format", "xml").err
     )
+
+
+def program(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write one prediction of each of the two tasks, with *files* beside what says how grading goes."""
+    for task in ("task-0000", "task-0001"):
+        (folder / task).mkdir(parents=True)
+        for name, text in {BEHAVIOUR: "half", **files}.items():
+            (folder / task / name).write_text(text)
+    return folder
+
+
+def test_a_copy_with_a_file_added_is_named(groundup: Groundup, tmp_path: Path) -> None:
+    """Comparisons know it by its lines, as boards do; another program for the same tasks is none."""
+    lines = "".join(f"value_{number} = compute({number})\n" for number in range(60))
+    made = {"a": {"app.py": lines}, "b": {"app.py": lines, "NOTES": "mine\n"}, "c": {"app.py": lines[::-1]}}
+    for name, files in made.items():
+        groundup("evaluate", TWO, "-p", program(tmp_path / name, files), "--run-id", name)
+    said = "2 of 2 submissions of b are those of a, or nearly: one holds four fifths of the lines of the other"
+    assert said in " ".join(groundup("compare", "a", "b").out.split())
+    (found,) = json.loads(groundup("compare", "a", "b", "--json").out)["comparisons"]
+    assert found["same"] == said
+    (found,) = json.loads(groundup("compare", "a", "c", "--json").out)["comparisons"]
+    assert found["same"] == ""
+
+
+def test_review_names_attempts_that_are_nearly_the_same(groundup: Groundup, tmp_path: Path) -> None:
+    """The best attempt put in the place of the worst with a comment in it is not hidden by the comment."""
+    lines = "".join(f"value_{number} = compute({number})\n" for number in range(60))
+    for index, text in enumerate((lines, f"# mine\n{lines}", lines[::-1])):
+        folder = tmp_path / "predictions" / "task-0000" / str(index)
+        folder.mkdir(parents=True)
+        (folder / BEHAVIOUR).write_text("half")
+        (folder / "app.py").write_text(text)
+    groundup("evaluate", TWO, "-p", tmp_path / "predictions", "--run-id", "a")
+    assert "nearly the same (four fifths of the lines): task-0000/0, task-0000/1" in groundup("review", "a").err
+    assert json.loads(groundup("review", "a", "--json").out)["alike"] == [["task-0000/0", "task-0000/1"]]

@@ -17,9 +17,11 @@ from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
 from groundup.runs.checking import RunCheck, check_run
+from groundup.runs.copies import alike, with_copies
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, runs_in
 from groundup.store.ownership import refuse_full, write_made
+from groundup.store.records import References
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
@@ -158,11 +160,14 @@ def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | 
 
     *run* is a folder, or its id in the folder *output*. Changes no verdict. Raises `UsageError` for what is none.
     """
-    folder = RunFolder(run_folder(run, _settings(output, settings)))
+    known = _settings(output, settings)
+    folder = RunFolder(run_folder(run, known))
     config, records = folder.config(), folder.records()
     tests = {key: folder.attempt(key).tests() for key in records.lines if key not in records.bad}
-    made = review_of(config.run_id, config.configuration.submissions, records.lines, tests)
-    return made.but(unfit=records.told(folder.path))
+    submissions = config.configuration.submissions
+    made = review_of(config.run_id, submissions, records.lines, tests)
+    pairs = () if isinstance(submissions, References) else tuple(alike(folder, records.lines, known))
+    return made.but(unfit=records.told(folder.path), alike=pairs)
 
 
 def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> RunCheck:
@@ -263,16 +268,21 @@ def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
 
 
 def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:
-    return side_by_side(_numbered([run for name in names for run in _runs(name, settings)]), power)
+    read = [(run, folder) for name in names for run, folder in _runs(name, settings)]
+    made = side_by_side(_numbered([run for run, _ in read]), power)
+    return with_copies(made, [folder for _, folder in read], settings)
 
 
-def _runs(name: AnyPath, settings: Settings) -> tuple[RunReport, ...]:
+def _runs(name: AnyPath, settings: Settings) -> Iterator[tuple[RunReport, Path | None]]:
+    """Yield the runs that *name* is, with their folders; a report file has none."""
     path = Path(name)
     if path.name == "report.json" and RunFolder(path.parent).was_run():
         path = path.parent  # the report of a run is made from what the run holds
     if path.is_file():
-        return _from_file(path, settings)
-    return read_report([run_folder(path, settings)]).runs
+        yield from ((run, None) for run in _from_file(path, settings))
+    else:
+        folder = run_folder(path, settings)
+        yield from ((run, folder) for run in read_report([folder]).runs)
 
 
 def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:

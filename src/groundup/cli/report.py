@@ -282,6 +282,8 @@ def review(run: Run, json: Json = False, output: Output = None) -> int:
         )
     for attempts in found.identical:
         say(f"groundup: byte for byte the same: {', '.join(attempts)}; that alone is no sign of tampering")
+    for left, right in found.alike:
+        say(f"groundup: nearly the same (four fifths of the lines): {left}, {right}; that is no sign either")
     say(f"groundup: {found.conclusion}")
     return UNFIT if found.unfit else 0
 

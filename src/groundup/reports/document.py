@@ -284,7 +284,9 @@ class RunComparison(Record):
         default=None, description="pairs that show the difference found; None where there is none, or one pair"
     )
     power: Power | None = Field(default=None, description="what it takes to see a difference that was asked for")
-    same: str = Field(default="", description="that both are one run, or hold the same submissions; else empty")
+    same: str = Field(
+        default="", description="that both are one run, or hold the same submissions or nearly; else empty"
+    )
     warnings: tuple[str, ...] = Field(default=(), description="why the two may not be comparable")
 
 

@@ -57,6 +57,11 @@ class Review(Record):
         description="attempts at one task with the same submission, byte for byte: no sign of tampering, for a "
         "model without chance writes the same twice",
     )
+    alike: tuple[tuple[str, str], ...] = Field(
+        default=(),
+        description="two attempts at one task whose submissions are nearly the same: one holds four fifths of the "
+        "lines of the other, without what the task gave. No sign of tampering either",
+    )
 
     @property
     def conclusion(self) -> str:

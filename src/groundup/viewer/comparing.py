@@ -12,6 +12,7 @@ from groundup.reports.plots import plots_of
 from groundup.reports.summary import side_by_side
 from groundup.reports.views import evidence_views
 from groundup.runs import evidence
+from groundup.runs.copies import with_copies
 from groundup.runs.reporting import read_report
 from groundup.settings import Settings
 from groundup.viewer.addresses import whole_number
@@ -35,7 +36,7 @@ def compared(index: RunIndex, settings: Settings, asked: QueryParams) -> dict[st
         return None
     power = min(whole_number(asked.get("power")), 100)
     paths = [settings.output / name for name in names]
-    made = side_by_side(read_report(paths, settings).runs, power / 100 or None)
+    made = with_copies(side_by_side(read_report(paths, settings).runs, power / 100 or None), paths, settings)
     wanted, first = asked.get("q", ""), whole_number(asked.get("first"))
     part, other = (asked.get(name, "") for name in ("part", "other"))
     if part not in _PARTS or other not in names[1:]:

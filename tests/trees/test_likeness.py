@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.domain.tasks import SeedFile, Task
-from groundup_board.likeness import written_lines
+from groundup.trees.likeness import written_lines
 
 GIVEN = "".join(f"The service answers request number {number}.\n" for number in range(200))
 TASK = Task(id="one", suite="toy", instruction="x", seeds=(SeedFile(path="README.md", content=GIVEN.encode()),))

@@ -1,0 +1,92 @@
+"""Whether runs, or attempts of one, hold the same submissions but for a few files or lines."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from groundup.domain.errors import GroundupError
+from groundup.domain.subjects import AttemptKey
+from groundup.domain.tasks import Task
+from groundup.reports.document import Report
+from groundup.settings import Settings
+from groundup.store.folder import RunFolder
+from groundup.store.records import VerdictLine
+from groundup.suites.opening import open_suite
+from groundup.trees.likeness import HandedIn, written_lines
+
+_LOOKED_AT = 24
+"""Tasks of a comparison whose submissions are read; whoever copies a run copies more than one of that many."""
+
+
+def with_copies(report: Report, folders: Sequence[Path | None], settings: Settings) -> Report:
+    """Return *report* with comparisons that say how many submissions of a run are those of its base, or nearly.
+
+    *folders* are those of its runs; None where a run was read from a report file.
+    """
+    base, *others = folders
+    if base is None:
+        return report
+    comparisons = tuple(
+        one if one.same or folder is None else one.but(same=_shared(report, number, (base, folder), settings))
+        for number, (one, folder) in enumerate(zip(report.comparisons, others, strict=True))
+    )
+    return report.but(comparisons=comparisons)
+
+
+def _shared(report: Report, number: int, folders: tuple[Path, Path], settings: Settings) -> str:
+    runs = [RunFolder(folder) for folder in folders]
+    tasks = _tasks(runs[0], settings)
+    lines = [run.records().lines for run in runs]
+    both = set.intersection(*({key.task for key, line in each.items() if line.submission} for each in lines))
+    known = sorted(task for task in both & tasks.keys() if tasks[task].deliverable != "edits")
+    drawn = known[:: -(-len(known) // _LOOKED_AT)] if known else []
+    its, theirs = (
+        list(_handed_in(run, each, drawn, tasks).values()) for run, each in zip(runs, lines, strict=True)
+    )
+    count = sum(any(one.is_like(other) for other in its) for one in theirs)
+    if not count:
+        return ""
+    one = report.comparisons[number]
+    some = "" if len(drawn) == len(known) else f" at {len(drawn)} of {len(known)} tasks"
+    return (
+        f"{count} of {len(theirs)} submissions of {one.other}{some} are those of {one.base}, or nearly: one holds "
+        "four fifths of the lines of the other"
+    )
+
+
+def alike(
+    run: RunFolder, lines: Mapping[AttemptKey, VerdictLine], settings: Settings
+) -> Iterator[tuple[str, str]]:
+    """Yield attempts at one task whose submissions are nearly the same, and not byte for byte."""
+    tasks = _tasks(run, settings)
+    places: dict[str, dict[AttemptKey, VerdictLine]] = {}
+    for key, line in lines.items():
+        if line.submission:
+            places.setdefault(key.task, {})[key] = line
+    for task, attempts in places.items():
+        if len({line.submission for line in attempts.values()}) > 1 and task in tasks:
+            found = _handed_in(run, attempts, (task,), tasks)
+            yield from (
+                (str(left), str(right))
+                for left, right in combinations(found, 2)
+                if found[left].digest != found[right].digest and found[left].is_like(found[right])
+            )
+
+
+def _tasks(run: RunFolder, settings: Settings) -> Mapping[str, Task]:
+    """Return the tasks of a run by name: what they give to everybody makes nobody's submission a copy."""
+    try:
+        return open_suite(run.config().configuration.suite, settings).by_name()
+    except GroundupError:
+        return {}
+
+
+def _handed_in(
+    run: RunFolder, lines: Mapping[AttemptKey, VerdictLine], names: Collection[str], tasks: Mapping[str, Task]
+) -> dict[AttemptKey, HandedIn]:
+    """Return the submissions of *run* for some tasks, without those that hold no file."""
+    return {
+        key: HandedIn(key.task, line.submission, written_lines(run.attempt(key).submission, tasks[key.task]))
+        for key, line in lines.items()
+        if key.task in names and line.submission and (record := run.attempt(key).record()) and record.files
+    }
