@@ -16,16 +16,12 @@ from tempfile import mkdtemp
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import (
     HASH_SEED,
-    HOME,
     REPORT_FD,
     compiled,
-    import_path,
-    inside,
-    sandbox_spec,
     test_timeout_s,
 )
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.staging import TRUSTED, stage
+from groundup.grading.library.staging import HOME, TRUSTED, import_path, inside, stage
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount
 from groundup.trees.walking import remove_tree
 
@@ -87,8 +83,7 @@ async def _one_run(
         if hidden.extensions is not None:
             submission, _ = await compiled(library.submission, hidden.extensions, environment, context, scratch)
             library = library._replace(submission=submission)
-        staged = await asyncio.to_thread(stage, library, scratch)
-        spec = sandbox_spec(staged, hidden, environment, context.timeout_s)
+        spec, _ = await asyncio.to_thread(stage, library, scratch, timeout_s=context.timeout_s)
         path = ":".join([SEEN, *import_path(hidden.import_roots)])
         spec = spec.but(
             mounts=(*spec.mounts, Mount(source=plugin, target=SEEN)),

@@ -10,7 +10,6 @@ from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.execution import Execution, Overlay
 from groundup.grading.library.hidden import FalseRecord, NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
-from groundup.grading.library.staging import Staged
 from groundup_integrity.check import with_true_names
 from groundup_integrity.integrity import LEAST_SAMPLE, SAMPLE
 from tests.groundup_integrity.scripted import Asked, ScriptedLibrary, named
@@ -264,10 +263,8 @@ def test_a_guessed_name_of_a_case_takes_no_place() -> None:
     outcomes = {own: "passed", true: "failed", one: "passed", two: "failed"}
     results = {test: Result.model_validate({"outcome": outcome}) for test, outcome in outcomes.items()}
     last = Execution(
-        staged=Staged(workspace=Path("/nowhere"), mounts=(), dropped=()),
         report=RunnerReport(results=results, exit_code=1),
         result=answer(),
-        peak_memory_mb=None,
         ended=(FatalTest(test=one),),
     )
     renamed = {own: true, one: two, two: one}

@@ -1,7 +1,6 @@
 """What is drawn for a check, and what its outcome means."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,7 +11,6 @@ from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
-from groundup.grading.library.staging import Staged
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup_integrity.false_forms import FalseForms, HiddenSuite
 from groundup_integrity.integrity import (
@@ -32,10 +30,8 @@ A, B, C, D = (NumberedTest(f"t.py::test_{name}") for name in "abcd")
 def _run(outcomes: Mapping[NumberedTest, str], *ended: FatalTest) -> Execution:
     results = {test: Result.model_validate({"outcome": outcome}) for test, outcome in outcomes.items()}
     return Execution(
-        staged=Staged(workspace=Path("/nowhere"), mounts=(), dropped=()),
         report=RunnerReport(results=results, exit_code=1),
         result=CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0),
-        peak_memory_mb=None,
         ended=ended,
     )
 

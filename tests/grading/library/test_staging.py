@@ -8,8 +8,8 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots
-from groundup.grading.library.staging import TRUSTED, Staged, stage
-from groundup.sandbox.protocol import WORKSPACE
+from groundup.grading.library.staging import TRUSTED, stage
+from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from tests.grading.library.laboratory import NO_ENVIRONMENT
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
@@ -33,11 +33,11 @@ def original(tmp_path: Path) -> Path:
     )
 
 
-def _stage(tmp_path: Path, submission: Path, original: Path, hidden: HiddenTests = HIDDEN) -> Staged:
-    return stage(LibraryUnderTest(submission, original, hidden, NO_ENVIRONMENT), tmp_path / "scratch")
+def _stage(tmp_path: Path, submission: Path, original: Path, hidden: HiddenTests = HIDDEN) -> SandboxSpec:
+    return stage(LibraryUnderTest(submission, original, hidden, NO_ENVIRONMENT), tmp_path / "scratch")[0]
 
 
-def _mounted(staged: Staged) -> dict[str, Path]:
+def _mounted(staged: SandboxSpec) -> dict[str, Path]:
     return {mount.target: mount.source for mount in staged.mounts}
 
 
@@ -113,10 +113,11 @@ def test_names_that_are_no_text_come_along(tmp_path: Path, original: Path) -> No
     submission = _write(tmp_path / "sub", {"calc/__init__.py": ""})
     for name in (b"calc/\xff.txt", b"\xfe.pth"):
         (submission / os.fsdecode(name)).touch()
-    staged = _stage(tmp_path, submission, original)
+    library = LibraryUnderTest(submission, original, HIDDEN, NO_ENVIRONMENT)
+    spec, composed = stage(library, tmp_path / "scratch")
 
-    assert (staged.workspace / os.fsdecode(b"calc/\xff.txt")).is_file()
-    assert [entry.path for entry in staged.dropped] == ["\\xfe.pth"]
+    assert (spec.workspace / os.fsdecode(b"calc/\xff.txt")).is_file()
+    assert [entry.path for entry in composed.dropped] == ["\\xfe.pth"]
 
 
 def test_the_trusted_folder_holds_what_an_installation_would_leave(tmp_path: Path, original: Path) -> None:

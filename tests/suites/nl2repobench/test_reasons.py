@@ -1,13 +1,10 @@
 """Which reasons a verdict names where there are more than it holds."""
 
-from pathlib import Path
-
 from groundup.domain.verdicts import Stage
 from groundup.grading.library.decision import MAX_REASONS, Decision, Integrity, reason
 from groundup.grading.library.execution import Execution
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import RunnerReport
-from groundup.grading.library.staging import Staged
 from groundup.sandbox.protocol import CommandResult, Ending
 from groundup.suites.nl2repobench.strict import reasons_of
 from tests.suites.nl2repobench.trials import RECIPE
@@ -16,10 +13,8 @@ from tests.suites.nl2repobench.trials import RECIPE
 def test_a_verdict_says_in_any_case_that_a_lost_test_is_flaky() -> None:
     """Four other reasons do not hide it: another grading may have another score."""
     last = Execution(
-        staged=Staged(workspace=Path("/nowhere"), mounts=(), dropped=()),
         report=RunnerReport(),
         result=CommandResult(ending=Ending.EXITED, exit_code=0, stdout=b"", stderr=b"", duration_s=1.0),
-        peak_memory_mb=None,
     )
     decision = Decision(
         passed=1,

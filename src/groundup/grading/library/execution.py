@@ -11,18 +11,17 @@ import asyncio
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
-from groundup.domain.errors import MachineError
 from groundup.domain.limits import Limits
 from groundup.environments.bytecode import bytecode_for
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, stop_of
+from groundup.grading.library.composition import Dropped
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, report_of
@@ -30,10 +29,12 @@ from groundup.grading.library.staging import (
     COMPILED_RUNNER,
     DEMANDS,
     FAILING,
+    HOME,
     LACKING,
     RUNNER,
     TRUSTED,
-    Staged,
+    import_path,
+    inside,
     stage,
 )
 from groundup.inside import source_of
@@ -123,19 +124,21 @@ def _is_named(path: PurePosixPath, extensions: Extensions) -> bool:
 REPORT_FD = 3
 HASH_SEED = "0"
 """Of every run: the order of a set must not decide a point."""
-HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _LOG_BYTES = 256 * 1024
 
 
 class Execution(NamedTuple):
-    """One run of the hidden tests: what was staged, what was reported, how the process ended."""
+    """One run of the hidden tests: what was reported, how the process ended, what was in the sandbox."""
 
-    staged: Staged
     report: RunnerReport
     result: CommandResult
-    peak_memory_mb: float | None
+    peak_memory_mb: float | None = None
     ended: tuple[FatalTest, ...] = ()
     """Tests that ended earlier runs of the same submission, and were left out of this one."""
+    kept: frozenset[str] = frozenset()
+    """Paths of the submission that were in the sandbox."""
+    dropped: tuple[Dropped, ...] = ()
+    """Those that were not, and why."""
 
 
 class Overlay(NamedTuple):
@@ -177,11 +180,13 @@ async def run_hidden_tests(
         library = await with_extensions(library, context, scratch)
         # The same program each time: what its compilation takes, every run of tests would.
         compiled_runner = await bytecode_for(environment, source_of(RUNNER), f"{TRUSTED}/{RUNNER}")
-        staged = await asyncio.to_thread(stage, library, scratch, overlay.changed, compiled_runner)
+        whole, composed = await asyncio.to_thread(
+            stage, library, scratch, overlay.changed, compiled_runner, context.timeout_s
+        )
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
         token = secrets.token_hex(16)
-        spec, variables = without_python_variables(sandbox_spec(staged, hidden, environment, context.timeout_s))
+        spec, variables = without_python_variables(whole)
         async with await context.provider.open(spec) as sandbox:
             program = RUNNER if compiled_runner is None else COMPILED_RUNNER
             argv = (environment.executable, "-s", "-B", f"{TRUSTED}/{program}")
@@ -192,7 +197,7 @@ async def run_hidden_tests(
     finally:
         await asyncio.to_thread(remove_tree, scratch)
     report = await asyncio.to_thread(report_of, result, token)
-    return Execution(staged, report, result, peak, ended)
+    return Execution(report, result, peak, ended, composed.kept, composed.dropped)
 
 
 def test_timeout_s(hidden: HiddenTests, context: GradingContext) -> float:
@@ -200,55 +205,9 @@ def test_timeout_s(hidden: HiddenTests, context: GradingContext) -> float:
     return (context.timeout_s or hidden.timeout_s) / 3
 
 
-def sandbox_spec(
-    staged: Staged, hidden: HiddenTests, environment: PythonEnvironment, timeout_s: float | None = None
-) -> SandboxSpec:
-    """Return the sandbox in which the hidden tests run. Raises `MachineError` for a program that is not there."""
-    lacking = [name for name in hidden.programs if shutil.which(name) is None]
-    if lacking:
-        raise MachineError(f"the hidden tests start {', '.join(lacking)}, which this machine lacks; install it")
-    allowed_s = timeout_s or hidden.timeout_s
-    roots = hidden.import_roots if hidden.child_path is None else hidden.child_path
-    variables = {
-        "HOME": HOME,
-        "TMPDIR": "/tmp",  # noqa: S108 - inside the sandbox, where /tmp is private
-        "LANG": hidden.locale,
-        "LC_ALL": hidden.locale,
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": ":".join(import_path(roots)),
-    }
-    return SandboxSpec(
-        workspace=staged.workspace,
-        mounts=(*environment.mounts, *staged.mounts),
-        environment={**environment.environment, **variables, **hidden.environment},
-        path=(f"{TRUSTED}/bin", *environment.path),
-        limits=Limits(
-            memory_mb=hidden.memory_mb,
-            processes=hidden.processes,
-            command_s=allowed_s,
-            wall_clock_s=allowed_s + 30,
-        ),
-        user=hidden.user,
-        system="host" if hidden.programs else "listed",
-        label="hidden tests",
-    )
-
-
 def sandbox_to_look_around(library: LibraryUnderTest, scratch: Path) -> SandboxSpec:
     """Return the sandbox that the hidden tests of *library* have, laid out below *scratch*, for a person's day."""
-    staged = stage(library, scratch)
-    return sandbox_spec(staged, library.hidden, library.environment, timeout_s=24 * 3600.0)
-
-
-def import_path(roots: tuple[str, ...]) -> list[str]:
-    """Return what the tests can import besides the environment: the metadata and the submission's roots."""
-    return [f"{TRUSTED}/metadata", *(inside(root) for root in roots)]
-
-
-def inside(path: str) -> str:
-    """Return where a path of the repository is seen in the sandbox."""
-    return WORKSPACE if path == "." else f"{WORKSPACE}/{path}"
+    return stage(library, scratch, timeout_s=24 * 3600.0)[0]
 
 
 def logs_of(execution: Execution) -> dict[str, bytes]:

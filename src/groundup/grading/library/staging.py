@@ -8,18 +8,19 @@ import ast
 import builtins
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import NamedTuple
 
-from groundup.domain.errors import InfrastructureError, TaskError, reading_submission
+from groundup.domain.errors import InfrastructureError, MachineError, TaskError, reading_submission
+from groundup.domain.limits import Limits
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.grading.library.composition import CompositionPlan, Dropped, FoundEntry, plan
+from groundup.grading.library.composition import CompositionPlan, FoundEntry, plan
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.grammars import python_tree
 from groundup.inside import source_of
-from groundup.sandbox.protocol import WORKSPACE, Mount
+from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, read_regular, walk
 from groundup.trees.writer import TreeLimits, TreeWriter
 
@@ -151,18 +152,9 @@ COMPILED_RUNNER = "runner.pyc"
 FAILING = "failing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
+HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
-
-
-class Staged(NamedTuple):
-    """A composed tree, ready to be mounted."""
-
-    workspace: Path
-    mounts: tuple[Mount, ...]
-    dropped: tuple[Dropped, ...]
-    kept: frozenset[str] = frozenset()
-    """What of the submission is in it."""
 
 
 @reading_submission("the submission")
@@ -171,10 +163,13 @@ def stage(
     scratch: Path,
     changed: Mapping[str, bytes] = MappingProxyType({}),
     compiled_runner: bytes | None = None,
-) -> Staged:
-    """Compose below *scratch*; *changed*: what restored files hold in place of their own text.
+    timeout_s: float | None = None,
+) -> tuple[SandboxSpec, CompositionPlan]:
+    """Compose below *scratch*; return the sandbox of the hidden tests, and what of the submission is in it.
 
-    Raises `SubmissionError` for too large a tree, `TaskError` for a wrong recipe.
+    *changed*: what restored files hold in place of their own text; *timeout_s*: in place of the recipe's. Raises
+    `SubmissionError` for too large a tree, `TaskError` for a wrong recipe, and `MachineError` for a program that
+    is not there.
     """
     submission, original, hidden = library.submission, library.original, library.hidden
     composed = plan(_listing(submission), _listing(original), hidden, top_level_modules(library.environment))
@@ -198,12 +193,55 @@ def stage(
             _make_mount_point(mount, writer)
         writer.finish()
     _write_trusted(trusted, hidden, library.environment.executable, compiled_runner)
-    return Staged(
+    mounts = (Mount(source=trusted, target=TRUSTED), *mounts)
+    return _sandbox(workspace, mounts, hidden, library.environment, timeout_s or hidden.timeout_s), composed
+
+
+def _sandbox(
+    workspace: Path,
+    mounts: tuple[Mount, ...],
+    hidden: HiddenTests,
+    environment: PythonEnvironment,
+    allowed_s: float,
+) -> SandboxSpec:
+    lacking = [name for name in hidden.programs if shutil.which(name) is None]
+    if lacking:
+        raise MachineError(f"the hidden tests start {', '.join(lacking)}, which this machine lacks; install it")
+    roots = hidden.import_roots if hidden.child_path is None else hidden.child_path
+    variables = {
+        "HOME": HOME,
+        "TMPDIR": "/tmp",  # noqa: S108 - inside the sandbox, where /tmp is private
+        "LANG": hidden.locale,
+        "LC_ALL": hidden.locale,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": ":".join(import_path(roots)),
+    }
+    return SandboxSpec(
         workspace=workspace,
-        mounts=(Mount(source=trusted, target=TRUSTED), *mounts),
-        dropped=composed.dropped,
-        kept=composed.kept,
+        mounts=(*environment.mounts, *mounts),
+        environment={**environment.environment, **variables, **hidden.environment},
+        path=(f"{TRUSTED}/bin", *environment.path),
+        limits=Limits(
+            memory_mb=hidden.memory_mb,
+            processes=hidden.processes,
+            command_s=allowed_s,
+            wall_clock_s=allowed_s + 30,
+        ),
+        user=hidden.user,
+        system="host" if hidden.programs else "listed",
+        label="hidden tests",
     )
+
+
+def import_path(roots: Iterable[str]) -> list[str]:
+    """Return what the tests can import besides the environment: the metadata and the submission's roots."""
+    return [f"{TRUSTED}/metadata", *map(inside, roots)]
+
+
+def inside(path: str) -> str:
+    """Return where a path of the repository is seen in the sandbox."""
+    return WORKSPACE if path == "." else f"{WORKSPACE}/{path}"
 
 
 def top_level_modules(environment: PythonEnvironment) -> frozenset[str]:

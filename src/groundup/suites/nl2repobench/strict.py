@@ -87,7 +87,7 @@ async def judge(
         at_step("hidden tests")
         library = await with_extensions(library, context, context.scratch)
         last = await run_to_the_end(library, context)
-    decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended, last.staged.kept)
+    decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended, last.kept)
     freshly = asyncio.create_task(_with_fresh_inputs(fresh, decision, library, recipe, context))
     try:
         integrity = Integrity()
@@ -126,7 +126,7 @@ def facts_of(
         "stub_passes": len(recipe.floor),
         "extra_passed": decision.extra_passed,
         "collected": execution.report.collected,
-        "left_out": len(execution.staged.dropped),
+        "left_out": len(execution.dropped),
         "integrity": integrity.answer,
         "check": integrity.depth,
         "checked": integrity.checked,
@@ -149,8 +149,8 @@ def facts_of(
 
 def reasons_of(execution: Execution, decision: Decision, hidden: HiddenTests) -> tuple[Reason, ...]:
     """Return why the score is what it is."""
-    integrity, staged = decision.integrity, execution.staged
-    reasons = [explained(why, staged.dropped, staged.kept, hidden) for why in decision.reasons]
+    integrity = decision.integrity
+    reasons = [explained(why, execution.dropped, execution.kept, hidden) for why in decision.reasons]
     if integrity.answer == "tampered":
         reasons.insert(0, reason(Stage.TEST, integrity.why))
     if integrity.flaky:  # named in any case: it tells that another grading may have another score
