@@ -50,9 +50,9 @@ thorough:
 	THOROUGH=1 $(MAKE) test
 
 # The viewer and its kin in Debian's Chromium; `make test` does it as well where that is installed. The pictures of the
-# documentation are made anew with: make browser SCREENSHOTS=docs PICTURED=FOLDER (of two runs, model-a and model-b)
+# documentation are made anew with: make browser SCREENSHOTS=docs; tests/viewer/test_pictures.py says when they are old
 browser: $(BROWSER_STAMP)
-	EXPECTED_TOOLS=chromium,playwright,axe-playwright-python SCREENSHOTS=$(SCREENSHOTS) PICTURED=$(PICTURED) \
+	EXPECTED_TOOLS=chromium,playwright,axe-playwright-python SCREENSHOTS=$(SCREENSHOTS) \
 	    $(BIN)/python -m pytest tests/viewer/test_browser.py
 
 $(BROWSER_STAMP): $(STAMP) requirements-browser.lock

@@ -194,23 +194,22 @@ def test_show_of_an_attempt_without_an_agent_says_so_and_how_it_was_graded(groun
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_an_export_can_be_evaluated_and_imported(
-    groundup: Groundup, model: str, tmp_path: Path, attempts: int
-) -> None:
-    """What is exported gets the same score again, and an import tells who made it."""
+def test_an_export_can_be_evaluated_again(groundup: Groundup, model: str, tmp_path: Path, attempts: int) -> None:
+    """What is exported gets the same score again, and its record says who made it."""
     groundup("run", WRITTEN, "-a", "oneshot", "-m", model, "--run-id", "one", "-k", attempts)
     assert groundup("export", "one", tmp_path / "out").code == 0
     evaluated = json.loads(groundup("evaluate", WRITTEN, "-p", tmp_path / "out", "--json").out)
     assert evaluated["runs"][0]["figures"][0]["score"]["value"] == 0.5
     ended = groundup(
-        "import", WRITTEN, "--from", tmp_path / "out", "--agent", "cursor", "-m", "m", "--run-id", "in"
+        *("evaluate", WRITTEN, "-p", tmp_path / "out"),
+        *("--agent-name", "cursor", "--model-name", "m", "--run-id", "in"),
     )
     assert ended.code == 0, ended.err
     record = (
         RunFolder(tmp_path / "runs/in").attempt(RunFolder(tmp_path / "runs/in").config().planned.keys[-1]).record()
     )
     assert record is not None
-    assert record.provenance.model_dump()["source"] == "import"
+    assert record.provenance.model_dump()["source"] == "predictions"
     assert (record.provenance.agent_name, record.provenance.model_name) == ("cursor", "m")
     assert groundup("export", "one", tmp_path / "out").code == 2
 

@@ -66,12 +66,13 @@ def test_all_runs_and_published_reports_in_a_folder_become_one_table(groundup: G
     hidden = tmp_path / "all" / "deep" / "mine" / "attempts" / "task-0000" / "0" / "submission"
     (hidden / "report.json").write_text("{}")
     (tmp_path / "all" / "config.json").write_text('{"not": "a run"}')
-    ended = groundup("aggregate", tmp_path / "all", "--json")
+    ended = groundup("report", tmp_path / "all", "--layout", "paper", "--json")
     assert ended.code == 0, ended.err
     assert len(json.loads(ended.out)["runs"]) == 3
-    table = groundup("aggregate", tmp_path / "all").out
+    table = groundup("report", tmp_path / "all", "--layout", "paper").out
     assert "RepoGenesis: agents and models by language" in table
     assert "Without a table as in a paper" in table
-    empty = groundup("aggregate", tmp_path / "cache")
+    (tmp_path / "none").mkdir()
+    empty = groundup("report", tmp_path / "none", "--layout", "paper")
     assert empty.code == 2
     assert "holds neither runs" in empty.err

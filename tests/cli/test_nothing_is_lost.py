@@ -40,7 +40,7 @@ REFUSALS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "init": (("init",), ("groundup.toml",)),
     "report": (("report", "done", "--format", "html", "--save", "report.html"), ("report.html",)),
     "own report": (("report", "done", "--format", "latex", "--save", "paper.tex"), ("paper.tex",)),
-    "aggregate": (("aggregate", "runs", "--format", "csv", "--save", "all.csv"), ("all.csv",)),
+    "table of papers": (("report", "runs", "--layout", "paper", "--save", "all.csv"), ("all.csv",)),
     "pack": (("leaderboard", "pack", "done", "-o", "mine.tar.gz"), ("mine.tar.gz",)),
     "board": (BOARD, ("site/index.html",)),
     "evidence": (BOARD, ("site/evidence/done.tar.gz",)),

@@ -15,7 +15,6 @@ PLACES = {
     "predictions": ("evaluate", TWO, "-p", "{}", "--dry-run"),
     "one prediction": ("evaluate", TWO, "-p", "{}", "--task", "task-0000", "--dry-run"),
     "text of an option": ("run", TWO, "-a", "loop", "--agent-option", "system=@{}", "--dry-run"),
-    "import": ("import", TWO, "--from", "{}", "-a", "x", "--dry-run"),
     "matrix": ("run", "--config", "{}", "--dry-run"),
     "script": ("run", "tests.runs.toy:create_written", "-a", "oneshot", "-m", "scripted/{}"),
     "preset": ("run", TWO, "-a", "cli", "-m", "scripted/x", "--agent-option", "preset={}", "--dry-run"),

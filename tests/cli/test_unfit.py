@@ -12,7 +12,7 @@ COMMANDS = {
     "report": ("report", "one"),
     "report for programs": ("report", "one", "--json"),
     "compare": ("compare", "honest", "one"),
-    "aggregate": ("aggregate", "runs"),
+    "table of papers": ("report", "runs", "--layout", "paper"),
     "why": ("why", "one", "sqlparse"),
     "show": ("show", "one", "sqlparse"),
     "check": ("runs", "check", "one"),

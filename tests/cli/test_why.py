@@ -1,4 +1,4 @@
-"""`groundup why`: what attempts lost, one screen by cause, and each lost test with `--all`."""
+"""`groundup why`: what attempts lost, one screen by cause, and each lost test with `--full`."""
 
 import json
 import random
@@ -128,7 +128,7 @@ def test_many_attempts_have_a_line_each(
 def test_all_prints_each_lost_test(groundup: Groundup, tmp_path: Path) -> None:
     """As `why` did before there were causes: each with its whole traceback, and the reasons that none tells."""
     write_losses(tmp_path, "r", [[many([2, 1])]])
-    ended = groundup("why", "r", "--all")
+    ended = groundup("why", "r", "--full")
     assert ended.out.count("──") == 4
     assert "tests/test_a.py::test_aError0001[0]: failed\ntests/test_a.py:14: in test_b\n" in ended.out
     assert "1 of 4 endpoints is missing" in ended.out
@@ -168,7 +168,7 @@ def test_tests_that_say_nothing_are_one_cause(groundup: Groundup) -> None:
     document = json.loads(groundup("why", "one", "task-0000", "--json").out)
     assert [one["id"] for one in document["lost"]] == document["causes"][0]["names"] == ["first", "second"]
     assert document["reasons"] == [{"stage": "test", "message": "nothing passed"}]
-    assert "tests without a result: 2\nfirst\nsecond\n" in groundup("why", "one", "task-0000", "--all").out
+    assert "tests without a result: 2\nfirst\nsecond\n" in groundup("why", "one", "task-0000", "--full").out
     assert groundup("why", "one", "task-0000/5").code == 2
     assert groundup("why", "one", "other").code == 2
 
@@ -194,7 +194,7 @@ def test_tests_that_were_not_tried_stand_below_their_reason(groundup: Groundup, 
     write_losses(tmp_path, "r", [[tests]])
     assert f"2 tests: {said}\n  tests/test_a.py::first\n  also second\n" in groundup("why", "r").out
     listed = f"tests without a result: 2, {said}\ntests/test_a.py::first\ntests/test_a.py::second\n"
-    assert listed in groundup("why", "r", "--all").out
+    assert listed in groundup("why", "r", "--full").out
 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])

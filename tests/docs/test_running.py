@@ -24,7 +24,7 @@ RUNS = ("my-run", "model-a", "model-b", "before", "after")
 TASKS = ("sqlparse", "six", "jsonlines", "greeter")
 LINES = sorted({tuple(line) for page in PAGES for line in command_lines(page)})
 
-TRIED = {"compare", "curate", "data", "docs", "evaluate", "export", "import", "infer", "init"}
+TRIED = {"compare", "curate", "data", "docs", "evaluate", "export", "infer", "init"}
 TRIED |= {"regrade", "report", "resume", "run", "runs", "suites", "tasks"}
 """Commands whose lines are run. Those of others, such as a server, are parsed only."""
 
@@ -140,7 +140,7 @@ def write_repository(place: Path) -> None:
 def prepare(line: tuple[str, ...], groundup: Groundup, home: Path) -> None:
     """Put what *line* names into *home*."""
     for option, value in pairwise(line):
-        if option == "-p" or (option == "--from" and line[0] == "import"):
+        if option == "-p":
             predict(home / value.removeprefix("~/"))
         if option == "--from" and value == "my-tasks":
             for block in blocks(ROOT / "docs" / "tutorial.md"):

@@ -144,7 +144,7 @@ def test_a_version_that_nuget_takes_is_written_where_versions_are_central(tmp_pa
 
 
 def test_what_tests_need_is_written_only_when_asked_for(groundup: Groundup, tmp_path: Path) -> None:
-    """`--write` adds what the program needs; with `--all` also what its tests do."""
+    """`--write` adds what the program needs; with `--optional` also what its tests do."""
     files = {
         "A.Tests/A.Tests.csproj": PROJECT.decode(),
         "A.Tests/T.cs": "using Xunit;\nclass T { [Fact] void F() {} }",
@@ -152,7 +152,7 @@ def test_what_tests_need_is_written_only_when_asked_for(groundup: Groundup, tmp_
     root = write_tree(tmp_path / "r", files)
     assert groundup("infer", root, "--write").code == 0
     assert (root / "A.Tests/A.Tests.csproj").read_bytes() == PROJECT
-    assert groundup("infer", root, "--write", "--all").code == 0
+    assert groundup("infer", root, "--write", "--optional").code == 0
     assert b'Include="xunit"' in (root / "A.Tests/A.Tests.csproj").read_bytes()
 
 
@@ -188,7 +188,7 @@ def test_what_is_not_shown_is_counted(groundup: Groundup, tmp_path: Path) -> Non
     root = write_tree(tmp_path / "r", {"tests/test_a.py": "import pytest\n"})
     ended = groundup("infer", root)
     assert "0 packages" in ended.out
-    assert "--all shows 1 that are optional, for building or for tests" in ended.err
+    assert "--optional shows 1 that are optional, for building or for tests" in ended.err
 
 
 def test_projects_of_one_folder_and_what_props_declare(groundup: Groundup, tmp_path: Path) -> None:

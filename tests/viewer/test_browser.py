@@ -1,7 +1,6 @@
 """The pages in a real browser: by mouse and keyboard, in both colour schemes, on narrow screens.
 
-`make browser` runs these. With SCREENSHOTS=FOLDER they leave the pictures of the documentation there,
-of the runs in PICTURED=FOLDER.
+`make browser` runs these. With SCREENSHOTS=FOLDER they leave the pictures of the documentation there.
 """
 
 import os
@@ -23,6 +22,7 @@ from tests.needs import lack
 from tests.patience import patient
 from tests.reports.made import BEGAN, Word, run_of
 from tests.viewer.made import BASE, EVIL, HOSTILE, OTHER, fill, served, write_run
+from tests.viewer.pictured import PICTURES, WORDS, pictured_words, write_runs
 from tests.viewer.test_turns import play
 
 if TYPE_CHECKING:
@@ -317,38 +317,20 @@ def _entry(name: str, words: dict[str, list[Word]], kind: str) -> "Entry":
     )
 
 
-MADE: dict[str, list[Word]] = {
-    "aiofiles": [(161, 204)],
-    "humanize": [(604, 604)],
-    "markupsafe": [(71, 71)],
-    "retrying": [(12, 17)],
-    "sqlparse": [(442, 461)],
-    "tqdm": [(0, 139)],
-}
-
-
 def test_pictures_of_the_documentation(browser: "Browser", tmp_path: Path) -> None:
     """The pages that the documentation shows are whole in both schemes.
 
-    `SCREENSHOTS=docs` keeps them. PICTURED names a folder with runs model-a and model-b, in place of made ones.
+    `SCREENSHOTS=docs` keeps pictures of them, with their words: test_pictures.py says when these are old.
     """
-    runs = Path(os.environ.get("PICTURED") or tmp_path)
-    if runs == tmp_path:
-        write_run(tmp_path, "model-a", MADE, said="psql_quotation_marks")
-        better: dict[str, list[Word]] = {**MADE, "sqlparse": [(461, 461)], "tqdm": [(137, 139)]}
-        write_run(tmp_path, "model-b", better, said="psql_quotation_marks")
-    pages = {
-        "view-run": ("/run/model-a", "dark", 900),
-        "view-why": ("/run/model-a/attempt/sqlparse/0", "light", 560),
-        "view-compare": ("/compare?run=model-a&run=model-b", "light", 1080),
-    }
-    with served(runs) as place:
-        for name, (address, scheme, height) in pages.items():
+    with served(write_runs(tmp_path)) as place:
+        for name, (address, scheme, height) in PICTURES.items():
             with Window(browser, color_scheme=scheme, viewport={"width": 1000, "height": height}) as window:
                 window.page.goto(place + address)
                 assert complaints(window.page) == []
                 assert window.said == []
                 window.picture(name)
+        if os.environ.get("SCREENSHOTS"):
+            WORDS.write_text(pictured_words(place), encoding="utf-8")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 390), ("light", 1280), ("dark", 1280)])

@@ -287,16 +287,12 @@ class ProvenanceFlags(TypedDict, total=False):
     ]
 
 
-class ImportFlags(RegradeFlags, total=False):
-    """What `import` takes."""
+class EvaluateFlags(ProvenanceFlags, RegradeFlags, total=False):
+    """What `evaluate` takes."""
 
     only_predicted: Annotated[
         bool, FlagHelp("Leave out tasks without a prediction, which otherwise count 0.", WHICH)
     ]
-
-
-class EvaluateFlags(ProvenanceFlags, ImportFlags, total=False):
-    """What `evaluate` takes."""
 
 
 class ResumeFlags(MakingFlags, WorkFlags, total=False):

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -39,7 +40,8 @@ def report(
 ) -> ShownReport:
     """Report a run, or several with each compared to the first.
 
-    The layout `paper` has the tables of the suites' papers, with a row for each run.
+    The layout `paper` has the tables of the suites' papers, with a row for each run. With it, a folder that is no
+    run stands for all runs and report files below it.
 
     A run is a folder, its id in the folder *output*, or a report file: groundup's own JSON or a suite's own form.
     Scores are shares of 1 with numerator and denominator. Raises `UsageError` for what is no run and no report.
@@ -47,8 +49,10 @@ def report(
     found = _settings(output, settings)
     if layout not in LAYOUTS:
         raise UsageError(unknown("layout", layout, LAYOUTS))
-    kind = PaperReport if layout == "paper" else ShownReport
-    return kind.of(_side_by_side((run, *more), found))
+    if layout == "paper":
+        each = [_runs_below(Path(one)) if _holds_runs(Path(one)) else [one] for one in (run, *more)]
+        return PaperReport.of(_side_by_side(list(dict.fromkeys(chain.from_iterable(each))), found))
+    return ShownReport.of(_side_by_side((run, *more), found))
 
 
 def compare(
@@ -122,21 +126,18 @@ def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
     ]
 
 
-def runs_below(folders: Sequence[AnyPath]) -> list[Path]:
-    """Return what *folders* hold at any depth: folders of runs, and report files of others, `report*.json`.
+def _holds_runs(folder: Path) -> bool:
+    return folder.is_dir() and not RunFolder(folder).was_run()
+
+
+def _runs_below(folder: Path) -> list[Path]:
+    """Return what *folder* holds at any depth: folders of runs, and report files of others, `report*.json`.
 
     Raises `UsageError` for a folder that holds neither.
     """
-    found: list[Path] = []
-    for given in map(Path, folders):
-        if given.is_file():
-            found.append(given)
-            continue
-        below = sorted(_below(given))
-        if not below:
-            raise UsageError(f"{given} holds neither runs nor report*.json")
-        found += below
-    return list(dict.fromkeys(found))
+    if found := sorted(_below(folder)):
+        return found
+    raise UsageError(f"{folder} holds neither runs nor report*.json")
 
 
 def _below(folder: Path) -> Iterator[Path]:

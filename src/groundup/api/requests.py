@@ -10,7 +10,6 @@ from groundup.api.flags import (
     AnyPath,
     EvaluateFlags,
     GradingFlags,
-    ImportFlags,
     MakingFlags,
     RegradeFlags,
     ResumeFlags,
@@ -75,24 +74,6 @@ def evaluation(
             ablation=ablated.ablation,
             run=ablated.run,
         )
-    return _new_run(suite, submissions, given, settings)
-
-
-def importing(
-    suite: str,
-    source: AnyPath,
-    *,
-    agent: str,
-    model: str | None = None,
-    settings: Settings | None = None,
-    **flags: Unpack[ImportFlags],
-) -> NewRun:
-    """Return the run that takes in and grades what *agent* made elsewhere. Raises `UsageError`."""
-    given: ImportFlags = checked(ImportFlags, flags)
-    refuse_unknown_tasks(suite, given.get("tasks"), _excluded(given), settings_for(given, settings))
-    submissions = Predictions(
-        path=str(Path(source).absolute()), agent_name=agent, model_name=model, source="import"
-    )
     return _new_run(suite, submissions, given, settings)
 
 
@@ -166,7 +147,7 @@ def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: S
 
 
 def _new_run(
-    suite: str, submissions: SubmissionsFrom, given: ImportFlags | RunFlags, base: Settings | None
+    suite: str, submissions: SubmissionsFrom, given: EvaluateFlags | RunFlags, base: Settings | None
 ) -> NewRun:
     settings = settings_for(given, base)
     configuration = RunConfiguration(

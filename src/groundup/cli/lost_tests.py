@@ -1,4 +1,4 @@
-"""Each lost test of an attempt whole, as `groundup why` prints it with --all or -t."""
+"""Each lost test of an attempt whole, as `groundup why` prints it with --full or -t."""
 
 import itertools
 from typing import TYPE_CHECKING

@@ -52,8 +52,13 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "--environment": ("--sandbox",),
     "--scorer": ("--grader",),
     "--verifier": ("--grader",),
+    "--agent": ("--agent-name",),
     "--agent-name": ("--agent",),
+    "--model": ("--model-name",),
     "--model-name": ("--model",),
+    "-a": ("--agent-name",),
+    "-m": ("--model-name",),
+    "--all": ("--full", "--optional"),
 }
 """An option of other programs, and what it is here: the first that the command has."""
 
@@ -89,6 +94,10 @@ COMMANDS_ELSEWHERE: Mapping[str, str] = {
     "config": "it is `groundup init`",
     "settings": "it is `groundup init`",
     "train": "it is `groundup serve`",
+    "collect": "it is `groundup report DIR... --layout paper`",
+    # of earlier versions, for one release
+    "import": "it went into `groundup evaluate SUITE -p FOLDER --agent-name cursor --model-name NAME`",
+    "aggregate": "it went into `groundup report DIR... --layout paper`",
     "completion": "it is `groundup --install-completion`",
 }
 """A command of other programs, and what does the same here."""

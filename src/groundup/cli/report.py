@@ -25,6 +25,10 @@ EXAMPLES: dict[str, Examples] = {
         ("For a CI server", "groundup report my-run --format junit --save results.xml"),
         ("The plots alone, for a paper", "groundup report model-a model-b --plots figures"),
         ("The table of the suite's paper, a row for each run", "groundup report model-a model-b --layout paper"),
+        (
+            "The same of all runs and published reports below folders",
+            "groundup report runs eval_results --layout paper",
+        ),
         ("As RepoGenesis publishes it", "groundup report my-run --format repogenesis --save report.json"),
         (
             "A report that the published harness wrote",
@@ -38,10 +42,6 @@ EXAMPLES: dict[str, Examples] = {
         ("How many tasks until 5 points show?", "groundup compare model-a model-b --power 0.05"),
         ("A run and a published report", "groundup compare eval_results/report.json my-run"),
         ("For programs", "groundup compare model-a model-b --json"),
-    ),
-    "aggregate": (
-        ("All configurations, as the suites' papers show them", "groundup aggregate runs"),
-        ("Own runs and published reports", "groundup aggregate runs eval_results --format latex --save table.tex"),
     ),
     "review": (
         ("Which attempts should a person look at?", "groundup review my-run"),
@@ -83,7 +83,9 @@ class ReportLook:
     layout: Annotated[
         str,
         typer.Option(
-            help="standard, or paper: the tables of the suites' papers, a row for each run.", rich_help_panel=TALK
+            help="standard, or paper: the tables of the suites' papers, a row for each run; a folder stands for "
+            "all runs and published reports below it.",
+            rich_help_panel=TALK,
         ),
     ] = "standard"
     plots: Annotated[
@@ -198,30 +200,6 @@ def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -
     with disk_errors(save.parent):
         write_made(save, own.document)
     sys.stdout.write(own.table + "\n")
-
-
-def aggregate(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(metavar="DIR...", help="Folders with runs and published reports, at any depth."),
-    ],
-    report_format: Annotated[
-        str,
-        typer.Option("--format", help="table, markdown, json, html, csv or latex.", rich_help_panel=TALK),
-    ] = Format.TABLE.value,
-    save: Annotated[Path | None, typer.Option(help="Write the form to this file.", rich_help_panel=TALK)] = None,
-    json: Json = False,
-) -> int:
-    """Print all runs and published reports in DIR... as the tables of the suites' papers, a row each."""
-    from groundup.api import reports
-    from groundup.domain.errors import UsageError
-    from groundup.domain.names import unknown
-
-    if report_format not in _known_formats():
-        raise UsageError(unknown("format", report_format, _known_formats()))
-    made = reports.report(*reports.runs_below(folders), layout="paper")
-    _print(made, Format.JSON if json else _form(report_format, save), save)
-    return _unfit(made)
 
 
 def compare(

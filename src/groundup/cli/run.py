@@ -1,4 +1,4 @@
-"""`groundup run`, `evaluate`, `import`, `resume` and `regrade`: the commands that make verdicts."""
+"""`groundup run`, `evaluate`, `resume` and `regrade`: the commands that make verdicts."""
 
 import os
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import EvaluateFlags, ImportFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags, names
+from groundup.api.flags import EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags, names
 from groundup.cli.console import Format
-from groundup.cli.options import TALK, DryRun, Examples, Run, Suite, Talk
+from groundup.cli.options import TALK, DryRun, Examples, Run, Talk
 
 if TYPE_CHECKING:
     from groundup.reports.formats import ShownReport
@@ -53,22 +53,12 @@ EXAMPLES: dict[str, Examples] = {
         ),
         ("In CI: exit with 4 below 90 %", "groundup evaluate nl2repobench -p out.jsonl --fail-under 0.9 --json"),
         (
-            "Name who made them",
-            "groundup evaluate nl2repobench -p out/ --model-name m1 --agent-name my-agent -j 4",
+            "What an IDE made, with its name and its model's",
+            "groundup evaluate repogenesis -p out/ --agent-name cursor --model-name claude-sonnet",
         ),
         (
             "Each task in its own image",
             "groundup evaluate nl2repobench -p out/ --sandbox docker --image 'REGISTRY/{published}'",
-        ),
-    ),
-    "import": (
-        (
-            "What an IDE made of RepoGenesis",
-            "groundup import repogenesis --from out/ --agent cursor --model claude-sonnet",
-        ),
-        (
-            "What would be graded?",
-            "groundup import nl2repobench --from out/ --agent trae --run-id trae --dry-run",
         ),
     ),
     "resume": (
@@ -211,26 +201,6 @@ def evaluate(
 
         refuse_unknown_form(suite, layout)
     return new_run(evaluation(suite, predictions, **flags), talk, dry_run=dry_run, layout=layout)
-
-
-def import_run(
-    suite: Suite,
-    source: Annotated[
-        Path, typer.Option("--from", help="A folder with one repository per task, or a JSONL file of them.")
-    ],
-    agent: Annotated[str, typer.Option("--agent", "-a", help="What made the repositories, such as `cursor`.")],
-    flags: ImportFlags,
-    talk: Talk,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model that it used.")] = None,
-    dry_run: DryRun = False,
-) -> int:
-    """Grade repositories that another tool made, and record which agent and model made them.
-
-    docs/guide-evaluate.md shows the layouts.
-    """
-    from groundup.api.requests import importing
-
-    return new_run(importing(suite, source, agent=agent, model=model, **flags), talk, dry_run=dry_run)
 
 
 def resume(

@@ -21,13 +21,13 @@ EXAMPLES: dict[str, Examples] = {
     "why": (
         ("What did this run lose, and where?", "groundup why my-run"),
         ("Which tests failed, by cause, with the values that they compared?", "groundup why my-run sqlparse"),
-        ("Each of them", "groundup why my-run sqlparse --all"),
+        ("Each of them", "groundup why my-run sqlparse --full"),
         ("One of them", "groundup why my-run sqlparse -t test_split"),
     ),
 }
 
 SCREEN = 40
-"""Lines that are printed without --all."""
+"""Lines that are printed without --full."""
 _BY_ATTEMPT = 6
 """Lines of one attempt at least, where several lost; with less room each has one line."""
 
@@ -72,7 +72,7 @@ def why(
     test: Annotated[
         str | None, typer.Option("--test", "-t", help="Only tests whose names hold this.", metavar="TEXT")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Each lost test, with its whole traceback.")] = False,
+    every: Annotated[bool, typer.Option("--full", help="Each lost test, with its whole traceback.")] = False,
     json: Json = False,
     output: Output = None,
 ) -> int:

@@ -115,7 +115,7 @@ def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[
         blocks.append(block)
     if rest := groups[len(shown) :]:
         tests = sum(group.cause.tests for group in rest)
-        blocks.append([f"and {count(len(rest), 'cause')} more, of {_unit(rest[0], tests)}; --all prints them"])
+        blocks.append([f"and {count(len(rest), 'cause')} more, of {_unit(rest[0], tests)}; --full prints them"])
     return blocks
 
 

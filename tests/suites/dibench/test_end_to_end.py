@@ -199,7 +199,7 @@ def test_what_was_missed_is_named_with_file_and_line(groundup: Groundup, tmp_pat
     cause = "1 name: pyproject.toml, dependencies: one too many: no registry has it"
     assert f'{cause}\n  pyproject.toml:{line}: "made-up-name"\n  made-up-name: ' in shown.out
     assert "test: " not in shown.out, "reasons say the same"
-    whole = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--all").err
+    whole = groundup("why", run_of(ended.document)["run_id"], "one_alpha", "--full").err
     counted = (
         f"{len(lost)} of {len(lost) + 1} dependencies are missing, too many or elsewhere; 1 declared otherwise"
     )
@@ -240,7 +240,7 @@ def test_why_names_sections_and_what_no_registry_has(groundup: Groundup, tmp_pat
     shown = groundup("why", run, "three_gamma")
     assert "package.json, dependencies: declared elsewhere" in shown.out
     assert "package.json, dependencies: no registry has it" in shown.out
-    every = groundup("why", run, "three_gamma", "--all")
+    every = groundup("why", run, "three_gamma", "--full")
     assert "1 of 2 dependencies are missing, too many or elsewhere; 1 that no registry has" in every.err
 
 

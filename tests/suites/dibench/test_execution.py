@@ -192,7 +192,7 @@ def test_a_name_that_no_one_has_is_reported(executing: Groundup, tmp_path: Path)
         "1 that no registry has: made-up-name in pyproject.toml:4 (dependencies)" in found["reasons"][1]["message"]
     )
     assert found["reasons"][2]["message"] == "1 missing: shapes in pyproject.toml:4 (dependencies)"
-    why = executing("why", ended.document["runs"][0]["run_id"], "tiny-python", "--all")
+    why = executing("why", ended.document["runs"][0]["run_id"], "tiny-python", "--full")
     assert 'missing: the original declares `"shapes"`' in why.out, "what was missed is told of jobs, too"
     assert "2 of 2 dependencies are missing, too many or elsewhere; 1 that no registry has" in why.err
     shown = executing("why", ended.document["runs"][0]["run_id"], "tiny-python").out
