@@ -73,7 +73,7 @@ def infer(
         print_table(title, ("package", "kind", "why"), [_row(item) for item in shown])
         hidden = len(one.dependencies) - len(shown)
         if hidden and not shown:
-            say(f"groundup: {one.language}: --optional shows {hidden} that are optional, for building or for tests")
+            say(f"groundup: {one.language}: --optional shows {hidden} more: optional, for building or for tests")
         if one.language in declared:
             _print_declared(one, declared[one.language], shown)
         for limit in one.cannot_know:

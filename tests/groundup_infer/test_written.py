@@ -188,7 +188,7 @@ def test_what_is_not_shown_is_counted(groundup: Groundup, tmp_path: Path) -> Non
     root = write_tree(tmp_path / "r", {"tests/test_a.py": "import pytest\n"})
     ended = groundup("infer", root)
     assert "0 packages" in ended.out
-    assert "--optional shows 1 that are optional, for building or for tests" in ended.err
+    assert "--optional shows 1 more: optional, for building or for tests" in ended.err
 
 
 def test_projects_of_one_folder_and_what_props_declare(groundup: Groundup, tmp_path: Path) -> None:
