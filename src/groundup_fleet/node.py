@@ -84,8 +84,8 @@ class NodePlugin(WorkerPlugin):
         # A node that begins again after a killed one would else fill the disk with packed layers. Dask gives up a
         # worker whose plugins take long, and such folders may be large.
         self._cleaning = asyncio.create_task(asyncio.to_thread(remove_abandoned_folders))
-        await self._offer(0 if self.node.is_full() else self._memory_mb)
         self._watching = asyncio.create_task(self._watch())
+        await self._offer(0 if self.node.is_full() else self._memory_mb)
 
     async def teardown(self, worker: Any) -> None:
         """Close the node's sandboxes; forked processes have no `atexit`."""

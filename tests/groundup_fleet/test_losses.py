@@ -6,6 +6,8 @@ import selectors
 import shlex
 import signal
 import socket
+import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -30,7 +32,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import FleetFile, Predictions
 from groundup_fleet.api import look
-from groundup_fleet.clusters import FleetAddress, read_address, with_new_keys
+from groundup_fleet.clusters import FleetAddress, read_address, security, with_new_keys
 from groundup_fleet.driver import DaskFleet
 from groundup_fleet.extra import distributed
 from groundup_fleet.node import NodePlugin
@@ -295,3 +297,25 @@ def test_a_node_whose_clock_is_behind_is_let_in() -> None:
     made = x509.load_pem_x509_certificate(str(with_new_keys("tls://a:1").certificate).encode())
     assert made.not_valid_before_utc < datetime.now(UTC) - timedelta(days=1)
     assert made.not_valid_after_utc > datetime.now(UTC) + timedelta(days=300)
+
+
+async def test_who_knocks_and_leaves_costs_others_nothing() -> None:
+    """OpenSSL 3.2 and later blames the next connection that is read for one that was broken off."""
+    keys = with_new_keys("")
+    context: ssl.SSLContext = security(keys).get_connection_args("client")["ssl_context"]
+    options = {"host": "127.0.0.1", "port": 0, "protocol": "tls://", "dashboard": False}
+    async with distributed.Scheduler(**options, security=security(keys)) as scheduler:
+        place = urlsplit(scheduler.address)
+
+        def knock() -> None:
+            connection = socket.create_connection((place.hostname, place.port))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave at once
+            context.wrap_socket(connection).close()
+
+        async with distributed.Client(
+            scheduler.address, asynchronous=True, security=security(keys), set_as_default=False
+        ) as client:
+            for _ in range(40):
+                await asyncio.to_thread(knock)
+                assert (await client.scheduler.identity())["workers"] == {}
+            assert list(scheduler.clients) == ["fire-and-forget", client.id]
