@@ -268,7 +268,7 @@ def test_a_score_by_names_is_not_lost_at_tests() -> None:
 
 
 def test_tasks_left_out_are_said_with_both_means() -> None:
-    """In the answer, a comparison, LaTeX and the table of the paper: two of five tasks could not be graded."""
+    """In the answer, a comparison, LaTeX, CSV, JUnit, the paper's table: two of five tasks could not be graded."""
     config, lines = run_of("r", {"a": [(1, 2)], "b": [(1, 1)], "c": [(0, 1)]})
     run = report_run(config.but(left_out=("d", "e")), lines)
     told = (
@@ -281,3 +281,9 @@ def test_tasks_left_out_are_said_with_both_means() -> None:
     one = ShownReport.of(side_by_side((run,)))
     assert told in one.written("latex").decode()
     assert markdown(views_of(one)).count("of the suite's 5 tasks") == 1
+    assert told in one.written("junit").decode()
+    assert [(row["task"], row["standing"], row["score"]) for row in one.rows()[3:]] == [
+        ("d", "left out", None),
+        ("e", "left out", None),
+    ]
+    assert told in one.written("csv").decode()

@@ -3,10 +3,11 @@
 A new column is one row here. What a run says as a whole is a figure of `summary`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from groundup.reports.document import AttemptRow, RunReport
+from groundup.reports.lost import left_out_words
 from groundup.reports.numbers import share, standing_words
 from groundup.reports.why import reasons_of, row_words
 
@@ -115,3 +116,15 @@ def data_row(run: RunReport, row: AttemptRow, further: Iterable[str]) -> dict[st
         if column.name == "counted":
             made |= {f"scores.{name}": row.scores[name].value if name in row.scores else None for name in further}
     return made
+
+
+LEFT_OUT = "left out"
+"""How a task of the suite stands that is no part of the run."""
+
+
+def left_out_rows(run: RunReport, further: Iterable[str]) -> Iterator[dict[str, Cell]]:
+    """Yield a row for each task that a run left out: without a score, and with both means."""
+    names = tuple(further)
+    for task in run.left_out:
+        row = data_row(run, AttemptRow(task=task, index=0, standing="pending", score=None), names)
+        yield {**row, "attempt": None, "standing": LEFT_OUT, "why": left_out_words(run)}

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from groundup.domain.names import printable
 from groundup.reports.document import AttemptRow, Report
+from groundup.reports.lost import left_out_words
 from groundup.reports.why import reasons_of
 
 Row = Mapping[str, str | int | float | bool | None]
@@ -65,7 +66,7 @@ def as_junit(report: Report) -> bytes:
             test = ElementTree.SubElement(suite, "testcase", names)
             if state is not None:
                 ElementTree.SubElement(test, state, type=row.standing, message=_xml(_message(row)))
-        ElementTree.SubElement(suite, "system-out")
+        ElementTree.SubElement(suite, "system-out").text = _xml(printable(left_out_words(run))) or None
         ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)

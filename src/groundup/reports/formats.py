@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import printable, unknown
-from groundup.reports.columns import Cell, data_row
+from groundup.reports.columns import Cell, data_row, left_out_rows
 from groundup.reports.document import Report
 from groundup.reports.numbers import share
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
@@ -109,9 +109,14 @@ class ShownReport(Report):
         `score` is a share of 1 and `numerator` and `denominator` are its parts; all three are None where there is
         no score. `counted` is what enters means: 0 for what was not attempted or was tampered with, None for what
         has no verdict yet. A suite's further scores are in `scores.<name>`. Times are in seconds, money in USD.
+        A task of the suite that a run left out has a row without a score, whose standing is `left out`.
         """
         further = sorted({name for run in self.runs for row in run.attempts for name in row.scores})
-        return [data_row(run, attempt, further) for run in self.runs for attempt in run.attempts]
+        rows: Rows = []
+        for run in self.runs:
+            rows += (data_row(run, attempt, further) for attempt in run.attempts)
+            rows += left_out_rows(run, further)
+        return rows
 
     def markdown(self) -> str:
         return markdown(self.views())
