@@ -14,8 +14,8 @@ from groundup.store.records import VerdictLine
 from groundup.suites.opening import open_suite
 from groundup.trees.likeness import HandedIn, written_lines
 
-_LOOKED_AT = 24
-"""Tasks of a comparison whose submissions are read; whoever copies a run copies more than one of that many."""
+_LOOKED_AT = 12
+"""Submissions of each run that a comparison reads, about; whoever copies a run copies more than one of so many."""
 
 
 def with_copies(report: Report, folders: Sequence[Path | None], settings: Settings) -> Report:
@@ -39,7 +39,8 @@ def _shared(report: Report, number: int, folders: tuple[Path, Path], settings: S
     lines = [run.records().lines for run in runs]
     both = set.intersection(*({key.task for key, line in each.items() if line.submission} for each in lines))
     known = sorted(task for task in both & tasks.keys() if tasks[task].deliverable != "edits")
-    drawn = known[:: -(-len(known) // _LOOKED_AT)] if known else []
+    most = max(sum(key.task in both for key in each) for each in lines)
+    drawn = known[:: max(1, most // _LOOKED_AT)]
     its, theirs = (
         list(_handed_in(run, each, drawn, tasks).values()) for run, each in zip(runs, lines, strict=True)
     )
