@@ -206,6 +206,15 @@ def test_a_stray_folder_is_named_and_left_alone(tmp_path: Path, stray: str) -> N
         open_predictions(Predictions(path=str(folder), strict_names=True), TASKS)
 
 
+def test_names_of_tools_are_no_slips_of_a_task(tmp_path: Path) -> None:
+    """RepoGenesis has a task Blog, and whoever has a folder logs did not mean it; swapped letters are a slip."""
+    folder = write(tmp_path / "predictions", {**below("eve", CODE), "logs/x.txt": b""})
+    assert open_predictions(Predictions(path=str(folder)), ["eve", "Blog"]).strays == ("logs",)
+    (folder / "logs").rename(folder / "bolg")
+    with pytest.raises(UsageError, match="unknown task 'bolg'"):
+        open_predictions(Predictions(path=str(folder)), ["eve", "Blog"])
+
+
 def test_one_empty_folder_is_a_submission(tmp_path: Path) -> None:
     """Whoever hands in nothing for one task among others gets nothing for it."""
     folder = write(tmp_path / "predictions", {**below("alpha", CODE), "beta/": b""})

@@ -84,6 +84,20 @@ def test_nothing_of_a_user_s_is_replaced(runs: Path, tmp_path: Path) -> None:
     assert (tmp_path / "site/other/index.html").is_file()
 
 
+def test_one_run_that_cannot_be_read_is_left_out_by_name(runs: Path, tmp_path: Path) -> None:
+    """The others have their pages, and the list says why it has none; a site of nothing else is refused."""
+    (runs / "secret" / "config.json").write_text("{")
+    made = bundle(runs, site=tmp_path / "site")
+    assert [said for said in made.unfit if said.startswith("secret has no pages: ")] == list(made.unfit)
+    assert made.unfit
+    listed = (tmp_path / "site/index.html").read_text()
+    assert re.search(r'secret</td><td colspan="6" class="warning">[^<]*cannot be read', listed)
+    assert leading_nowhere(tmp_path / "site") == []
+    assert (tmp_path / "site/compare/run-base-run-other.html").is_file()
+    with pytest.raises(UsageError, match="cannot be read"):
+        bundle(runs / "secret", site=tmp_path / "none")
+
+
 def test_a_run_has_three_megabytes_at_most(tmp_path: Path) -> None:
     """However many tests there are: what was left out is counted, and no link leads there."""
     config, lines = run_of("large", {f"task-{number:03}": [(1, 2)] for number in range(60)})

@@ -53,6 +53,22 @@ _UNREAD = re.compile(r".*\.(?:rar|7z|zipx|ace|arj|cab|lz|lzma|lz4|gz|bz2|xz|zst|
 _DOCUMENT = re.compile(r"(?:readme|licen[cs]e|notice|copying)(?:\..*)?|.*\.(?:md|rst|txt|pdf)", re.IGNORECASE)
 """What lies beside an archive and is no submission by itself."""
 _POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1024
+_BESIDE = frozenset(
+    {
+        "__macosx",
+        "__pycache__",
+        "cache",
+        "log",
+        "logs",
+        "output",
+        "outputs",
+        "report",
+        "reports",
+        "result",
+        "results",
+    }
+)
+"""Folders that tools leave beside predictions, however near their names are to a task's."""
 _LINE_BYTES = 16 * 1024 * 1024
 _PATCHES = (".diff", ".patch")
 
@@ -344,10 +360,16 @@ def _of_folder(
             raise UsageError(f"{printable(name)} in {path}: put it at {hint}/submission{ending}")
         elif entry.is_dir() or entry.is_symlink():
             inner = next((task for task in tasks if entry.is_dir() and (entry / task).is_dir()), None)
-            is_near = difflib.get_close_matches(name.casefold(), [task.casefold() for task in tasks], 1, 0.75)
-            if inner or is_near or project_file(entry):
+            if inner or _is_near(name, tasks) or project_file(entry):
                 raise UsageError(_no_task(path, name, tasks, inner))
             strays.append(name)
+
+
+def _is_near(name: str, tasks: Sequence[str]) -> bool:
+    """Whether *name* is a task's, but for a slip."""
+    typed, known = name.casefold(), [task.casefold() for task in tasks]
+    is_swapped = sorted(typed) in map(sorted, known)
+    return typed not in _BESIDE and (is_swapped or bool(difflib.get_close_matches(typed, known, 1, 0.75)))
 
 
 def _no_task(path: Path, name: str, tasks: Sequence[str], inner: str | None = None) -> str:

@@ -42,22 +42,23 @@ class Site(Record):
     left_out: int
     """Lists of tests for which a run has no room."""
     unfit: tuple[str, ...] = ()
-    """Of runs whose records do not fit, what first does not."""
+    """Of runs whose records do not fit, what first does not; why others cannot be read, which have no pages."""
 
 
 def write_site(viewer: Viewer, folder: Path, *, trajectories: bool = False) -> Site:
     """Write the pages over all runs of *viewer* below *folder*, which is new, empty or an earlier site.
 
-    Raises `UsageError` for a folder that holds anything else, and for runs that cannot be read.
+    A run that cannot be read stands in the list with the reason. Raises `UsageError` for a folder that holds
+    anything else, and where no run can be read.
     """
     index = folder / "index.html"
     if not folder.is_dir():
         refuse_full(folder)
     elif any(folder.iterdir()) and not was_made(index):
         raise UsageError(f"{folder} holds files that are of no site of groundup; name a new folder with --bundle")
-    for run in viewer.index.runs():
-        if run.error is not None:
-            raise UsageError(run.error)
+    known = viewer.index.runs()
+    if known and all(run.error is not None for run in known):
+        raise UsageError(str(known[0].error))
     pages: dict[str, str] = {}
     leading = _render(viewer, pages, trajectories=trajectories)
     left_out = [] if trajectories else _too_much(pages)
@@ -71,10 +72,9 @@ def write_site(viewer: Viewer, folder: Path, *, trajectories: bool = False) -> S
             size += _write(folder / "static" / name, static_file(name))
         for address, text in pages.items():
             size += _write(folder / names[address], _still(text, address, names))
-    unfit = tuple(
-        f"{run.name}: {run.report.unfit}" for run in viewer.index.runs() if run.report and run.report.unfit
-    )
-    return Site(index=index, pages=len(pages), bytes=size, left_out=len(left_out), unfit=unfit)
+    unfit = [f"{run.name}: {run.report.unfit}" for run in known if run.report and run.report.unfit]
+    lacking = [f"{run.name} has no pages: {run.error}" for run in known if run.error is not None]
+    return Site(index=index, pages=len(pages), bytes=size, left_out=len(left_out), unfit=(*lacking, *unfit))
 
 
 def _write(path: Path, text: str) -> int:
@@ -87,7 +87,7 @@ def _write(path: Path, text: str) -> int:
 def _render(viewer: Viewer, pages: dict[str, str], *, trajectories: bool) -> dict[str, str]:
     """Add to *pages* all that the first one leads to; return where addresses lead that are another page's."""
     leading: dict[str, str] = {}
-    names = [run.name for run in viewer.index.runs()]
+    names = [run.name for run in viewer.index.runs() if run.report]
     room = RUN_BYTES / 2 / max(1, sum(viewer.index.task_count(name) for name in names) / len(names))
     waiting, known = deque(["/"]), {"/"}
     while waiting:
