@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,14 @@ def test_every_form_has_what_a_comparison_rests_on(shown: Callable[..., str], tm
     deviations = f"{spread['within'] * 100:.1f} points, between tasks {spread['between'] * 100:.1f} points"
     for text in (alone, shown("report"), text_of(shown("report", "--format", "html"))):
         assert f"deviation {deviations}; agreement {spread['agreement']:.2f}" in flat(text)
+
+
+def test_a_copied_run_is_called_as_its_folder(tmp_path: Path) -> None:
+    """Its own records name the honest one, and so would links from a comparison."""
+    write_run(tmp_path, "first", FIRST)
+    write_run(tmp_path, "second", SECOND)
+    (tmp_path / "second").rename(tmp_path / "copied")
+    viewer = Viewer(load({"output": str(tmp_path)}))
+    with closing(viewer.index), TestClient(viewer.app()) as client:
+        pages = [client.get(address).text for address in ("/", "/run/copied", "/compare?run=first&run=copied")]
+    assert all("copied" in page and "second" not in page for page in pages)

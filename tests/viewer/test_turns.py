@@ -93,6 +93,7 @@ def test_a_search_finds_runs_tasks_tests_and_turns(client: TestClient) -> None:
     assert f'href="{AT}?tab=trajectory&amp;turn=7"' in page
     page = client.get("/search?q=onerror").text
     assert "?tab=tests&amp;q=onerror" in page
+    assert '"expected"' not in words(page)  # a test is shown by name and message, not as it is stored
     assert "<img" not in page
     assert "2 of 2 so far" not in page
     assert '/attempt/two/0">two/0</a>' in client.get("/search?q=TWO&run=base").text

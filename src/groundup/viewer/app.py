@@ -101,7 +101,11 @@ class Viewer:
     def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
         """Return the application; *hosts* are the names it answers to, None for any."""
         routes = [Route(path, self._page(make)) for path, make in self._pages().items()]
-        routes += [Route("/run/{run}/events", self._events), Route("/static/{name}", _static)]
+        routes += [
+            Route("/run/{run}/events", self._events),
+            Route("/static/{name}", _static),
+            Route("/favicon.ico", _no_icon),
+        ]
         return Starlette(routes=routes, middleware=[Middleware(Guarded, token=token, hosts=hosts)])
 
     def _pages(self) -> Mapping[str, Callable[[Request], Response]]:
@@ -462,6 +466,11 @@ def _described(run: RunSummary) -> str:
     report = run.report
     made = (report.suite, report.subject.title) if report else ()
     return "\n".join((run.name, *made)).lower()
+
+
+async def _no_icon(_: Request) -> Response:
+    """Answer browsers that ask for a picture of the site: there is none, and that is no error."""
+    return Response(status_code=204)
 
 
 async def _static(request: Request) -> Response:

@@ -36,7 +36,8 @@ def compared(index: RunIndex, settings: Settings, asked: QueryParams) -> dict[st
         return None
     power = min(whole_number(asked.get("power")), 100)
     paths = [settings.output / name for name in names]
-    made = with_copies(side_by_side(read_report(paths, settings).runs, power / 100 or None), paths, settings)
+    runs = [run.but(run_id=name) for run, name in zip(read_report(paths, settings).runs, names, strict=True)]
+    made = with_copies(side_by_side(runs, power / 100 or None), paths, settings)
     wanted, first = asked.get("q", ""), whole_number(asked.get("first"))
     part, other = (asked.get(name, "") for name in ("part", "other"))
     if part not in _PARTS or other not in names[1:]:

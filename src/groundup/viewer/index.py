@@ -391,7 +391,8 @@ def _forget(cursor: sqlite3.Cursor, name: str) -> None:
 
 def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
     try:
-        report = run_report(path.resolve())  # pages of a site are made from links to runs
+        # Pages of a site are made from links to runs. A copied run is called as its folder, as its address says.
+        report = run_report(path.resolve()).but(run_id=name)
     except UsageError as error:
         cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, NULL, ?)", (name, stamp, str(error)))
         return

@@ -9,8 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.verdicts import TestResult
 from groundup.runs.evidence import plain, turn_in
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder
@@ -69,7 +72,20 @@ def _in_attempt(attempt: AttemptFolder, place: Place, sought: bytes) -> Iterator
         found = _first_in(path, sought)
         if found is not None:
             line, at, turn = found
-            yield Hit(place=place, part=part, turn=turn, text=_excerpt(line, at, len(sought)))
+            told = _told(line, sought.decode(errors="replace")) if part == "tests" else None
+            yield Hit(place=place, part=part, turn=turn, text=told or _excerpt(line, at, len(sought)))
+
+
+def _told(line: bytes, sought: str) -> str | None:
+    """Return a test as people read it: name, outcome, and the line that holds *sought*; None: it is none."""
+    try:
+        test = TestResult.model_validate_json(line)
+    except ValidationError:
+        return None
+    said = next(
+        (one.strip() for one in f"{test.message}\n{test.detail}".splitlines() if sought in one.lower()), ""
+    )
+    return plain(f"{test.id} {test.outcome}" + (f": {said}" if said else ""))[: 4 * _AROUND]
 
 
 def _first_in(path: Path, sought: bytes) -> tuple[bytes, int, int | None] | None:
