@@ -56,7 +56,8 @@ _STANDARD = words(
 )
 """Modules of the standard library, as a glob import or a macro brings them into scope."""
 _TOKEN_PATH = re.compile(r"(?<![\w:$.#'])(?:r#)?([a-z_][a-z0-9_]*)\s*::(?!<)")
-_DERIVED = re.compile(r"#\s*!?\[\s*derive\s*\(([^\]]*)\)\s*\]")
+_DERIVED = re.compile(r"\bderive\s*\(([^()]*)\)")
+_DERIVES = re.compile(r"#\s*!?\[\s*(?:derive|cfg_attr)\s*\(")
 _TOKEN_ABSOLUTE = re.compile(r"(?<![\w>:$])::\s*([a-z_][a-z0-9_]*)\s*::")
 _TOKEN_MODULE = re.compile(r"\bmod\s+([a-z_][a-z0-9_]*)")
 _TOKEN_NAME = re.compile(r"(?:^\W*|,\s*)([a-z_][a-z0-9_]*)\s*(?=[,;)\]}]|$)")
@@ -196,8 +197,10 @@ def _in_paths(found: _Found, scope: _Scope, used: set[str]) -> _Named:
             ]
         elif name in {"tokens", "attribute"}:
             text = _STRINGS.sub(" ", text_of(node))
-            if name == "attribute" and (derived := _DERIVED.match(text)):  # its paths are paths as in code
-                paths = [root for root in _TOKEN_PATH.findall(derived[1]) if root not in scope.modules | local]
+            if name == "attribute" and _DERIVES.match(text):  # what it derives are paths as in code
+                derived = ", ".join(_DERIVED.findall(text))
+                roots += [(root, node, Certainty.USED) for root in _TOKEN_ABSOLUTE.findall(derived)]
+                paths = [root for root in _TOKEN_PATH.findall(derived) if root not in scope.modules | local]
                 roots += [(root, node, Certainty.HINT if scope.blurred else Certainty.PATH) for root in paths]
             hints = [root for root in _TOKEN_PATH.findall(text) if root not in local]
             roots += [(root, node, Certainty.HINT) for root in (*hints, *_TOKEN_ABSOLUTE.findall(text))]
@@ -284,8 +287,8 @@ def _path_root(node: Node) -> list[tuple[str, Certainty]]:
 
 
 def _conditions(node: Node) -> frozenset[Manner]:
-    """Return what the attributes of everything around *node* demand."""
-    manners: set[Manner] = set()
+    """Return what the attributes of everything around *node* demand, and its own where it is one."""
+    manners = set(_attribute(f"#[cfg({_cfg_attr(text_of(node))})]")) if node.type == "attribute_item" else set()
     for _, child in ancestors(node):
         before = child.prev_named_sibling
         while before is not None and before.type in {"attribute_item", "line_comment", "block_comment"}:
@@ -293,6 +296,19 @@ def _conditions(node: Node) -> frozenset[Manner]:
                 manners |= _attribute(text_of(before))
             before = before.prev_named_sibling
     return frozenset(manners)
+
+
+def _cfg_attr(text: str) -> str:
+    """Return the condition of a `cfg_attr`; empty for another attribute."""
+    begin = re.match(r"#\s*!?\[\s*cfg_attr\s*\(", text)
+    if begin is None:
+        return ""
+    depth = 0
+    for position, letter in enumerate(text[begin.end() :], begin.end()):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            return text[begin.end() : position]
+    return ""
 
 
 def _attribute(text: str) -> frozenset[Manner]:

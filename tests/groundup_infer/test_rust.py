@@ -137,3 +137,19 @@ def test_what_a_derive_names_by_its_path_is_needed() -> None:
         "src/own.rs": "",
     }
     assert [one.name for one in inferred("rust", files).dependencies] == ["redis-macros"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "kind"),
+    [
+        ('#[cfg_attr(feature = "x", derive(their_macros::Two))]', InferredKind.OPTIONAL),
+        ("#[cfg_attr(not(test), derive(Debug, their_macros::Two))]", InferredKind.RUNTIME),
+        ("#[cfg_attr(not(test), derive(::their_macros::Two))]", InferredKind.RUNTIME),
+        ('#[cfg_attr(all(test, feature = "x"), derive(their_macros::Two), own(a = "b"))]', InferredKind.DEV),
+    ],
+)
+def test_a_derive_under_a_condition_is_needed_under_it(attribute: str, kind: InferredKind) -> None:
+    """`cfg_attr` says when."""
+    files = {"Cargo.toml": CARGO, "src/lib.rs": f"{attribute}\npub struct A;\n"}
+    (found,) = inferred("rust", files).dependencies
+    assert (found.name, found.kind) == ("their-macros", kind)
