@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
+from groundup.sources.names import NAMESPACES
 from groundup.sources.python_layout import PythonLayout, SourcePlace
 from groundup_infer.records import Manner
 
@@ -100,13 +101,12 @@ def _head_with_imports(source: bytes) -> bytes:
 
 
 def _statement(node: Node) -> Iterator[Import]:
-    manners, marker, blames = _context(node)
     if node.type == "import_statement":
         for item in node.children_by_field_name("name"):
             target = item.child_by_field_name("name") if item.type == "aliased_import" else item
             module = _dotted(target)
             if module:
-                yield Import(module, 0, (), line_of(item), manners, marker, blames)
+                yield Import(module, 0, (), line_of(item), *_context(node, module))
         return
     target = node.child_by_field_name("module_name")
     if target is None:
@@ -121,9 +121,9 @@ def _statement(node: Node) -> Iterator[Import]:
         taken.append(_dotted(inner))
     if any(child.type == "wildcard_import" for child in node.children):
         taken.append("*")
-    yield Import(
-        module, len(written) - len(module), tuple(filter(None, taken)), line_of(node), manners, marker, blames
-    )
+    level = len(written) - len(module)
+    context = _context(node, "" if level else module)
+    yield Import(module, level, tuple(filter(None, taken)), line_of(node), *context)
 
 
 def _dotted(node: Node | None) -> str:
@@ -146,11 +146,14 @@ def _dynamic(function: str, literal: Node) -> Iterator[Import]:
     yield Import(module, len(text) - len(module), (), line_of(literal), manners | {Manner.DYNAMIC}, marker, blames)
 
 
-def _context(node: Node) -> tuple[frozenset[Manner], str, str]:
+def _context(node: Node, module: str = "") -> tuple[frozenset[Manner], str, str]:
+    """Return how *node* is reached; branches that all import *module* are no condition of it."""
     manners: set[Manner] = set()
     marker, blames = "", ""
     for parent, child in ancestors(node):
         kind = parent.type
+        if module and child.type in _BRANCHES and _in_each_branch(parent, module):
+            continue
         if kind in {"function_definition", "lambda"}:
             manners.add(Manner.LAZY)
         elif kind == "try_statement":
@@ -172,6 +175,42 @@ def _context(node: Node) -> tuple[frozenset[Manner], str, str]:
         manners = manners - {Manner.FALLBACK} | {Manner.VERSION}
         marker = f'python_version < "{version}"'
     return frozenset(manners), marker, blames
+
+
+_BRANCHES = frozenset({"block", "except_clause", "else_clause"})
+
+
+def _in_each_branch(parent: Node, module: str) -> bool:
+    """Whether an `if` with an `else`, or a `try` with what catches failing imports, imports *module* in each part."""
+    owner = parent.parent if parent.type in {"elif_clause", "else_clause"} else parent
+    if owner is None or owner.type not in {"if_statement", "try_statement"}:
+        return False
+    caught = [one for one in owner.children if one.type == "except_clause" and _catches_import_errors(one)]
+    others = [one for one in owner.children if one.type in {"elif_clause", "else_clause"}]
+    if owner.type == "try_statement":
+        parts = [owner, *caught] if caught else []
+    else:
+        parts = [owner, *others] if any(one.type == "else_clause" for one in others) else []
+    wanted = _provided_part(module)
+    return bool(parts) and all(wanted in _imported_at_once(part) for part in parts)
+
+
+def _imported_at_once(part: Node) -> set[str]:
+    """Return what stands in the block of *part* itself."""
+    block = next((one for one in part.children if one.type == "block"), None)
+    found: set[str] = set()
+    for line in block.named_children if block is not None else ():
+        if line.type == "import_from_statement":
+            found.add(_provided_part(_dotted(line.child_by_field_name("module_name"))))
+        elif line.type == "import_statement":
+            for item in line.children_by_field_name("name"):
+                found.add(_provided_part(_dotted(item.child_by_field_name("name") or item)))
+    return found
+
+
+def _provided_part(module: str) -> str:
+    """Return as much of *module* as tells its distribution."""
+    return ".".join(module.split(".")[: 2 if module.partition(".")[0] in NAMESPACES else 1])
 
 
 def _head(node: Node) -> str:
