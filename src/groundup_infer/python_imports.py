@@ -181,7 +181,7 @@ _BRANCHES = frozenset({"block", "except_clause", "else_clause"})
 
 
 def _in_each_branch(parent: Node, module: str) -> bool:
-    """Whether an `if` with an `else`, or a `try` with what catches failing imports, imports *module* in each part."""
+    """Whether each part of an `if` with an `else`, or of a `try` that catches failed imports, has *module*."""
     owner = parent.parent if parent.type in {"elif_clause", "else_clause"} else parent
     if owner is None or owner.type not in {"if_statement", "try_statement"}:
         return False

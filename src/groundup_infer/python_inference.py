@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import CYTHON, SourceFile, SourceFiles, below
+from groundup.sources.files import CYTHON, READ, SourceFile, SourceFiles, below
 from groundup.sources.names import (
     NAMESPACES,
     ModuleProvider,
@@ -24,7 +24,15 @@ from groundup.sources.names import (
     python_provider,
     words,
 )
-from groundup.sources.python_layout import PythonLayout, SourcePlace, enclosing_folder, lay_out
+from groundup.sources.python_layout import (
+    PythonLayout,
+    SourcePlace,
+    enclosing_folder,
+    lay_out,
+    modules_beside,
+    outside,
+    projects_below,
+)
 from groundup_infer.python_imports import (
     Import,
     Reach,
@@ -340,6 +348,8 @@ def infer_python(tree: SourceFiles) -> Inference:
     """Infer the dependencies of the Python part of *tree*."""
     if folder := enclosing_folder(tree):
         return _placed(infer_python(below(tree, folder)), folder)
+    if projects := projects_below(tree) if tree.whole else {}:
+        return _together(tree, projects)
     fitted = weights()
     found = collect(tree, fitted.priors)
     stubs = _describes_another(found.layout)
@@ -352,12 +362,7 @@ def infer_python(tree: SourceFiles) -> Inference:
     parts = [item for item in dependencies if _is_unknown_part(item)]
     return Inference(
         language="python",
-        dependencies=tuple(
-            sorted(
-                (item for item in dependencies if item not in parts),
-                key=lambda item: (list(InferredKind).index(item.kind), item.name),
-            )
-        ),
+        dependencies=_in_order(item for item in dependencies if item not in parts),
         unknown=tuple(
             sorted(
                 {
@@ -374,6 +379,52 @@ def infer_python(tree: SourceFiles) -> Inference:
         files=found.files,
         cannot_know=_LIMITS,
     )
+
+
+def _together(tree: SourceFiles, projects: Mapping[str, PythonLayout]) -> Inference:
+    """Infer each project by itself; what one of them needs of another is the repository's own."""
+    parts = []
+    for folder in (*projects, ""):
+        inside = below(tree, folder) if folder else outside(tree, projects)
+        if any(source.suffix in READ["python"] for source in inside.sources):
+            beside = modules_beside(projects, folder) | dict(tree.beside)
+            inferred = infer_python(inside._replace(beside=beside))
+            parts.append(_placed(inferred, folder) if folder else inferred)
+    own = {layout.project.name for layout in projects.values()}
+    by_name: dict[str, list[InferredDependency]] = defaultdict(list)
+    for part in parts:
+        for item in part.dependencies:
+            if item.name not in own:
+                by_name[item.name].append(item)
+    oldest = {part.requires_python for part in parts if part.requires_python}
+    return parts[0].but(
+        dependencies=_in_order(map(_merged, by_name.values())),
+        unknown=tuple(sorted({one for part in parts for one in part.unknown})),
+        local=tuple(sorted({one for part in parts for one in part.local})),
+        requires_python=max(oldest, key=lambda one: int(one.rpartition(".")[2]), default=None),
+        files=sum(part.files for part in parts),
+    )
+
+
+def _merged(items: Sequence[InferredDependency]) -> InferredDependency:
+    """Return one for a package of several projects: the kind that asks for most, its evidence first."""
+    first, *others = sorted(items, key=_kind_order)
+    sure = [item.confidence for item in items if item.confidence is not None]
+    return first.but(
+        marker=first.marker if all(item.marker == first.marker for item in others) else "",
+        imported=tuple(sorted({name for item in items for name in item.imported})),
+        confidence=max(sure, default=None),
+        evidence=tuple(one for item in (first, *others) for one in item.evidence)[:EVIDENCE_KEPT],
+        uses=sum(item.uses for item in items),
+    )
+
+
+def _kind_order(item: InferredDependency) -> int:
+    return list(InferredKind).index(item.kind)
+
+
+def _in_order(items: Iterable[InferredDependency]) -> tuple[InferredDependency, ...]:
+    return tuple(sorted(items, key=lambda item: (_kind_order(item), item.name)))
 
 
 def _placed(found: Inference, folder: str) -> Inference:
@@ -412,7 +463,7 @@ def collect(tree: SourceFiles, priors: Mapping[str, float]) -> Candidates:
     known: dict[str, bool] = {}
     for path, items in imports.items():
         for item in items:
-            for found, module in _foreign(path, item, layout):
+            for found, module in _foreign(path, item, layout, tree.beside):
                 provider = found if found.known or family is None else _in_family(found, module, family)
                 if provider.name != layout.project.name:
                     known[provider.name] = provider.known
@@ -452,10 +503,15 @@ def _counted(source: SourceFile) -> list[Import]:
     return items if source.lines is None else [item for item in items if item.line in source.lines]
 
 
-def _foreign(path: str, item: Import, layout: PythonLayout) -> Iterator[tuple[ModuleProvider, str]]:
-    """Yield who provides what *item* imports, unless Python or the repository itself does."""
+def _foreign(
+    path: str, item: Import, layout: PythonLayout, beside: Mapping[str, str]
+) -> Iterator[tuple[ModuleProvider, str]]:
+    """Yield who provides what *item* imports, unless Python or the project itself does."""
     top = item.module.partition(".")[0]
     if item.level or not top or is_standard(top):
+        return
+    if item.module not in layout.modules and (neighbour := _neighbour(item, beside)):
+        yield ModuleProvider(neighbour, known=True), item.module
         return
     shared = top in NAMESPACES or top in layout.namespaces
     targets = local_targets(item, "", is_package=False, modules=layout.modules)
@@ -471,6 +527,15 @@ def _foreign(path: str, item: Import, layout: PythonLayout) -> Iterator[tuple[Mo
         provider = python_provider(module, shared=shared)
         if provider.name and (shared or not _is_local(path, top, provider, layout)):
             yield provider, module
+
+
+def _neighbour(item: Import, beside: Mapping[str, str]) -> str:
+    """Return the distribution of another project of the repository that *item* imports from; empty: none."""
+    if not beside:
+        return ""
+    names = [item.module, *(f"{item.module}.{name}" for name in item.names)]
+    parents = [item.module[:at] for at, letter in enumerate(item.module) if letter == "."]
+    return next((beside[name] for name in (*names, *reversed(parents)) if name in beside), "")
 
 
 class Family(NamedTuple):

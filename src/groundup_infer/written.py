@@ -12,7 +12,7 @@ from groundup.languages.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.sources.files import SourceFiles, read_tree
-from groundup.sources.python_layout import SourcePlace
+from groundup.sources.python_layout import SourcePlace, modules_beside, projects_below
 from groundup.suites.dibench.dataset import InstanceProblem, Read
 from groundup.suites.dibench.registry_check import crate_name
 from groundup_infer.csharp_packages import ASPNET
@@ -82,13 +82,15 @@ def write_inferred(
     tree = read_tree(root)
     if language == "csharp":
         return list(_write_projects(tree, build_files, read, kinds))
+    projects = projects_below(tree) if language == "python" else {}
     found = []
     for path in build_files:
         data = read(path)
         if data is None:
             found.append(Written(path=path, content=b"", problem=f"{path} does not exist"))
             continue
-        around = _around(tree, path, build_files)
+        beside = modules_beside(projects, posixpath.dirname(path))
+        around = _around(tree, path, build_files)._replace(beside=beside)
         inferred, local = _inferred(around, language, path)
         asked = (
             inferred if language != "python" else _told_apart(inferred, _declared_softly(root, path, build_files))

@@ -392,3 +392,63 @@ def test_a_backport_is_required_where_the_module_is_missing(source: str) -> None
     files = {"pyproject.toml": '[project]\nname = "a"\n', "src/a/__init__.py": source}
     (found,) = inferred("python", files).dependencies
     assert (found.name, found.kind, found.marker) == ("tomli", InferredKind.RUNTIME, 'python_version < "3.11"')
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import httpcore\nexcept ImportError:\n    import httpcore\n",
+        "try:\n    from httpcore import a\nexcept ImportError:\n    from httpcore.old import a\n",
+        'if sys.platform == "win32":\n    import httpcore as h\nelse:\n    import httpcore\n',
+        "if a():\n    import httpcore\nelif b():\n    import httpcore.b\nelse:\n    from httpcore import c\n",
+    ],
+)
+def test_what_each_branch_imports_is_required(source: str) -> None:
+    """Whichever is taken, the package must be there."""
+    files = {"pyproject.toml": '[project]\nname = "a"\n', "src/a/__init__.py": source}
+    (found,) = inferred("python", files).dependencies
+    assert (found.name, found.kind, found.marker) == ("httpcore", InferredKind.RUNTIME, "")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import httpcore\nexcept ImportError:\n    httpcore = None\n",
+        "if a():\n    import httpcore\nelif b():\n    import httpcore.b\n",
+        "try:\n    import google.cloud.one\nexcept ImportError:\n    import google.auth\n",
+    ],
+)
+def test_what_one_branch_does_without_is_not_required(source: str) -> None:
+    """Neither are two distributions that share their root."""
+    files = {"pyproject.toml": '[project]\nname = "a"\n', "src/a/__init__.py": source}
+    assert not names(inferred("python", files), InferredKind.RUNTIME)
+
+
+@pytest.mark.parametrize("folder", ["src/company.{}/company/{}", "packages/{}-kit/src/company/{}"])
+def test_projects_that_share_a_namespace_are_read_each_by_itself(folder: str) -> None:
+    """What one takes from the other is the repository's own, and folders need be no names of Python."""
+    foo, bar = (folder.format(name, name) for name in ("foo", "bar"))
+    files = {
+        f"{foo.partition('/company/')[0].removesuffix('/src')}/pyproject.toml": '[project]\nname = "acme-foo"\n',
+        f"{bar.partition('/company/')[0].removesuffix('/src')}/pyproject.toml": '[project]\nname = "acme-bar"\n',
+        f"{foo}/__init__.py": "import requests\n",
+        f"{bar}/__init__.py": "import click\nimport requests\nfrom company.foo import get\n",
+    }
+    found = inferred("python", files)
+    assert names(found, InferredKind.RUNTIME) == {"click", "requests"}
+    assert len(found.dependencies) == 2
+    assert {one.path for item in found.dependencies for one in item.evidence} == {
+        f"{foo}/__init__.py",
+        f"{bar}/__init__.py",
+    }
+
+
+def test_sample_projects_and_the_top_are_no_projects_of_their_own() -> None:
+    """A package at the top stays the project, whatever lies below it."""
+    files = {
+        "pyproject.toml": '[project]\nname = "kit"\n',
+        "kit/__init__.py": "import click\n",
+        "tests/data/sample/pyproject.toml": '[project]\nname = "sample"\n',
+        "tests/data/sample/sample/__init__.py": "import requests\n",
+    }
+    assert names(inferred("python", files), InferredKind.RUNTIME) == {"click"}

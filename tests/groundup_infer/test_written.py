@@ -205,3 +205,20 @@ def test_projects_of_one_folder_and_what_props_declare(groundup: Groundup, tmp_p
         text = (tmp_path / f"{name}.csproj").read_text()
         assert "Newtonsoft.Json" in text
         assert "Serilog" not in text
+
+
+def test_another_project_of_the_repository_is_declared_by_its_name(tmp_path: Path) -> None:
+    """Not by what is imported of it."""
+    root = write_tree(
+        tmp_path / "r",
+        {
+            "libs/foo/pyproject.toml": '[project]\nname = "acme-foo"\ndependencies = []\n',
+            "libs/foo/company/foo/__init__.py": "",
+            "libs/bar/pyproject.toml": '[project]\nname = "acme-bar"\ndependencies = []\n',
+            "libs/bar/company/bar/__init__.py": "import click\nfrom company.foo import get\n",
+        },
+    )
+    paths = ["libs/bar/pyproject.toml", "libs/foo/pyproject.toml"]
+    bar, foo = write_inferred(root, "python", paths, lambda path: (root / path).read_bytes())
+    assert set(bar.added) == {"acme-foo", "click"}
+    assert foo.added == ()

@@ -3,9 +3,10 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from posixpath import splitext
+from types import MappingProxyType
 from typing import NamedTuple, get_args
 
 from groundup.domain.errors import UsageError
@@ -55,6 +56,8 @@ class SourceFiles(NamedTuple):
     """Project files by relative path: read for names, layout and entry points, never for dependencies."""
     whole: bool
     """Whether this is a repository rather than a single file or a diff."""
+    beside: Mapping[str, str] = MappingProxyType({})
+    """Python modules of the repository's other projects -> the distribution that each is of."""
 
 
 def below(tree: SourceFiles, folder: str) -> SourceFiles:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import CYTHON, READ, SourceFiles, as_utf8
+from groundup.sources.files import CYTHON, READ, SourceFiles, as_utf8, below
 from groundup.sources.names import normalised, words
 from groundup.sources.project_files import table_at, toml_of
 
@@ -285,6 +285,48 @@ def enclosing_folder(tree: SourceFiles) -> str:
     top = tops.pop() if len(tops) == 1 else ""
     is_project = not top.isidentifier() and any(f"{top}/{name}" in tree.manifests for name in _PROJECT_FILES)
     return top if is_project and not any(name in tree.manifests for name in _PROJECT_FILES) else ""
+
+
+def projects_below(tree: SourceFiles) -> dict[str, PythonLayout]:
+    """Return the outermost projects below the top, by folder, where the top is none itself but holds them.
+
+    Sample projects among tests, documents and examples are none of them.
+    """
+    paths = [source.path for source in tree.sources if source.suffix in READ["python"]]
+    aside = _TEST_FOLDERS | _DOCS_FOLDERS | _EXAMPLE_FOLDERS
+    found: dict[str, PythonLayout] = {}
+    folders = {path.rpartition("/")[0] for path in tree.manifests}
+    for folder in sorted(folders, key=lambda one: (one.count("/"), one)):
+        is_sample = any(part.lower() in aside for part in PurePosixPath(folder).parts)
+        if not folder or is_sample or any(folder.startswith(f"{other}/") for other in found):
+            continue
+        if any(path.startswith(f"{folder}/") for path in paths):
+            layout = lay_out(below(tree, folder))
+            if layout.project.name and layout.modules:
+                found[folder] = layout
+    own = outside(tree, found)
+    rest = lay_out(own) if found else None
+    is_package = rest is not None and SourcePlace.PACKAGE in {rest.places[path] for path in rest.names}
+    return {} if is_package else found
+
+
+def outside(tree: SourceFiles, folders: Iterable[str]) -> SourceFiles:
+    """Return what of *tree* lies in none of *folders*."""
+    left_out = tuple(f"{folder}/" for folder in folders)
+    return tree._replace(
+        sources=tuple(one for one in tree.sources if not one.path.startswith(left_out)),
+        manifests={path: data for path, data in tree.manifests.items() if not path.startswith(left_out)},
+    )
+
+
+def modules_beside(projects: Mapping[str, PythonLayout], folder: str) -> dict[str, str]:
+    """Return the modules of all *projects* but that in *folder*, each with its distribution."""
+    return {
+        module: layout.project.name
+        for other, layout in projects.items()
+        if other != folder
+        for module in layout.modules
+    }
 
 
 def lay_out(tree: SourceFiles) -> PythonLayout:
