@@ -7,10 +7,11 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from groundup.workflows.shell import pieces, substituted, with_given_scripts
+from groundup.workflows.shell import ScriptPart, pieces, substituted, with_given_scripts
 
-_HARMLESS = re.compile(r"(?:true|:|echo|printf|exit 0)\b|:")
+_HARMLESS = re.compile(r"(?:true|echo|printf|continue|exit 0|exit|return 0)\b(?! [1-9$\"'])|:")
 _LOOKED_UP = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w./-]+)\s*\)")
 _DEFAULT = re.compile(r"\$\{\w+:?-([\w./-]+)\}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -85,15 +86,63 @@ _WRAPPERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 _MODULES = ("tox", "nox", "pytest", "coverage", "invoke", "poetry", "hatch", "pdm", "poethepoet", "uv")
 
 
+class SimpleCommand(NamedTuple):
+    """One command of a script."""
+
+    words: list[str]
+    may_fail: bool
+    """Whether the script's exit code is the same when it fails: `|| true`, `| tee log`, after `set +e`."""
+
+
 def simple_commands(script: str) -> Iterator[list[str]]:
     """Yield the words of each command of *script*, wrappers and assignments taken away."""
-    for piece in pieces(with_given_scripts(script)):
-        words = unwrapped(words_of(piece.text))
+    return (command.words for command in commands_of(script))
+
+
+def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
+    """Yield each command of *script*; *stops*: a shell that ends with the first one that fails runs it."""
+    found = list(pieces(with_given_scripts(script)))
+    ends = _ends_of_lists(found)
+    tells_itself = _EXITS.search(script) is not None
+    all_may_fail, piped = _ALWAYS_WELL.search(script) is not None, False
+    for position, piece in enumerate(found):
+        own = words_of(piece.text)
+        if own[:1] == ["set"]:
+            stops = bool(re.search(r"(?:^| )-\w*e|-o errexit", piece.text)) or (
+                stops and not re.search(r" \+\w*e|\+o errexit", piece.text)
+            )
+            piped = piped or "pipefail" in piece.text
+        following = found[position + 1].text if position + 1 < len(found) else ""
+        ignored = (piece.operator == "||" and _HARMLESS.match(following) is not None) or (
+            not tells_itself
+            and (
+                (own[:1] != [] and own[0] in _ASKS)
+                or (not stops and position < ends[-1])
+                or (piece.operator == "|" and not piped and program_of(following.split()[0]) in _PASSES_ON)
+            )
+        )
+        words = unwrapped(own)
         inner = _script_of(words)
         if inner is not None:
-            yield from simple_commands(inner)
+            for command in commands_of(inner, stops=False):
+                yield command._replace(may_fail=command.may_fail or ignored or all_may_fail)
         elif words:
-            yield words
+            yield SimpleCommand(words, ignored or all_may_fail)
+
+
+_EXITS = re.compile(r"\b(?:exit|return)\s+[\"']?(?:\$|[1-9])|\bfalse\b")
+"""The script itself says how it ended."""
+_ALWAYS_WELL = re.compile(r"\btrap\s+[\"'](?:exit 0|true|:)[\"']\s+(?:EXIT|ERR|0)\b")
+_ASKS = frozenset({"if", "elif", "while", "until", "!"})
+_PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts", "sort", "tr", "cut"})
+"""Programs that end well whatever comes to them through a pipe."""
+_CLOSES = frozenset({"done", "fi", "esac", "}", ")"})
+
+
+def _ends_of_lists(found: Sequence[ScriptPart]) -> list[int]:
+    """Return where lists of commands joined by `&&` and pipes begin; the last one decides the exit code."""
+    kept = [at for at, piece in enumerate(found) if piece.text.strip() not in _CLOSES]
+    return [at for at in kept if at == 0 or found[at - 1].operator in (";", "\n", "&", "")] or [0]
 
 
 def needed_programs(script: str) -> frozenset[str]:

@@ -351,7 +351,8 @@ class JobReader:
         sure = contexts.holds(step.condition) is not None
         for script in _scripts(step):
             meanings = self._seen_by(job)[1]
-            for meaning in meanings.of(expanded(contexts.shown(script), variables), folder, variables):
+            text = expanded(contexts.shown(script), variables)
+            for meaning in meanings.of(_options_of_shell(step.shell or job.shell) + text, folder, variables):
                 certainty = meaning.certainty if sure else meaning.certainty * 0.8
                 below = folder.removeprefix(checkout_folder(job)).lstrip("/")
                 part = meaning.part or (f"only {below}/" if below else None)
@@ -426,6 +427,13 @@ def given_inputs(workflow: Workflow, job: Job, contexts: Contexts) -> dict[str, 
     for key, value in given.items() if isinstance(given, dict) else ():
         found[key] = contexts.shown(value) if isinstance(value, str) else value
     return found
+
+
+def _options_of_shell(shell: str | None) -> str:
+    """Return the line that sets what a step's *shell* has otherwise than `bash -e`, the default."""
+    if shell == "bash":
+        return "set -o pipefail\n"
+    return "set +e\n" if shell and "{0}" in shell and not re.search(r"\s-\w*e", shell) else ""
 
 
 def _scripts(step: Step) -> Iterator[str]:

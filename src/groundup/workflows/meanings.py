@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from groundup.grammars import parse
 from groundup.grammars import text_of as node_text
-from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped
+from groundup.workflows.commands import commands_of, options_of, program_of, simple_commands, unwrapped
 from groundup.workflows.project_commands import (
     OWN_COMMANDS,
     Called,
@@ -71,20 +71,24 @@ class Meanings:
         key = (script, folder, variables.get("TOXENV", "") + variables.get("NOXSESSION", ""))
         if key not in self._known:
             self._left = _MOST_COMMANDS
-            self._known[key] = tuple(self._script(script, folder, variables, _DEEPEST))
+            self._known[key] = tuple(self._script(script, folder, variables, _DEEPEST, stops=True))
         return self._known[key]
 
-    def _script(self, script: str, folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
+    def _script(
+        self, script: str, folder: str, variables: Mapping[str, str], depth: int, *, stops: bool = False
+    ) -> Iterator[Meaning]:
+        """Yield what *script* means; *stops*: its shell ends with the first command that fails."""
         if depth == 0:
             return
-        for words in simple_commands(script):
+        for words, may_fail in commands_of(script, stops=stops):
             self._left -= 1
             if self._left < 0:  # names that lead to names multiply
                 return
             if words[0] == "cd" and len(words) > 1:
                 folder = _within(folder, words[1])
                 continue
-            yield from self._command(words, folder, variables, depth)
+            for meaning in self._command(words, folder, variables, depth):
+                yield meaning.but(may_fail=True) if may_fail else meaning
 
     def _command(
         self, words: list[str], folder: str, variables: Mapping[str, str], depth: int
@@ -243,7 +247,9 @@ class Meanings:
     ) -> Iterator[Meaning]:
         meant: list[Meaning] = []
         if not path.endswith(_OTHER_LANGUAGES):
-            meant = list(self._script(_with_arguments(text, words), "", variables, depth - 1))
+            stops = re.match(r"#!.*\s-\w*e", text) is not None or "-e" in words[:2]
+            script = _with_arguments(text, words)
+            meant = list(self._script(script, "", variables, depth - 1, stops=stops))
         if not any(meaning.purpose is Purpose.TEST for meaning in meant):
             hidden = _HIDDEN.search(text)
             if hidden:
@@ -256,7 +262,7 @@ class Meanings:
                 )
                 purpose = Purpose.NOTHING if idle else Purpose.TEST
                 meant.append(Meaning(purpose=purpose, command=" ".join(words)[:160], certainty=0.7))
-            elif not meant and path.endswith(_OTHER_LANGUAGES):
+            elif not meant and (path.endswith(_OTHER_LANGUAGES) or not _is_harmless(text)):
                 meant.append(Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3))
         for meaning in meant:
             yield meaning.under(path)
@@ -301,7 +307,8 @@ def _with_guess(meant: list[Meaning], script: str, words: Sequence[str], name: s
         return [_idle(script, words)]
     if any(meaning.purpose is not Purpose.OWN for meaning in meant):
         return meant
-    return meant + _guess(words, name)
+    may_fail = all(may_fail or prints_only(own) for own, may_fail in commands_of(script, stops=False))
+    return meant + [one.but(may_fail=may_fail) for one in _guess(words, name)]
 
 
 def _idle(script: str, words: Sequence[str]) -> Meaning:
@@ -320,6 +327,8 @@ def prints_only(words: Sequence[str]) -> bool:
     """Whether a command only prints a text, or ends."""
     if program_of(words[0]) in ("python", "node") and len(words) == 3 and words[1] in ("-c", "-e", "-p"):
         return _PRINTS.fullmatch(words[2]) is not None
+    if words[1:] in (["--version"], ["-V"], ["--help"]):
+        return True
     return program_of(words[0]) in ("echo", "printf", "true", ":", "exit")
 
 

@@ -65,7 +65,8 @@ class _Rules:
         """Return *text* with variables replaced, three levels deep."""
         for _ in range(3):
             text = _USE.sub(lambda match: self.variables.get(match[1], match[0]), text)
-        return text.lstrip("@-+ ")
+        line = text.lstrip("@-+ ")
+        return f"{line} || true" if "-" in text[: len(text) - len(line)] else line
 
 
 def _lines(

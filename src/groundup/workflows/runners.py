@@ -39,6 +39,8 @@ class Meaning(Record):
     certainty: float = 1.0
     part: str | None = None
     """Why it is not the whole test suite."""
+    may_fail: bool = False
+    """Whether nothing comes of it when it fails: `pytest || true`."""
 
     def under(self, name: str) -> "Meaning":
         """Return the same, called by one more name."""
@@ -101,7 +103,15 @@ def meaning_of(words: Sequence[str]) -> Meaning | None:
 
 
 def _only_lists(words: Sequence[str]) -> bool:
-    return any(word in ("--no-run", "--collect-only", "--co", "--list", "--version", "--help") for word in words)
+    return not _LISTS.isdisjoint(words[1:]) or (words[1:2] == ["list"] and program_of(words[0]) in _WITH_LIST)
+
+
+_LISTS = frozenset({
+    "--no-run", "--collect-only", "--collectonly", "--co", "--list", "--version", "--help", "--dry-run",
+    "--dryrun", "--listTests", "--list-tests", "--showConfig", "--setup-plan", "--fixtures", "--markers",
+})  # fmt: skip
+"""Options with which runners name tests, or themselves, and run none."""
+_WITH_LIST = frozenset({"vitest", "stestr", "cargo-nextest"})
 
 
 _LEFT_OUT = frozenset({"--ignore", "--ignore-glob", "--deselect", "--exclude", "--skip", "--omit"})

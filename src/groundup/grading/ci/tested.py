@@ -31,9 +31,11 @@ class StepsWithTests(Record):
     tests: frozenset[str] = frozenset()
     """Keys of those that run tests, as far as that can be seen."""
     telling: frozenset[str] = frozenset()
-    """Those whose runners never test in silence."""
+    """Those whose runners never test in silence, or whose failing comes to nothing: `node check.js || true`."""
     silent: frozenset[str] = frozenset()
     """Those in which something of the project's own may test and say nothing."""
+    lone: frozenset[str] = frozenset()
+    """Those of one `dotnet run`: a summary in them is of that program, which is not silent then."""
     idle: str = ""
     """What is called as a test and does nothing, where the job runs no other."""
 
@@ -48,13 +50,45 @@ def steps_with_tests(
     known = tuple(meanings)
     tests = frozenset(step.key for step in steps)
     silent = frozenset(
-        step.key for step, meaning in known if _may_test_silently(meaning, tree, in_tests=step.key in tests)
+        step.key
+        for step, meaning in known
+        if not meaning.may_fail and _may_test_silently(meaning, tree, in_tests=step.key in tests)
     )
+    ignored = tests - {step.key for step, meaning in known if not meaning.may_fail and meaning.purpose in _RUNS}
+    ignored &= {step.key for step, meaning in known if meaning.purpose in _RUNS}
+    telling = {step.key for step in steps if step.run is not None and _always_tells(step.run)}
     return StepsWithTests(
         tests=tests,
-        telling=frozenset(step.key for step in steps if step.run is not None and _always_tells(step.run)),
-        silent=silent,
+        telling=telling | ignored,
+        silent=silent | _comparing(whole) if tests else silent,
+        lone=_lone(known),
         idle="" if tests or silent else _idle([meaning for _, meaning in known], whole),
+    )
+
+
+def _lone(meanings: Sequence[tuple[Step, Meaning]]) -> frozenset[str]:
+    by_step: defaultdict[str, list[str]] = defaultdict(list)
+    for step, meaning in meanings:
+        by_step[step.key].append(meaning.command)
+    return frozenset(
+        key for key, (first, *others) in by_step.items() if not others and first.startswith("dotnet run")
+    )
+
+
+_RUNS = frozenset({Purpose.TEST, Purpose.OWN})
+_COMPARED = re.compile(
+    r"(?:^|\s)(?:\[\[?|test)\s[^\n]*\$\((?!\s*(?:uname|git|which|command|date|id|whoami|nproc|node -v)\b)"
+    r"|(?:^|\s)(?:diff|cmp)\s|\bgrep\s+-\w*q"
+)
+
+
+def _comparing(whole: Sequence[Step]) -> frozenset[str]:
+    """Return the steps whose own script compares what a program prints: `test "$(./tool)" = 4`."""
+    return frozenset(
+        step.key
+        for step in whole
+        if step.run is not None
+        and any(_COMPARED.search(piece.text) and piece.operator not in ("||", "&&") for piece in pieces(step.run))
     )
 
 
@@ -76,14 +110,20 @@ def _idle(meanings: Sequence[Meaning], whole: Sequence[Step]) -> str:
 def _tests_nothing(meaning: Meaning) -> bool:
     words = meaning.command.split(maxsplit=2)
     if meaning.purpose is Purpose.BUILD:
-        return program_of(words[0]) in _BUILDERS and not {"run", "xtask", "msbuild"} & set(words[1:2])
+        verb = next((word for word in words[1:] if not word.startswith("+")), "").partition(" ")[0]
+        return program_of(words[0]) in _BUILDERS and verb in _BUILDING
     if meaning.purpose is Purpose.OTHER:
         return prints_only(words)
     return meaning.purpose in (Purpose.NOTHING, Purpose.CHECK, Purpose.DOCS, Purpose.PUBLISH)
 
 
 _BUILDERS = frozenset({"cargo", "dotnet", "python"})
-"""Programs that build and run nothing of it."""
+_BUILDING = frozenset({
+    "build", "b", "check", "c", "restore", "publish", "pack", "clean", "fetch", "install", "update", "tree",
+    "package", "metadata", "vendor", "generate-lockfile", "rustc", "fix", "add", "new", "tool", "workload", "-m",
+    "setup.py",
+})  # fmt: skip
+"""What they are called for where they build, and run nothing of it. Aliases of Cargo may run anything."""
 
 
 def _always_tells(script: str) -> bool:
@@ -136,7 +176,8 @@ def _may_test_silently(meaning: Meaning, tree: RepositoryTree, *, in_tests: bool
         return False
     name = " ".join(options_of(words, "--example", "--bin", "--project", "-p")) if runs else _named(words)
     name = name.lower().rpartition("/")[2]
-    return _CHECKING.search(name) is not None or (in_tests and not _PREPARING.search(name))
+    called = " ".join(one for one in meaning.via if "/" not in one)  # `npm e2e` leads to e2e/run.js
+    return any(map(_CHECKING.search, (name, called))) or (in_tests and not _PREPARING.search(name))
 
 
 _FRAMEWORKS = re.compile(
@@ -200,7 +241,8 @@ def counted_tests(
                 lines[f"{one.step} {tally.runner}"].append(tally.passed)
     tellers = {one.step for one in ran if one.tallies} | steps.telling
     ended = {one.step for one in own if one.exit_code == 0}
-    is_silent = bool(ended & steps.silent) or any(one.step in steps.tests - tellers for one in ran)
+    summed = {one.step for one in ran if one.tallies} & steps.lone
+    is_silent = bool(ended & steps.silent - summed) or any(one.step in steps.tests - tellers for one in ran)
     if any(one.cut for one in ran):
         return CountedTests(is_cut=True)
     passed = sum(map(sum, lines.values())) if lines else None
