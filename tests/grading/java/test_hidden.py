@@ -1,4 +1,4 @@
-"""Tests of groundup.grading.java.running: names of tests, and forms of them that must fail."""
+"""Tests of groundup.grading.java.hidden: names of tests, and forms of them that must fail."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.java.running import ending_tests, heirs, named_tests, outer_classes, varied_tests, with_ends
+from groundup.grading.java.hidden import ending_tests, heirs, named_tests, outer_classes, varied_tests, with_ends
 from tests.grading.library.laboratory import write_tree
 
 SUITE = b"""

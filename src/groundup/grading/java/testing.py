@@ -22,20 +22,10 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import TaskError, reading_submission
 from groundup.environments.requests import MavenRepository
 from groundup.grading.context import GradingContext
+from groundup.grading.java.hidden import ending_tests, named_tests, sources, varied_tests, with_ends
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.placing import placed
-from groundup.grading.java.running import (
-    JAVA_RUNNER,
-    JavaReport,
-    Tested,
-    compile_tests,
-    ending_tests,
-    named_tests,
-    run_compiled,
-    sources,
-    varied_tests,
-    with_ends,
-)
+from groundup.grading.java.running import JAVA_RUNNER, JavaReport, Tested, compile_tests, run_compiled
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest

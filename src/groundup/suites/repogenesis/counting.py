@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from groundup.grading.java.running import named_tests as named_java_tests
-from groundup.grading.java.running import sources, varied_tests
+from groundup.grading.java.hidden import named_tests as named_java_tests
+from groundup.grading.java.hidden import sources, varied_tests
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grammars import python_tree
 from groundup.trees.walking import read_regular
