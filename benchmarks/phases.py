@@ -39,7 +39,7 @@ PLACES = {
     "groundup.environments.local": {"LocalBuilder.python": "layers", "LocalBuilder.source": "layers"},
     "groundup.environments.python_builder": {"PythonBuilder.python": "layers", "layer_key": "layers"},
     "groundup_integrity.false_forms": {"suite_of_layer": "decision: the hidden tests' text"},
-    "groundup.runs.predictions": {"PredictionSource.take_in": "taking in"},
+    "groundup.runs.predictions": {"GivenSource.take_in": "taking in"},
     "groundup.trees.digest": {"tree_digest": "taking in"},
     "groundup.grading.library.staging": {"stage": "composition"},
     "groundup.grading.library.layout": {"with_own_roots": "composition", "with_version_file": "composition"},

@@ -13,7 +13,7 @@ from groundup.domain.errors import UsageError
 from groundup.runs import api
 from groundup.runs.generation import model_settings
 from groundup.runs.plan import RunOptions
-from groundup.runs.submissions import GeneratedSource
+from groundup.runs.submissions import AgentSource
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import Generated
@@ -93,7 +93,7 @@ def test_options_reach_whom_they_are_for_as_they_were_written(
     ended = groundup("run", WRITTEN, "-a", "oneshot", "-m", model, *flags, "--run-id", "one")
     assert ended.code == 0, ended.err
     plan = api.NewRun(RunFolder(tmp_path / "runs/one").config().configuration, RunOptions(), Settings()).plan()
-    assert isinstance(plan.source, GeneratedSource)
+    assert isinstance(plan.source, AgentSource)
     asked = model_settings(plan.source, RunOptions(), Settings())
     assert (asked.timeout_s, asked.patience_s, asked.first_pause_s, asked.stream) == (7.5, 0, 0.5, True)
 

@@ -16,7 +16,7 @@ from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.subjects import AttemptKey, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
-from groundup.runs.predictions import PredictionSource, model_named_in, open_predictions
+from groundup.runs.predictions import GivenSource, model_named_in, open_predictions
 from groundup.store.records import Predictions
 from groundup.trees.archives import zstd
 from groundup.trees.writer import TreeLimits
@@ -43,23 +43,23 @@ def packed(compress: Callable[[bytes], bytes] = bytes, **files: str) -> bytes:
     return compress(buffer.getvalue())
 
 
-def opened(path: Path, task: str | None = None, limits: TreeLimits | None = None) -> PredictionSource:
+def opened(path: Path, task: str | None = None, limits: TreeLimits | None = None) -> GivenSource:
     """Open predictions made by a model called m."""
     return open_predictions(Predictions(path=str(path), task=task, agent_name="a"), TASKS, limits)
 
 
-def digests(source: PredictionSource) -> Mapping[str, str]:
+def digests(source: GivenSource) -> Mapping[str, str]:
     """Return the identity of all that *source* holds."""
     every = [AttemptKey(task=task, index=index) for task in TASKS for index in range(1000)]
     return source.identity([key for key in every if source.holds(key)])
 
 
-def keys(source: PredictionSource) -> list[str]:
+def keys(source: GivenSource) -> list[str]:
     """Return the attempts that *source* holds."""
     return list(digests(source))
 
 
-def unusable(source: PredictionSource, key: str) -> str:
+def unusable(source: GivenSource, key: str) -> str:
     """Return why nothing runs with this prediction."""
     task, _, index = key.partition("/")
     with pytest.raises(UsageError) as caught:
@@ -67,7 +67,7 @@ def unusable(source: PredictionSource, key: str) -> str:
     return str(caught.value)
 
 
-def take(source: PredictionSource, key: str, destination: Path) -> Submission:
+def take(source: GivenSource, key: str, destination: Path) -> Submission:
     """Take one attempt in; its tree is below *destination*."""
     task, _, index = key.partition("/")
     destination.mkdir()
@@ -82,7 +82,7 @@ def take(source: PredictionSource, key: str, destination: Path) -> Submission:
     )
 
 
-def refusal(source: PredictionSource, key: str, place: Path) -> str:
+def refusal(source: GivenSource, key: str, place: Path) -> str:
     """Return why an attempt cannot be taken in."""
     with pytest.raises(SubmissionError) as caught:
         take(source, key, place)

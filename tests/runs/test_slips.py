@@ -11,7 +11,7 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
-from groundup.runs.predictions import PredictionSource, open_predictions
+from groundup.runs.predictions import GivenSource, open_predictions
 from groundup.store.records import Predictions
 from groundup.trees.archives import extract_archive
 
@@ -152,7 +152,7 @@ def write(root: Path, files: Files) -> Path:
     return root
 
 
-def held(source: PredictionSource) -> set[str]:
+def held(source: GivenSource) -> set[str]:
     """Read everything that *source* holds, as a run does before it begins, and return the attempts."""
     every = [AttemptKey(task=task, index=index) for task in TASKS for index in range(3)]
     return set(source.identity([key for key in every if source.holds(key)]))

@@ -34,7 +34,7 @@ from groundup.runs.plan import (
 )
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.reporting import read_report
-from groundup.runs.submissions import GeneratedSource
+from groundup.runs.submissions import AgentSource
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import Regraded, RunConfiguration, Served
@@ -238,7 +238,7 @@ def _with(configuration: RunConfiguration, changes: Mapping[str, object]) -> Run
 
 def _named_after(made: RunPlan) -> str:
     subject = made.configuration.subject
-    agent = made.source.agent.name if isinstance(made.source, GeneratedSource) else subject.agent
+    agent = made.source.agent.name if isinstance(made.source, AgentSource) else subject.agent
     data_set = made.configuration.suite.partition("@")[2]
     parts = (made.suite.name, data_set, agent, subject.model_name)
     name = re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(filter(None, parts))).strip("-.")[:80]

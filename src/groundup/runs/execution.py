@@ -35,7 +35,7 @@ from groundup.runs.progress import (
 from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, WorkStage, machine_memory_mb, work_off
 from groundup.runs.settling import RunContext
-from groundup.runs.submissions import GeneratedSource
+from groundup.runs.submissions import AgentSource
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder, RunWriter
@@ -126,7 +126,7 @@ def execute(
 
 
 def _generates(plan: RunPlan) -> bool:
-    return isinstance(plan.source, GeneratedSource)
+    return isinstance(plan.source, AgentSource)
 
 
 def _stages(plan: RunPlan, options: RunOptions) -> tuple[WorkStage, WorkStage] | tuple[None, None]:

@@ -15,7 +15,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
 from groundup.models.protocol import ChatModel
 from groundup.runs.plan import RunOptions, RunPlan
-from groundup.runs.submissions import GeneratedSource, SubmissionOrigin
+from groundup.runs.submissions import AgentSource, SubmissionOrigin
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
@@ -38,7 +38,7 @@ async def model_of_run(
 
     *earlier* is the folder of a run that goes on. Raises `UnusableModelError` before anything begins.
     """
-    if not isinstance(source, GeneratedSource) or source.spec.model is None:
+    if not isinstance(source, AgentSource) or source.spec.model is None:
         yield None
     else:
         from groundup.models.client import EndpointModel
@@ -62,7 +62,7 @@ async def model_of_run(
             yield model
 
 
-def model_settings(source: GeneratedSource, options: RunOptions, settings: Settings) -> "ModelSettings":
+def model_settings(source: AgentSource, options: RunOptions, settings: Settings) -> "ModelSettings":
     """Return how the model of a run is asked. Raises `UsageError`."""
     from groundup.models.settings import ModelSettings
 
@@ -112,7 +112,7 @@ class Estimate(Record):
 def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
     """Return what making the submissions of *plan* may take; None where that is unknown."""
     source = plan.source
-    if not isinstance(source, GeneratedSource) or source.spec.model is None:
+    if not isinstance(source, AgentSource) or source.spec.model is None:
         return None
     usage = TokenUsage()
     for task in plan.tasks.values():
@@ -126,7 +126,7 @@ def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
     )
 
 
-def _expected(source: GeneratedSource, suite: Suite, task: Task) -> TokenUsage | None:
+def _expected(source: AgentSource, suite: Suite, task: Task) -> TokenUsage | None:
     """Return what the agent expects; some look at the task's seeds for that, and those are gone afterwards."""
     from groundup.episodes.episode import Workspace
 
@@ -145,7 +145,7 @@ def _expected(source: GeneratedSource, suite: Suite, task: Task) -> TokenUsage |
             return None
 
 
-def _cost(source: GeneratedSource, model: str, usage: TokenUsage, options: RunOptions | None) -> float | None:
+def _cost(source: AgentSource, model: str, usage: TokenUsage, options: RunOptions | None) -> float | None:
     from groundup.models.prices import price_of
 
     price = price_of(model, model_settings(source, options or RunOptions(), Settings()))

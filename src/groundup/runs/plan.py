@@ -17,8 +17,8 @@ from groundup.episodes.attempt import REPEATS
 from groundup.episodes.loading import find_grader, suite_pins, task_pins
 from groundup.episodes.records import EpisodeSpec
 from groundup.runs.submissions import (
-    EarlierRunSource,
-    GeneratedSource,
+    AgentSource,
+    EarlierSource,
     ReferenceSource,
     ServedSource,
     SubmissionOrigin,
@@ -85,7 +85,7 @@ class RunOptions(Record):
     agents_on_nodes: bool = Field(default=False, description="whether agents work on the fleet's nodes, too")
 
 
-_READERS = (GeneratedSource, ServedSource)
+_READERS = (AgentSource, ServedSource)
 """Where submissions come from that somebody makes who reads what a task asks for."""
 
 
@@ -167,7 +167,7 @@ def make_plan(
         lacking = _without_oracle(suite, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}
         left_out = tuple(sorted({*left_out, *lacking}))
-    if not isinstance(source, EarlierRunSource):  # what it holds was decided then
+    if not isinstance(source, EarlierSource):  # what it holds was decided then
         lacking = _without_grading(grader, configuration, tasks)
         tasks = {name: task for name, task in tasks.items() if name not in lacking}
         left_out = tuple(sorted({*left_out, *lacking}))
@@ -330,9 +330,9 @@ def _source(configuration: RunConfiguration, suite: Suite, tasks: Sequence[str])
         case References(which=which):
             return ReferenceSource(suite, which)
         case EarlierRun(path=path):
-            return EarlierRunSource(RunFolder(Path(path)))
+            return EarlierSource(RunFolder(Path(path)))
         case Generated() as generated:
-            return GeneratedSource(generated, suite)
+            return AgentSource(generated, suite)
         case Served():
             return ServedSource()
         case GivenSubmissions() as predictions:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
+from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import SubmissionError, UsageError
@@ -25,6 +26,7 @@ from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
+from groundup.runs.submissions import SubmissionSource
 from groundup.store.records import GivenSubmissions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import ARCHIVES, DamagedArchiveError, extract_archive, refuse_damaged
@@ -99,8 +101,8 @@ class PredictionLayout(NamedTuple):
         return (*ARCHIVES, *_PATCHES) if self.patches else ARCHIVES
 
 
-class PredictionSource:
-    """Implements `SubmissionSource` for what `open_predictions` found."""
+class GivenSource(SubmissionSource):
+    """What `open_predictions` found."""
 
     def __init__(
         self,
@@ -115,10 +117,12 @@ class PredictionSource:
         self._found = found
         self._limits = limits
 
+    @override
     def attempts(self) -> int:
         """Return the highest index, plus one."""
         return max(key.index for key in self._found) + 1
 
+    @override
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         """Return a digest for each prediction. Raises `UsageError` with the first unreadable one."""
         digests: dict[str, str] = {}
@@ -133,10 +137,12 @@ class PredictionSource:
             raise UsageError(wrong[0] + more)
         return digests
 
+    @override
     def holds(self, attempt: AttemptKey) -> bool:
         """Whether there is a prediction, usable or not."""
         return attempt in self._found
 
+    @override
     async def take_in(
         self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
     ) -> Submission:
@@ -181,7 +187,7 @@ def open_predictions(
     limits: TreeLimits | None = None,
     *,
     layout: PredictionLayout | None = None,
-) -> PredictionSource:
+) -> GivenSource:
     """Find the predictions that *spec* names. *tasks* are all ids of the suite, not only the run's.
 
     Raises `UsageError` when the whole cannot be read, names no task, or names an unknown one.
@@ -213,7 +219,7 @@ def open_predictions(
         raise UsageError(f"all {len(found)} folders of {path} are empty: nothing was handed in")
     if all(key.index > 0 for key in found):
         raise UsageError(f"{path}: attempts count from 0, and no task has an attempt 0; rename the folders")
-    return PredictionSource(spec, found, limits or TreeLimits(), strays)
+    return GivenSource(spec, found, limits or TreeLimits(), strays)
 
 
 def _is_empty(found: FoundPrediction) -> bool:

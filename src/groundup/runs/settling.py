@@ -14,7 +14,7 @@ from groundup.episodes.records import EpisodeResult
 from groundup.models.protocol import ChatModel
 from groundup.runs.fleets import Fleet
 from groundup.runs.plan import RunPlan
-from groundup.runs.submissions import GeneratedSource, SubmissionSource
+from groundup.runs.submissions import AgentSource, SubmissionSource
 from groundup.store.folder import RunWriter
 from groundup.store.records import VerdictLine
 from groundup.store.verdict_cache import VerdictCache
@@ -84,7 +84,7 @@ class RunContext:
                     self._making(key, grading),
                     self.writer.attempt(key),
                     scratch,
-                    phase=Phase.MAKING if isinstance(self.plan.source, GeneratedSource) else Phase.INTAKE,
+                    phase=Phase.MAKING if isinstance(self.plan.source, AgentSource) else Phase.INTAKE,
                     makes_only=self.makes_only,
                 )
             if result.graded is None:
@@ -118,7 +118,7 @@ class RunContext:
 
     def _making(self, key: AttemptKey, grading: Grading) -> Callable[[Path, Path], Awaitable[Submission]]:
         source, task = self.plan.source, grading.task
-        if not isinstance(source, GeneratedSource):
+        if not isinstance(source, AgentSource):
             assert isinstance(source, SubmissionSource)
             brought = source
             return lambda tree, scratch: brought.take_in(task, key, tree, grading.context(scratch / "intake"))

@@ -1,11 +1,12 @@
 """Where a run's submissions come from: what the user names, then the suite, an earlier run or an agent."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue, ValidationError
+from typing_extensions import override
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import InfrastructureError, MachineError, SubmissionError, UsageError
@@ -31,12 +32,12 @@ from groundup.trees.digest import TreeDigest, tree_digest
 from groundup.trees.writer import copy_tree, in_thread
 
 
-class SubmissionOrigin(Protocol):
-    """Says for which attempts a run has submissions, or makes some (`generation`)."""
+class SubmissionOrigin:
+    """Says for which attempts a run has submissions; by itself, that anybody may make them for every task."""
 
     def attempts(self) -> int:
         """Return how many attempts per task it holds, at least 1: the default of `--attempts`."""
-        ...
+        return 1
 
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         """Return what decides the submissions of *attempts*, pinned in the run's configuration.
@@ -45,17 +46,17 @@ class SubmissionOrigin(Protocol):
         `{"sqlparse/0": "sha256:..."}`: of an archive's bytes, of a tree. No absolute paths. Raises `UsageError`
         for a submission of the user's that is unreadable: nothing has run yet.
         """
-        ...
+        return {}
 
     def holds(self, attempt: AttemptKey) -> bool:
         """Whether there is something for *attempt*; otherwise it is recorded as not attempted."""
-        ...
+        return True
 
 
-@runtime_checkable
-class SubmissionSource(SubmissionOrigin, Protocol):
+class SubmissionSource(SubmissionOrigin, ABC):
     """Hands out the submissions of a run."""
 
+    @abstractmethod
     async def take_in(
         self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
     ) -> Submission:
@@ -65,10 +66,9 @@ class SubmissionSource(SubmissionOrigin, Protocol):
         `InfrastructureError` (so also `DiskFullError`): it can be tried again. What lies in *destination* after an
         error is removed by the caller. Blocking work goes to a thread.
         """
-        ...
 
 
-class ReferenceSource:
+class ReferenceSource(SubmissionSource):
     """Asks the suite; nothing is pinned, for tasks and graders are."""
 
     def __init__(self, suite: Suite, which: str) -> None:
@@ -78,16 +78,7 @@ class ReferenceSource:
         self._suite = suite
         self._which = which
 
-    def attempts(self) -> int:
-        return 1
-
-    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
-        return {}
-
-    def holds(self, attempt: AttemptKey) -> bool:
-        """Every task has its references."""
-        return True
-
+    @override
     async def take_in(
         self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
     ) -> Submission:
@@ -104,7 +95,7 @@ class ReferenceSource:
                 return Provenance(source="agent", agent_name=name)
 
 
-class EarlierRunSource:
+class EarlierSource(SubmissionSource):
     """Copies what an earlier run took in. What it could not take in stays refused, with the same words."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -112,13 +103,16 @@ class EarlierRunSource:
         self._planned = folder.config().planned
         self._lines = folder.records(files=False).lines
 
+    @override
     def attempts(self) -> int:
         return self._planned.attempts
 
+    @override
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         lines = {key: line for key, line in self._lines.items() if key in attempts}
         return {str(key): line.submission or line.outcome for key, line in lines.items()}
 
+    @override
     def holds(self, attempt: AttemptKey) -> bool:
         """Whether the earlier run had a submission, or owes to look for one."""
         line = self._lines.get(attempt)
@@ -126,6 +120,7 @@ class EarlierRunSource:
             return self._planned.holds(attempt)
         return line.outcome is not Outcome.NOT_ATTEMPTED
 
+    @override
     async def take_in(
         self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
     ) -> Submission:
@@ -154,7 +149,7 @@ class EarlierRunSource:
         )
 
 
-class GeneratedSource:
+class AgentSource(SubmissionOrigin):
     """The agent of a run, made from the configuration. Starts nothing."""
 
     def __init__(self, spec: Generated, suite: Suite) -> None:
@@ -176,32 +171,14 @@ class GeneratedSource:
                 "leave --rounds out"
             )
 
-    def attempts(self) -> int:
-        return 1
-
+    @override
     def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
         agent = self.agent
         return {"agent": digest_of([agent.name, agent.version, agent.identity()])}
 
-    def holds(self, attempt: AttemptKey) -> bool:
-        """Every task can be attempted."""
-        return True
 
-
-class ServedSource:
-    """The clients of a server, which hand in what they want."""
-
-    def attempts(self) -> int:
-        """Return 1: how many there will be is not known."""
-        return 1
-
-    def identity(self, attempts: Collection[AttemptKey]) -> Mapping[str, str]:
-        """Return nothing: who they are is not known either."""
-        return {}
-
-    def holds(self, attempt: AttemptKey) -> bool:
-        """Every task can be attempted."""
-        return True
+class ServedSource(SubmissionOrigin):
+    """The clients of a server, which hand in what they want; how many there will be is not known."""
 
 
 def check_instructions(suite: str, tasks: Mapping[str, Task]) -> None:
