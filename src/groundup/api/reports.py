@@ -204,6 +204,13 @@ def own_report(
     return known.write(_results(folder))
 
 
+def write_own_report(run: AnyPath, form: str, path: AnyPath, *, output: AnyPath | None = None) -> OwnReport:
+    """Write what `own_report` returns to the file *path*, and return it. Raises `UsageError`."""
+    own = own_report(run, form, output=output)
+    _write(Path(path), own.document)
+    return own
+
+
 def refuse_unknown_form(suite: str, form: str) -> None:
     """Raise `UsageError` where the publishers of *suite* have no report of the form *form*."""
     known = _form_of(suite, load())

@@ -185,21 +185,19 @@ def _print(made: "ShownReport", form: str, save: Path | None) -> None:
 
 def _print_own(run: str, form: str, save: Path | None, output: AnyPath | None) -> None:
     """Print a run in its suite's own form: the document, or its table where the document goes to a file."""
-    from groundup.api.reports import own_report
+    from groundup.api.reports import own_report, write_own_report
     from groundup.cli.console import say
-    from groundup.store.ownership import write_made
-    from groundup.trees.writer import disk_errors
 
-    own = own_report(run, form, output=output)
+    own = (
+        own_report(run, form, output=output) if save is None else write_own_report(run, form, save, output=output)
+    )
     for note in own.notes:
         say(note)
     if save is None:
         sys.stdout.write(own.document.decode())
         say(own.table)
-        return
-    with disk_errors(save.parent):
-        write_made(save, own.document)
-    sys.stdout.write(own.table + "\n")
+    else:
+        sys.stdout.write(own.table + "\n")
 
 
 def compare(

@@ -284,16 +284,11 @@ def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:
 
 def _write_own(folder: Path, form: str) -> None:
     """Write a run's report as its suite's publishers do, where they would: `report_<run>.json`."""
-    from groundup.api.reports import own_report
+    from groundup.api.reports import write_own_report
     from groundup.cli.console import say
-    from groundup.store.ownership import write_made
-    from groundup.trees.writer import disk_errors
 
-    own = own_report(folder, form)
     place = folder.parent / f"report_{folder.name}.json"
-    with disk_errors(place.parent):
-        write_made(place, own.document)
-    for note in own.notes:
+    for note in write_own_report(folder, form, place).notes:
         say(note)
     say(f"wrote {place}")
 
