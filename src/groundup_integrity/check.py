@@ -51,7 +51,7 @@ async def checked(
     record: FalseRecord | None,
     context: GradingContext,
     *,
-    deep: bool,
+    deep: bool = False,
 ) -> Integrity:
     """Return whether to believe *run*: a `Checker`."""
     original, protected = library.original, library.hidden.protected

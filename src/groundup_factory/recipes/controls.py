@@ -10,7 +10,7 @@ from pathlib import Path
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import integrity_of
+from groundup.grading.library.belief import checker
 from groundup.grading.library.decision import decide, passing_tests
 from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
@@ -128,7 +128,7 @@ async def _passed(
     if not decision.passed:
         return frozenset()
     record = recipe.twin or FalseRecord()
-    integrity = await integrity_of(library, last, recipe.expected, record, context, deep=True)
+    integrity = await checker()(library, last, recipe.expected, record, context, deep=True)
     return frozenset() if integrity.answer == "tampered" else passing_tests(decision)
 
 

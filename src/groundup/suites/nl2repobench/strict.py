@@ -18,7 +18,7 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import integrity_of
+from groundup.grading.library.belief import checker
 from groundup.grading.library.decision import (
     FACT,
     MAX_REASONS,
@@ -95,7 +95,7 @@ async def judge(
             record = recipe.twin or FalseRecord()
             async with context.slots.taken():
                 at_step("checking whether to believe them")
-                integrity = await integrity_of(library, last, recipe.expected, record, context, deep=deep)
+                integrity = await checker()(library, last, recipe.expected, record, context, deep=deep)
         # What is tampered with already needs no further sign.
         seen = None if integrity.answer == "tampered" else await freshly
     finally:

@@ -12,7 +12,7 @@ from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
-from groundup.grading.library.belief import integrity_of
+from groundup.grading.library.belief import checker
 from groundup.grading.library.decision import Decision, as_fact, decide, signs_of
 from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
@@ -71,7 +71,7 @@ async def run_in_process(
     decision = decide(expected, hidden, execution.report, execution.result, execution.ended)
     integrity = decision.integrity
     if decision.passed:
-        integrity = await integrity_of(library, execution, expected, None, context)
+        integrity = await checker()(library, execution, expected, None, context)
     is_tampered = integrity.answer == "tampered"
     return TestRun(
         results=_results(decision, counts=not is_tampered),
