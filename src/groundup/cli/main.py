@@ -221,7 +221,9 @@ def _command(name: str) -> Member:
             context_settings=_HELP,
         )
         app.command(name.rpartition(" ")[2], cls=StrictCommand)(command(function, examples))
-        return typer.main.get_command(app)
+        made: Any = typer.main.get_command(app)
+        made.example = examples[0][1]
+        return made
 
     return Member(lambda: about(name), build)
 

@@ -124,6 +124,9 @@ def _strict(parameter: Any) -> Any:
 class StrictCommand(TyperCommand):
     """A command that rejects empty values and repeated single-value options."""
 
+    example: str
+    """A line that works, for refusals: the first of the command's examples."""
+
     def __init__(self, *given: Any, params: Sequence[Any], **named: Any) -> None:
         super().__init__(*given, params=[_strict(one) for one in params], **named)
 

@@ -140,7 +140,7 @@ def refused(error: Any, given: Sequence[str]) -> str:
         return f"{name} has no option {error.option_name}{_option_instead(error, context, options)}"
     parameter = getattr(error, "param", None)
     if kind == "MissingParameter" and parameter is not None:
-        return f"{name} needs {_name_of(parameter)}, such as `{_example(context)}`"
+        return f"{name} needs {_name_of(parameter)}, such as `{context.command.example}`"
     if parameter is not None:
         return f"{_name_of(parameter)}: {_first_small(error.message.rstrip('.'))}{_meaning(parameter)}"
     if extra := _extra(context, error.message):
@@ -205,15 +205,7 @@ def _for_extra(given: Sequence[str], extra: Sequence[str], context: Any, options
         return f"names are separated by commas: {before} {given[given.index(extra[0]) - 1]},{','.join(extra)}"
     if "--predictions" in options and not {"-p", "--predictions"}.intersection(given):
         return f"predictions are named with -p: `{context.command_path} {given[1]} -p {extra[0]}`"
-    return f"such as `{_example(context)}`"
-
-
-def _example(context: Any) -> str:
-    """Return a line that works: the first of the command's examples."""
-    from groundup.cli.main import GATHERED, declared
-
-    words = context.command_path.split()[1:]
-    return declared(" ".join(words[1:] if words[0] in GATHERED else words))[1][0][1]
+    return f"such as `{context.command.example}`"
 
 
 def _first_small(text: str) -> str:
