@@ -27,11 +27,12 @@ import groundup
 from groundup.agents.answers import fenced
 from groundup.api.listings import statistics
 from groundup.api.reports import report, write_plots
-from groundup.api.submissions import ablate
 from groundup.domain.verdicts import Graded
 from groundup.languages.formats import format_of
 from groundup.manifests.records import Dependency, DependencySource
+from groundup.runs.exporting import ablate
 from groundup.settings import Settings, load
+from groundup.store.folder import RunFolder
 from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.dibench.ablations import ORACLE_METADATA, WITHOUT_FAKES
 from groundup.suites.dibench.answers import declared, original
@@ -147,7 +148,7 @@ def make(
         for ablation in (ORACLE_METADATA, WITHOUT_FAKES):
             changed, again = output / f"{name}-{ablation}", settings.output / f"{name}-{ablation}"
             if not changed.is_dir():
-                ablate(run, ablation, changed, settings=settings)
+                ablate(RunFolder(run), ablation, changed, settings)
             judged = partial(groundup.evaluate, "dibench", changed, run_id=again.name)
             settled(again, partial(judged, tasks=ids, grader=grader, jobs=jobs, settings=settings), settings)
             found.append(again)

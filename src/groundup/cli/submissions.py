@@ -75,13 +75,16 @@ def export(
     output: Output = None,
 ) -> int:
     """Write the submissions or the trajectories of RUN into DIR."""
-    from groundup.api.reports import unfit
-    from groundup.api.submissions import export
+    from groundup.api.reports import run_folder, unfit
     from groundup.cli.console import print_document, say
+    from groundup.runs.exporting import export
     from groundup.runs.training import ChosenEpisodes
+    from groundup.settings import load
+    from groundup.store.folder import RunFolder
 
+    settings = load({"output": output})
     chosen = ChosenEpisodes(min_score=min_score, best=best, failures=failures)
-    made = export(run, destination, form.value, chosen=chosen, output=output)
+    made = export(RunFolder(run_folder(run, settings)), destination, form.value, settings, chosen)
     if json:
         print_document(
             {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in made.attempts]}
@@ -109,10 +112,14 @@ def ablate(
     json: Json = False,
 ) -> int:
     """Write the submissions of RUN with one kind of mistake corrected, to evaluate them again."""
-    from groundup.api.submissions import ablate
+    from groundup.api.reports import run_folder
     from groundup.cli.console import print_document, say
+    from groundup.runs.exporting import ablate
+    from groundup.settings import load
+    from groundup.store.folder import RunFolder
 
-    made, refused = ablate(run, ablation, output)
+    settings = load()
+    made, refused = ablate(RunFolder(run_folder(run, settings)), ablation, output, settings)
     if json:
         print_document({"folder": str(output), "made": made, "refused": refused})
     for line in refused:

@@ -83,16 +83,38 @@ def tasks(
 
 
 def glanced(suite: str, output: Path | None = None) -> bool:
-    """Print the tasks of *suite* at once where what ships with groundup is all there is; return whether it is."""
-    from groundup.api.glance import tasks_at_a_glance
-    from groundup.cli.console import print_table
+    """Print the tasks of *suite* at once where what ships with groundup is all there is; return whether it is.
 
-    glance = tasks_at_a_glance(suite, output)
-    if glance is None:
+    Imports nothing that runs need.
+    """
+    if suite != "nl2repobench" or not _is_fresh(suite, output):
         return False
-    print_table(glance.title, glance.columns, glance.rows, spare=glance.columns[-2:1:-1])
-    _say_what_else(suite, glance.groups, glance.columns)
+    from groundup.cli.console import print_table
+    from groundup.configuration import default_cache, gathered
+    from groundup.suites.nl2repobench.listing import shipped_groups, shipped_rows
+
+    cache = gathered(("cache_dir",), {}).get("cache_dir") or default_cache()
+    version, shipped, rows = shipped_rows(Path(cache))
+    columns = (*shipped, "last oracle")
+    title = f"{suite} {version}: {len(rows)} tasks"
+    print_table(title, columns, [(*row, "-") for row in rows], spare=columns[-2:1:-1])
+    _say_what_else(suite, shipped_groups(), columns)
     return True
+
+
+def _is_fresh(suite: str, output: Path | None) -> bool:
+    """Whether there is no data of *suite*, no run of its oracle, and no setting that must be checked."""
+    from groundup.configuration import default_cache, gathered
+    from groundup.store.oracles import oracle_runs
+
+    given = gathered(("output", "cache_dir", "data_dir"), {"output": output})
+    folder, cache, data = (given.pop(name, None) for name in ("output", "cache_dir", "data_dir"))
+    if given or not all(isinstance(value, str | Path | None) for value in (folder, cache, data)):
+        return False
+    data = data or Path(cache or default_cache()) / "data"
+    if (Path(data) / suite).exists():
+        return False
+    return next(oracle_runs(Path("runs" if folder is None else folder), suite), None) is None
 
 
 def _say_what_else(suite: str, groups: "Sequence[str]", columns: "Sequence[str]") -> None:

@@ -1,5 +1,6 @@
-"""A run as files for others: its submissions, its trajectories, and its report."""
+"""A run as files for others: submissions, also without one kind of mistake, trajectories, and its report."""
 
+import asyncio
 import difflib
 import json
 from collections.abc import Iterator, Mapping
@@ -9,16 +10,19 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from groundup.agents.trajectories import as_atif
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.names import unknown
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.runs.predictions import ABLATION_FILE, AblationRecord
 from groundup.runs.training import ChosenEpisodes, scored, write_rows
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.checking import why_tree_differs
+from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full
-from groundup.suites.base import PATCH_FILE, ForAgents, Suite
+from groundup.suites.base import PATCH_FILE, ForAgents, ForCommands, Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.digest import entry_digests
 from groundup.trees.scratch import scratch_folder
@@ -76,6 +80,38 @@ def export(
         if done:
             written.append(key)
     return Exported(written, len(planned), tuple(changed))
+
+
+def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> tuple[int, list[str]]:
+    """Write the submissions of *run* with one kind of mistake taken out, as predictions, into the folder *target*.
+
+    A file beside them tells `evaluate` whose they are. Returns how many were written, and for each that was left
+    out why. Raises `UsageError`. Not for a running event loop.
+    """
+    config = run.config()
+    suite = open_suite(config.configuration.suite, settings)
+    offered = ForCommands.of(suite).ablation()
+    if offered is None or ablation not in offered.kinds:
+        raise UsageError(unknown("ablation", ablation, () if offered is None else offered.kinds))
+    refuse_full(target)
+    tasks, subject = suite.by_name(), config.configuration.subject
+    record = AblationRecord(ablation=ablation, run=config.run_id, agent=subject.agent, model=subject.model)
+    target.mkdir(parents=True, exist_ok=True)
+    write_atomically(target / ABLATION_FILE, record.model_dump_json(indent=1).encode() + b"\n")
+    made, refused = 0, []
+    for key in config.planned.keys:
+        submission = run.attempt(key).submission
+        if not submission.is_dir() or key.task not in tasks:
+            continue
+        destination = target / key.task / str(key.index)
+        destination.mkdir(parents=True)
+        try:
+            asyncio.run(offered.write(ablation, tasks[key.task], submission, destination))
+            made += 1
+        except SubmissionError as error:
+            destination.rmdir()
+            refused.append(f"{key}: {error}")
+    return made, refused
 
 
 def unified_diff(path: str, old: bytes | None, new: bytes) -> str:
