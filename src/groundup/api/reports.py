@@ -22,7 +22,6 @@ from groundup.runs.copies import alike, with_copies
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, runs_in
 from groundup.store.ownership import refuse_full, write_made
-from groundup.store.records import References
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
@@ -165,10 +164,8 @@ def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | 
     folder = RunFolder(run_folder(run, known))
     config, records = folder.config(), folder.records()
     tests = {key: folder.attempt(key).tests() for key in records.lines if key not in records.bad}
-    submissions = config.configuration.submissions
-    made = review_of(config.run_id, submissions, records.lines, tests)
-    pairs = () if isinstance(submissions, References) else tuple(alike(folder, records.lines, known))
-    return made.but(unfit=records.told(folder.path), alike=pairs)
+    made = review_of(config.run_id, config.configuration.submissions, records.lines, tests)
+    return made.but(unfit=records.told(folder.path), alike=tuple(alike(folder, records.lines, known)))
 
 
 def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> RunCheck:

@@ -10,7 +10,7 @@ from groundup.domain.tasks import Task
 from groundup.reports.document import Report
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
-from groundup.store.records import VerdictLine
+from groundup.store.records import References, VerdictLine
 from groundup.suites.opening import open_suite
 from groundup.trees.likeness import HandedIn, written_lines
 
@@ -58,7 +58,9 @@ def _shared(report: Report, number: int, folders: tuple[Path, Path], settings: S
 def alike(
     run: RunFolder, lines: Mapping[AttemptKey, VerdictLine], settings: Settings
 ) -> Iterator[tuple[str, str]]:
-    """Yield attempts at one task whose submissions are nearly the same, and not byte for byte."""
+    """Yield attempts at one task whose submissions are nearly the same, not byte for byte; no references."""
+    if isinstance(run.config().configuration.submissions, References):
+        return
     tasks = _tasks(run, settings)
     places: dict[str, dict[AttemptKey, VerdictLine]] = {}
     for key, line in lines.items():
