@@ -631,3 +631,39 @@ def test_last():
 
     assert _outcomes(report) == {"tests/test_a.py::test_last": "passed"}
     assert (report.exit_code, code) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("library", "names"),
+    [
+        ("square = lambda n: n\ndef circle(n): ...\n", ["square", "circle"]),
+        ("def square(n): ...\ncircle = square\n", ["square", "circle"]),
+        # Of two that are called alike, pytest numbers both.
+        ("def circle(n): ...\nsquare = circle\ndef circle(n): ...\n", ["square", "circle"]),
+        ("def circle(n): ...\ndef square(n): ...\ncircle, square = square, circle\n", ["circle", "square"]),
+    ],
+    ids=["lambda", "alias", "twice one name", "exchanged"],
+)
+def test_cases_are_named_by_their_places_where_these_are_clear(
+    tmp_path: Path, library: str, names: list[str]
+) -> None:
+    """pytest names a case by the submission's own objects; the place in a written table says which case it is."""
+    table = "@pytest.mark.parametrize('one', [calc.square, calc.circle])"
+    tests = f"import calc, pytest\n{table}\ndef test_it(one): one(1)\n"
+    name = "tests/test_a.py::test_it"
+    order = {name: [f"{name}[square]", f"{name}[circle]"]}
+
+    report, _ = _run(tmp_path, {"calc.py": library, "tests/test_a.py": tests}, case_order=order)
+
+    assert list(_outcomes(report)) == [f"{name}[{one}]" for one in names]
+
+
+def test_another_number_of_cases_is_no_place(tmp_path: Path) -> None:
+    """A table that is longer or shorter than the original's keeps pytest's names."""
+    tests = "import calc, pytest\n@pytest.mark.parametrize('one', calc.ALL)\ndef test_it(one): one(1)\n"
+    name = "tests/test_a.py::test_it"
+    files = {"calc.py": "ALL = [lambda n: n] * 3\n", "tests/test_a.py": tests}
+
+    report, _ = _run(tmp_path, files, case_order={name: [f"{name}[square]", f"{name}[circle]"]})
+
+    assert not {f"{name}[square]", f"{name}[circle]"} & {*_outcomes(report)}

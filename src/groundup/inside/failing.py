@@ -18,10 +18,10 @@ import pytest
 class FailingEnds:
     """Raises in a test's own frame when it returns.
 
-    *tests*: which, by id and ordinal; *named*: returns such an id; *roots*: where the tests lie.
+    *tests*: which, by id and ordinal; *named*: returns the id of an item; *roots*: where the tests lie.
     """
 
-    def __init__(self, tests: Sequence[Sequence[Any]], named: Callable[[str], str], roots: Sequence[str]) -> None:
+    def __init__(self, tests: Sequence[Sequence[Any]], named: Callable[[Any], str], roots: Sequence[str]) -> None:
         # Those that share an id fail together.
         self._tests = {test[0] for test in tests}
         self._named = named
@@ -30,7 +30,7 @@ class FailingEnds:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
         """Watch for the frame of one test."""
-        if self._named(item.nodeid) not in self._tests:
+        if self._named(item) not in self._tests:
             yield
             return
         name = getattr(item, "originalname", None) or item.name.partition("[")[0]

@@ -222,6 +222,7 @@ class Reporter:
         self._channel = channel
         self._collected = 0
         self._ordinals: dict[int, int] = {}
+        self._names: dict[int, str] = {}
         self._reports: list[Any] = []
         self._told_s = 0.0
         self._demands: Any = None
@@ -248,9 +249,17 @@ class Reporter:
             if filter_is_usable(line):
                 early_config.addinivalue_line("filterwarnings", line)
 
+    def name_of(self, item: Any) -> str:
+        """Return what the original calls a test."""
+        return self._names.get(id(item)) or str(item.nodeid)
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave out what ended earlier runs of this submission; run chosen tests alone, in their order."""
+        """Leave out what ended earlier runs of this submission; run chosen tests alone, in their order.
+
+        Before, cases whose names depend on objects of the submission get those that the original has there.
+        """
+        self._names = names_by_place(items, self._spec.get("case_order", {}))
         wanted = self._spec.get("chosen")
         chosen = None if wanted is None else {tuple(test): place for place, test in enumerate(wanted)}
         files, tests = set(self._spec["left_out_files"]), {tuple(test) for test in self._spec["left_out_tests"]}
@@ -258,9 +267,10 @@ class Reporter:
         kept: list[Any] = []
         places = {}
         for item in items:
-            ordinal = seen[item.nodeid] = seen.get(item.nodeid, 0) + 1
+            name = self.name_of(item)
+            ordinal = seen[name] = seen.get(name, 0) + 1
             self._ordinals[id(item)] = ordinal
-            key = (shortened(item.nodeid), ordinal)
+            key = (shortened(name), ordinal)
             is_left_out = item.nodeid.partition("::")[0] in files or key in tests
             if not is_left_out and (chosen is None or key in chosen):
                 places[id(item)] = len(kept) if chosen is None else chosen[key]
@@ -289,23 +299,23 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
         """Tell which test begins, and afterwards what became of it."""
-        ordinal = self._ordinals.get(id(item), 1)
+        name, ordinal = self.name_of(item), self._ordinals.get(id(item), 1)
         self._reports = []
         self._demanded = "", ""
         for one in (self._demands, self._exchanges):
             if one is not None:
                 one.begin()
-        self._channel.send("begin", id=item.nodeid, ordinal=ordinal)
+        self._channel.send("begin", id=name, ordinal=ordinal)
         yield
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
         self._channel.send(
             "test",
-            id=item.nodeid,
+            id=name,
             ordinal=ordinal,
             outcome=outcome,
             message=message,
-            detail=detail_of(self._reports, rest_of_name(item.nodeid)),
+            detail=detail_of(self._reports, rest_of_name(name)),
             demand=self._demanded[0],
             calls=self._demanded[1],
             duration=round(duration, 4),
@@ -416,6 +426,26 @@ def shortened(node_id: str) -> str:
         return node_id
     digest = hashlib.sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
     return node_id[: ID_CHARS - 20] + "..." + digest[:16]
+
+
+def names_by_place(items: list[Any], case_order: dict[str, list[str]]) -> dict[int, str]:
+    """Return the names in *case_order* of cases, by identity, where a function has as many, and of other names.
+
+    Where a case has the name of another one, its place is unclear: all of that function keep their own names.
+    """
+    cases: dict[str, list[Any]] = {}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in case_order:
+            cases.setdefault(name, []).append(item)
+    names = {}
+    for name, found in cases.items():
+        wanted, known = case_order[name], set(case_order[name])
+        own = [shortened(item.nodeid) for item in found]
+        is_clear = all(one == wanted[place] or one not in known for place, one in enumerate(own[: len(wanted)]))
+        if len(own) == len(wanted) and is_clear:
+            names.update({id(item): wanted[place] for place, item in enumerate(found)})
+    return names
 
 
 def rest_of_name(node_id: str) -> str:
@@ -605,10 +635,11 @@ def main() -> None:
         channel.watched_by(watch)
     code = None
     try:
+        reporter = Reporter(spec, channel)
         own = [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
         if spec.get("failing"):
-            own.append(trusted_module(spec["failing_plugin"]).FailingEnds(spec["failing"], shortened, trusted))
-        reporter = Reporter(spec, channel)
+            failing = trusted_module(spec["failing_plugin"]).FailingEnds
+            own.append(failing(spec["failing"], lambda item: shortened(reporter.name_of(item)), trusted))
         code = int(pytest.main(spec["arguments"], plugins=[reporter, *own, *plugins]))
         reporter.tell_lacking()
     except BaseException as problem:  # noqa: BLE001 - a module may raise SystemExit while it is collected

@@ -5,7 +5,7 @@ What a person decides (source, interpreter, wishes, layout) is in the draft; wha
 
 import fnmatch
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
@@ -19,6 +19,7 @@ from groundup.grading.library.report import Result
 from groundup.sandbox.protocol import CommandResult
 from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, RecipeEnvironment, Why
+from groundup_factory.recipes.case_order import case_order
 
 RUNS = 3
 _LEAST_TIMEOUT_S = 60.0
@@ -44,7 +45,7 @@ async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, re
     recipe = draft if draft.environment.lock and not relock else await locked(draft)
     environment = await context.builder.python(recipe.environment.request())
     original = await graded_tree(recipe, context)
-    whole = LibraryUnderTest(original, original, recipe.tests, environment)
+    whole = LibraryUnderTest(original, original, recipe.tests.but(case_order={}), environment)
     executions = [await run_hidden_tests(whole, context) for _ in range(runs)]
     for execution in executions:
         _require_sound(execution, recipe)
@@ -56,7 +57,12 @@ async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, re
     peaks = [execution.peak_memory_mb for execution in executions if execution.peak_memory_mb is not None]
     return recipe.but(
         environment=recipe.environment.but(python_micro=environment.python_version),
-        tests=recipe.tests.but(timeout_s=_timeout_s(duration_s)),
+        tests=recipe.tests.but(
+            timeout_s=_timeout_s(duration_s),
+            case_order=case_order(
+                original, recipe.tests, library_files(original, recipe.tests), executions[0].report.results
+            ),
+        ),
         frozen=Frozen(
             pytest=executions[0].report.pytest or "unknown",
             runs=runs,
@@ -189,15 +195,18 @@ async def _free(
     return frozenset(free)
 
 
-def count_lines(original: Path, tests: HiddenTests) -> int:
-    """Return the lines of Python in the original's packages, protected paths left out."""
-    total = 0
+def library_files(original: Path, tests: HiddenTests) -> Iterator[Path]:
+    """Yield the Python files of the original's packages, protected paths left out."""
     for root in tests.import_roots:
         for package in tests.packages:
             place = original / root / PurePosixPath(*package.split("."))
             files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-            total += sum(_lines(file) for file in files if not _is_protected(file.relative_to(original), tests))
-    return total
+            yield from (file for file in files if not _is_protected(file.relative_to(original), tests))
+
+
+def count_lines(original: Path, tests: HiddenTests) -> int:
+    """Return the lines of Python in the original's packages, protected paths left out."""
+    return sum(map(_lines, library_files(original, tests)))
 
 
 def _lines(file: Path) -> int:

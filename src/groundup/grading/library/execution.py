@@ -23,7 +23,13 @@ from groundup.grading.context import GradingContext
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, stop_of
 from groundup.grading.library.composition import Dropped
 from groundup.grading.library.decision import FatalTest
-from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
+from groundup.grading.library.hidden import (
+    Extensions,
+    HiddenTests,
+    LibraryUnderTest,
+    NumberedTest,
+    shortened,
+)
 from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport, report_of
 from groundup.grading.library.staging import (
     COMPILED_RUNNER,
@@ -268,6 +274,7 @@ def _command(
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
         "lacking": f"{TRUSTED}/{LACKING}",
+        "case_order": _case_order(hidden, overlay),
         "left_out_tests": [end.test for end in ended if not end.whole_file],
         "left_out_files": [end.test.file for end in ended if end.whole_file],
     }
@@ -278,6 +285,13 @@ def _command(
         report_fd=REPORT_FD,
         parting_signal=PARTING_SIGNAL,
     )
+
+
+def _case_order(hidden: HiddenTests, overlay: Overlay) -> dict[str, list[str]]:
+    """Return the ids of the cases that count by their place, as this run calls them."""
+    called = {own.id: called.id for called, own in overlay.renamed.items()}
+    ids = {name: [shortened(f"{name}[{case}]") for case in cases] for name, cases in hidden.case_order.items()}
+    return {name: [called.get(one, one) for one in cases] for name, cases in ids.items()}
 
 
 SINGLE_TESTS = 4

@@ -142,6 +142,12 @@ class HiddenTests(Record):
         description="tests, without parameters, that fail when a neighbour takes a processor for a moment: where "
         "only they fail, all run once more, undisturbed",
     )
+    case_order: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="test, without parameters -> the parameters of all its cases as the original has them, where "
+        "pytest names some by objects of the library: a submission may call those otherwise, in the same places, "
+        "which the test's file alone decides",
+    )
     memory_mb: int = Field(default=2048, ge=64)
     processes: int = Field(default=512, ge=8)
 
