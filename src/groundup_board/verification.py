@@ -23,7 +23,7 @@ from groundup.reports.views import grader_words
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.records import References, VerdictLine
-from groundup.suites.opening import SUITES, open_suite
+from groundup.suites.opening import is_known, open_suite
 from groundup_board.bundles import Bundle, unpack
 from groundup_board.claims import Claims, board_sets, check_claims
 from groundup_board.references import own_references
@@ -205,7 +205,7 @@ def drawn_tasks(tasks: Sequence[str], sample: int, seed: int) -> tuple[str, ...]
 
 def _check_suite(named: str, trusted: str | None) -> None:
     """Raise `UsageError` for a suite that is code of the bundle's maker, unless its user trusts it by name."""
-    if not SUITES.knows(named.partition("@")[0]) and named != trusted:
+    if not is_known(named) and named != trusted:
         raise UsageError(f"the bundle's suite is {named!r}; --suite {named} says that you trust it")
 
 

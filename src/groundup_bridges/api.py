@@ -45,6 +45,8 @@ def export_tasks(
         suite=suite, submissions=Served(), grader=grader, tasks=names(tasks, "--tasks")
     )
     plan = make_plan(configuration, found)
+    if "+" in plan.suite.name:
+        raise UsageError(f"{plan.suite.name}: Harbor has no names for variants; export the suite without `+`")
     target.mkdir(parents=True, exist_ok=True)
     room = target.absolute() / f".writing-{secrets.token_hex(4)}"
     room.mkdir()

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from groundup.runs.fleets import FleetRequest
-from groundup.suites.places import data_folder, with_data_set
+from groundup.suites.places import data_folder, split_variants, with_data_set
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 from groundup_fleet import node
@@ -24,7 +24,7 @@ async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> Asyn
     address = read_address(request.workers)
     async with connected(address, warn, RunFleet) as fleet, AsyncExitStack() as stack:
         _, settings = with_data_set(request.suite, request.settings)
-        folder = data_folder(request.suite_name, settings)
+        folder = data_folder(split_variants(request.suite_name)[0], settings)
         if folder is not None:
             place = str(folder.parent.relative_to(request.settings.data))
             digest, data = await in_thread(lambda: (tree_digest(folder.parent).digest, packed(folder.parent)))

@@ -170,6 +170,27 @@ class GradingFlags(TypedDict, total=False):
     ]
 
 
+class VariantFlags(TypedDict, total=False):
+    """In which form a suite's tasks are given: SUITE+WORD. Runs in different forms are not compared."""
+
+    hints: Annotated[
+        bool,
+        FlagHelp(
+            "A second page for agents: names, paths and tokens that hidden tests want and the specification does "
+            "not say (RepoGenesis). The suite is then called SUITE+hints.",
+            WHICH,
+        ),
+    ]
+    toolchain: Annotated[
+        Literal["node"] | None,
+        FlagHelp(
+            "Services in another language than the task's, where its README names no framework (RepoGenesis). The "
+            "suite is then called SUITE+node.",
+            WHICH,
+        ),
+    ]
+
+
 class WorkFlags(TypedDict, total=False):
     """How a run is worked on. Changes no verdict."""
 
@@ -287,7 +308,7 @@ class ProvenanceFlags(TypedDict, total=False):
     ]
 
 
-class EvaluateFlags(ProvenanceFlags, RegradeFlags, total=False):
+class EvaluateFlags(ProvenanceFlags, RegradeFlags, VariantFlags, total=False):
     """What `evaluate` takes."""
 
     only_predicted: Annotated[
@@ -301,7 +322,9 @@ class ResumeFlags(MakingFlags, WorkFlags, total=False):
     python: Annotated[StandIn, "The stand-in that the run was begun with, where it had one."]
 
 
-class RunFlags(SubjectFlags, SelectionFlags, GradingFlags, MakingFlags, WorkFlags, NamingFlags, total=False):
+class RunFlags(
+    SubjectFlags, SelectionFlags, VariantFlags, GradingFlags, MakingFlags, WorkFlags, NamingFlags, total=False
+):
     """What `run` takes."""
 
 

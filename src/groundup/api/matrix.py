@@ -20,6 +20,7 @@ from groundup.api.flags import (
     RunFlags,
     SelectionFlags,
     SubjectFlags,
+    VariantFlags,
     WorkFlags,
 )
 from groundup.api.requests import checked, running
@@ -35,6 +36,7 @@ _KNOWN = (
     {"suite", "agent", "name"}
     | SubjectFlags.__annotations__.keys()
     | SelectionFlags.__annotations__.keys()
+    | VariantFlags.__annotations__.keys()
     | GradingFlags.__annotations__.keys()
     | MakingFlags.__annotations__.keys()
 )

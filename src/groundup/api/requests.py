@@ -15,6 +15,7 @@ from groundup.api.flags import (
     ResumeFlags,
     RunFlags,
     SelectionFlags,
+    VariantFlags,
     WorkFlags,
     flag_of,
     is_time,
@@ -37,6 +38,8 @@ from groundup.runs.submissions import submissions_of
 from groundup.settings import Settings, load
 from groundup.store.records import Ablated, Generated, Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
+from groundup.suites.opening import named_suite
+from groundup.suites.places import with_variants
 
 _OF_INTEGRITY = {"spot": "strict", "full": "full"}
 """The grader that goes so far."""
@@ -51,6 +54,7 @@ def evaluation(
     from groundup.runs.predictions import ablated_as, is_one_submission, model_named_in
 
     given: EvaluateFlags = checked(EvaluateFlags, flags)
+    suite = _varied(suite, given, settings)
     refuse_unknown_tasks(suite, given.get("tasks"), _excluded(given), settings_for(given, settings))
     path = Path(predictions)
     task, chosen = names(given.get("task"), "--task") or (), names(given.get("tasks"), "--tasks") or ()
@@ -81,6 +85,7 @@ def running(suite: str, agent: str, *, settings: Settings | None = None, **flags
     """Return the run in which *agent* does the tasks of *suite*. Raises `UsageError`."""
     given: RunFlags = checked(RunFlags, flags)
     found = settings_for(given, settings)
+    suite = _varied(suite, given, found)
     refuse_unknown_tasks(suite, given.get("tasks"), _excluded(given), found)
     submissions = submissions_of(suite, subject_of(agent, given), found)
     if given.get("generate_only") and not isinstance(submissions, Generated):
@@ -144,6 +149,12 @@ def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: S
         return load(given)
     update = {name: value for name, value in given.items() if value is not None}
     return Settings.model_validate({**dict(base), **update})
+
+
+def _varied(suite: str, given: VariantFlags, settings: Settings | None) -> str:
+    """Return *suite* in the form that flags ask for. Raises `UsageError`."""
+    words = [*(["hints"] if given.get("hints") else ()), *([word] if (word := given.get("toolchain")) else ())]
+    return with_variants(named_suite(suite, settings or load()), words) if words else suite
 
 
 def _new_run(

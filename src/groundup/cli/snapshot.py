@@ -18,7 +18,7 @@ from groundup.settings import Settings, environment, load
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.suites.base import ForCommands, PackageName
-from groundup.suites.opening import SUITES, open_suite
+from groundup.suites.opening import is_known, open_suite
 
 EXAMPLES: dict[str, Examples] = {
     "registry snapshot": (
@@ -99,7 +99,7 @@ async def _asked(names: Collection[PackageName], settings: Settings) -> tuple[li
 
 def _packages(source: str, settings: Settings) -> Iterator[PackageName]:
     """Yield what a suite's originals declare, or what a run's submissions do. Raises `UsageError`."""
-    is_suite = ":" in source or SUITES.knows(source.partition("@")[0])
+    is_suite = ":" in source or is_known(source)
     folder = None if is_suite else RunFolder(run_folder(source, settings))
     name = source if folder is None else folder.config().configuration.suite
     suite = open_suite(name, settings)

@@ -418,6 +418,8 @@ class Suite(Extension):
     """Whether a submission may also be a unified diff: a tree that holds nothing but `PATCH_FILE`."""
     prediction_groups: tuple[str, ...] = ()
     """Names of folders that may stand between a folder of predictions and its tasks."""
+    variants: tuple[str, ...] = ()
+    """Words for forms of it that `varied` makes: SUITE+WORD. Runs of different forms are never compared."""
 
     @abstractmethod
     def tasks(self) -> Sequence[Task]:
@@ -426,6 +428,10 @@ class Suite(Extension):
     def by_name(self) -> Mapping[str, Task]:
         """Return the tasks at hand by their ids, sorted; a suite may make each when it is asked for."""
         return {task.id: task for task in self.tasks()}
+
+    def varied(self, words: Sequence[str]) -> "Suite":
+        """Return the form of this suite that *words* of `variants` mean, called `NAME+WORD`."""
+        raise UsageError(f"{self.name} has no variants, such as {words[0]!r}")
 
     @abstractmethod
     def graders(self) -> Mapping[str, Grader]:

@@ -12,7 +12,14 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
 from groundup.suites.base import ForCommands, Suite
-from groundup.suites.places import data_folder, data_sets, origin_of, with_data_set
+from groundup.suites.places import (
+    data_folder,
+    data_sets,
+    origin_of,
+    split_variants,
+    with_data_set,
+    with_variants,
+)
 from groundup.suites.sets import MANIFEST, SUITE_OF_KIND, is_set, read_manifest
 
 SuiteMaker = Callable[[Settings], Suite]
@@ -42,7 +49,7 @@ SUITES: Table[SuiteMaker] = Table(
 
 
 def open_suite(name: str, settings: Settings) -> Suite:
-    """Return the suite called *name*, SUITE or SUITE@NAME with the data set of that name.
+    """Return the suite called *name*: SUITE, SUITE@NAME with the data set of that name, or SUITE+WORD, a variant.
 
     A folder that `curate set` made is taken in (`named_suite`). Raises `UsageError`, also for what is no suite.
     """
@@ -53,11 +60,22 @@ def open_suite(name: str, settings: Settings) -> Suite:
         raise UsageError(
             f"suite {suite!r} makes a {type(made).__name__}, which must derive from groundup.suites.base.Suite"
         )
-    if suite != name and data_folder(made.name, with_data) is None:
+    plain, words = split_variants(name)
+    if suite != plain and data_folder(made.name, with_data) is None:
         raise UsageError(
-            f"{unknown('data set', name, data_sets(settings))}; `groundup data pull {name} --from FOLDER` makes it"
+            f"{unknown('data set', plain, data_sets(settings))}; "
+            f"`groundup data pull {plain} --from FOLDER` makes it"
         )
-    return made
+    for word in words:
+        if word not in made.variants:
+            offered = f"choose from: {', '.join(made.variants)}" if made.variants else "leave it out"
+            raise UsageError(f"{made.name} has no variant {word!r}; {offered}")
+    return made.varied(words) if words else made
+
+
+def is_known(name: str) -> bool:
+    """Whether *name* is SUITE, SUITE@NAME or SUITE+WORD of a suite that has a short name."""
+    return SUITES.knows(split_variants(name)[0].partition("@")[0])
 
 
 def named_suite(name: str, settings: Settings) -> str:
@@ -70,7 +88,8 @@ def named_suite(name: str, settings: Settings) -> str:
     if ":" in name:
         return name
     if "/" not in name:
-        return name if SUITES.knows(name.partition("@")[0]) else _installed(name, settings)
+        plain, words = split_variants(name)
+        return name if is_known(name) else with_variants(_installed(plain, settings), words)
     place = Path(name).expanduser().absolute()
     if not is_set(place):
         raise UsageError(f"{place} is no set: it has no {MANIFEST}; name a suite")

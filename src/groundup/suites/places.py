@@ -1,10 +1,11 @@
 """Where the published data of benchmarks lies on this machine, and where it was published.
 
 `settings.data/<suite>`, and further data sets under `settings.data/@<name>/<suite>`: SUITE@NAME is the suite with
-one. `pulling` brings it there.
+one. `pulling` brings it there. SUITE+WORD is the suite in another form, with the same data.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -80,14 +81,31 @@ def data_sets(settings: Settings) -> list[str]:
     return sorted(f"{place.name}{place.parent.name}" for place in places)
 
 
+def split_variants(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return *name* without the words of SUITE+WORD or SUITE+WORD@NAME, and these words, sorted."""
+    if ":" in name or "/" in name:
+        return name, ()
+    suite, at, chosen = name.partition("@")
+    suite, *words = suite.split("+")
+    return f"{suite}{at}{chosen}", tuple(sorted({*words}))
+
+
+def with_variants(name: str, words: Iterable[str]) -> str:
+    """Return *name* with these *words* besides those that it has."""
+    plain, known = split_variants(name)
+    suite, at, chosen = plain.partition("@")
+    return "+".join((suite, *sorted({*known, *words}))) + at + chosen
+
+
 def with_data_set(name: str, settings: Settings) -> tuple[str, Settings]:
     """Return the suite that SUITE or SUITE@NAME means, and the settings by which it finds that data.
 
     Raises `UsageError` for what is no name.
     """
-    suite, at, chosen = name.partition("@")
+    plain, _ = split_variants(name)
+    suite, at, chosen = plain.partition("@")
     if not at:
-        return name, settings
+        return plain, settings
     return suite, settings.but(data_dir=settings.data / f"@{checked_name(chosen)}")
 
 

@@ -21,11 +21,13 @@ from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.steps import at_step
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
+from groundup.environments.toolchains import Toolchain
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
 from groundup.grading.services.install import NOTHING_TO_START, StartCommand
 from groundup.grading.services.probing import Caller, HttpReply, ProbedRoute
 from groundup.grading.services.records import Lifecycle, Readiness
+from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.poetry import POETRY_PLUGIN, lay_poetry_plugin
 from groundup.sandbox.deadlines import is_done_within, note
 from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service
@@ -150,7 +152,10 @@ _LOOK_S = 0.5
 _SETTLED_S = 5.0
 """Between two looks at where a service that does nothing listens: alike, they end the wait."""
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
+NPM = LendingRules(kinds=("npm",))
 _POETRY_PLUGIN = "/tmp/poetry-index"  # noqa: S108 - inside the sandbox, where /tmp is private
+ServiceTools = PythonEnvironment | JavaToolchain | Toolchain
+"""What a service runs by."""
 Launch = Callable[[], Awaitable[tuple[Sandbox, Service]]]
 
 
@@ -410,7 +415,7 @@ async def deployed(
     submission: Path,
     start: StartCommand | None,
     port: int,
-    environment: PythonEnvironment | JavaToolchain,
+    environment: ServiceTools,
     lifecycle: Lifecycle,
     context: GradingContext,
 ) -> AsyncIterator[ServicePod]:
@@ -435,8 +440,7 @@ async def deployed(
             sandbox = await stack.enter_async_context(await pod.open(spec))
             variables: dict[str, str] = {}
             if start.installs and lifecycle.start_installs:
-                lend = lend_maven if isinstance(environment, JavaToolchain) else lend_index
-                variables = await lend(stack, sandbox, context)
+                variables = await _lend(environment, stack, sandbox, context)
             return sandbox, await sandbox.start(Command(argv=start.argv, environment=variables))
 
         yield ServicePod(pod, observer, launch, context, lifecycle, port)
@@ -446,7 +450,7 @@ def service_spec(
     workspace: Path,
     start: StartCommand,
     port: int,
-    environment: PythonEnvironment | JavaToolchain,
+    environment: ServiceTools,
     lifecycle: Lifecycle,
     context: GradingContext,
 ) -> SandboxSpec:
@@ -460,22 +464,20 @@ def service_spec(
         path=environment.path,
         limits=lifecycle.service.for_command(lifecycle.overall_s, spare_s=0, output_bytes=lifecycle.log_bytes),
         user="root",
-        system="host" if isinstance(environment, JavaToolchain) else "listed",
+        system="listed" if isinstance(environment, PythonEnvironment) else "host",
         throw_away_root=True,
         label="service",
     )
 
 
-def writable_environment(
-    environment: PythonEnvironment | JavaToolchain, context: GradingContext
-) -> tuple[Mount, ...]:
+def writable_environment(environment: ServiceTools, context: GradingContext) -> tuple[Mount, ...]:
     """Return the mounts of *environment*, its packages in folders into which an installer can write.
 
     Python's become the interpreter's own, as in the published container: `pip install --user`, `uv pip install
     --system` and Poetry without environments of its own do something else in a virtual environment, or nothing.
     """
     mounts = tuple(_writable(mount, context) for mount in environment.mounts)
-    if isinstance(environment, JavaToolchain) or environment.own_packages is None:
+    if not isinstance(environment, PythonEnvironment) or environment.own_packages is None:
         return mounts
     place = next(mount.source for mount in mounts if mount.target == ENVIRONMENT_TARGET)
     (place / "pyvenv.cfg").unlink(missing_ok=True)
@@ -491,6 +493,21 @@ def _writable(mount: Mount, context: GradingContext) -> Mount:
     for packages in writable.source.glob("lib/python3*/site-packages"):
         lay_poetry_plugin(packages)
     return writable
+
+
+async def _lend(
+    environment: ServiceTools, stack: AsyncExitStack, sandbox: Sandbox, context: GradingContext
+) -> dict[str, str]:
+    """Attach the registry of what runs the service to *sandbox*; return what tells its installers of it."""
+    match environment:
+        case JavaToolchain():
+            return await lend_maven(stack, sandbox, context)
+        case Toolchain():
+            lent = await stack.enter_async_context(context.builder.registries(NPM))
+            context.lent.extend(lent.gateways.values())
+            return await lent.attach(sandbox)
+        case _:
+            return await lend_index(stack, sandbox, context)
 
 
 async def lend_index(stack: AsyncExitStack, sandbox: Sandbox, context: GradingContext) -> dict[str, str]:

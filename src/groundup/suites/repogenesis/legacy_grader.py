@@ -96,7 +96,7 @@ class LegacyGrader(ServiceGrader):
         problem = self._problems.get(task.id)
         language = "python" if problem is None else problem.task.language
         return {
-            "task": None if problem is None else digest_of(problem.task),
+            "task": None if problem is None else problem.task.graded_digest,
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(self._lifecycles[language]),
             "wait_s": self._waits[language],

@@ -17,12 +17,11 @@ from pydantic import JsonValue
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
-from groundup.environments.requests import JavaToolchain, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
 from groundup.grading.places import Sources, of_service
-from groundup.grading.services.deployment import ServicePod, deployed
+from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
 from groundup.grading.services.install import (
     InstalledService,
     StartCommand,
@@ -30,6 +29,7 @@ from groundup.grading.services.install import (
     find_start,
     install_declared,
 )
+from groundup.grading.services.node import NodeInstalled, find_node_start, install_node
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
@@ -146,10 +146,13 @@ NOT_READY = Readiness(answered_s=None, in_time=False)
 _LARGEST_README = 1024 * 1024
 
 
+Installed = InstalledService | JavaInstalled | NodeInstalled
+
+
 class Observed(Record):
     """All that was seen of one submission."""
 
-    installed: InstalledService | JavaInstalled
+    installed: Installed
     start: StartCommand | None
     readiness: Readiness
     health: Mapping[str, int | None] = {}
@@ -180,13 +183,15 @@ class Observed(Record):
         """Return the versions of what ran the submission."""
         if isinstance(self.installed, JavaInstalled):
             return {"java": self.installed.toolchain.java, "maven": self.installed.toolchain.maven}
+        if isinstance(self.installed, NodeInstalled):
+            return self.installed.toolchain.versions
         resolution = self.installed.environment.resolution
         versions = {"python": self.installed.environment.python_version}
         return versions if resolution is None else {**versions, "resolution": resolution.label}
 
     def install_logs(self, limit: int) -> dict[str, bytes]:
         """Return what a person may want to read of the install, at most *limit* bytes of what tools printed."""
-        if isinstance(self.installed, JavaInstalled):
+        if isinstance(self.installed, JavaInstalled | NodeInstalled):
             return {"install.txt": middle_cut(self.installed.log, limit)}
         logs = {}
         resolution = self.installed.environment.resolution
@@ -253,8 +258,8 @@ class ReadyService(NamedTuple):
 
     tree: Path
     start: StartCommand | None
-    installed: InstalledService | JavaInstalled
-    environment: PythonEnvironment | JavaToolchain
+    installed: Installed
+    environment: ServiceTools
 
 
 async def installed(
@@ -265,6 +270,11 @@ async def installed(
         start = await asyncio.to_thread(find_java_start, submission)
         java = await install_java(submission, lifecycle, context)
         return ReadyService(java.tree, start, java, service_environment(java, lifecycle))
+    if problem.toolchain is not None:
+        start = await asyncio.to_thread(find_node_start, submission)
+        node = await install_node(submission, lifecycle, context)
+        await context.builder.python(test_environment(problem))  # built before the clock of the start runs
+        return ReadyService(node.tree, start, node, node.toolchain)
     start = await asyncio.to_thread(find_start, submission, problem.task.port)
     with_pip = start is not None and start.installs and lifecycle.start_installs
     python = await install_declared(submission, lifecycle, context, with_pip=with_pip)

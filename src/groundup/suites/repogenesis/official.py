@@ -64,7 +64,7 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         """Return what decides a verdict besides the submission."""
         problem = self._problems.get(task.id)
         return {
-            "task": None if problem is None else digest_of(problem.task),
+            "task": None if problem is None else problem.task.graded_digest,
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(list(self._lifecycles.values())),
             "driver": digest_bytes(_driver()),

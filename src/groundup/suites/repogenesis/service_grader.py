@@ -13,7 +13,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
-from groundup.suites.repogenesis.tasks import LANGUAGES, README, TASK_FILE, ServiceProblem
+from groundup.suites.repogenesis.tasks import LANGUAGES, NODE_NAME, README, TASK_FILE, ServiceProblem
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
@@ -52,9 +52,9 @@ class ServiceGrader(Grader):
 
     @override
     def write_data(self, task: Task, destination: Path) -> bool:
-        """Write the task's folder. A container has neither a JDK nor Maven's repository."""
+        """Write the task's folder. A container has no JDK, no Maven repository and no Node.js."""
         problem = self._problem(task)
-        if problem.folder is None or problem.task.means.by_maven:
+        if problem.folder is None or problem.task.means.by_maven or problem.toolchain is not None:
             return False
         folder, tests = destination / task.id, problem.task.means.tests
         copy_tree(problem.folder / tests, folder / tests)
@@ -65,19 +65,27 @@ class ServiceGrader(Grader):
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        """Return the tools of tasks in Java; other layers are the submissions' own.
+        """Return the tools of services in Java and JavaScript; other layers are the submissions' own.
 
         Asks for the interpreter that runs a service in Python. Raises `MachineError` where it is not here.
         """
         if self._is_by_maven(task):
             return java_tools(context)
-        if (problem := self._problems.get(task.id)) is not None:
+        problem = self._problems.get(task.id)
+        if problem is not None and problem.toolchain is not None:
+            return (await context.builder.toolchain(problem.toolchain)).versions
+        if problem is not None:
             await context.builder.python(PythonRequest(python=self._lifecycle_of(problem).python))
         return {}
 
     @override
     def check(self, task: Task) -> None:
-        self._problem(task).hidden_tests()
+        problem = self._problem(task)
+        problem.hidden_tests()
+        if problem.toolchain is not None and not problem.takes_other_languages:
+            named = f"its README asks for {problem.task.framework}"
+            why = "its tests import the service" if problem.task.framework == "any" else named
+            raise TaskError(f"{task.id} is no task for services in {NODE_NAME}: {why}")
 
     def _is_by_maven(self, task: Task) -> bool:
         problem = self._problems.get(task.id)

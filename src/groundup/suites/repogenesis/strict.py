@@ -203,23 +203,24 @@ class RepoGenesisStrictGrader(ServiceGrader):
         """Return what decides a verdict besides the submission."""
         problem = self._problems.get(task.id)
         return {
-            "task": None if problem is None else digest_of(problem.task),
+            "task": None if problem is None else problem.task.graded_digest,
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(list(self._lifecycles.values())),
             "tests": digest_of(tests_lock()),
             "stand_in": None if problem is None else problem.stand_in,
             "runner": runner_digest(),
             "java": java_runner_digest(),
+            **({} if problem is None or problem.toolchain is None else {"toolchain": problem.toolchain}),
         }
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        """Return the layer of the tests' environment; for Java the tools, whose layers submissions decide."""
+        """Return the layer of the tests' environment, and the tools of other languages than Python."""
         tools = await super().layers(task, context)
         if self._is_by_maven(task):
             return tools
         environment = await context.builder.python(test_environment(self._problems.get(task.id)))
-        return {environment.layer.kind: environment.layer.digest}
+        return {**tools, environment.layer.kind: environment.layer.digest}
 
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
@@ -266,8 +267,10 @@ class RepoGenesisStrictGrader(ServiceGrader):
         return super()._lifecycle_of(problem).but(python=problem.service_python)
 
     def _signature(self, task: Task) -> GraderIdentity:
-        """Return the signature, which says where an interpreter stands in for the published images'."""
+        """Return the signature, which says where an interpreter stands in, or the machine's Node.js runs it."""
         problem = self._problems.get(task.id)
+        if problem is not None and problem.toolchain is not None:
+            return self.signature(task).but(environment="host")
         stands_in = problem is not None and problem.stand_in not in (None, PYTHON)
         return self.signature(task).but(environment="stand-in") if stands_in else self.signature(task)
 

@@ -47,6 +47,8 @@ from groundup.suites.repogenesis.report_format import (
 )
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.tasks import (
+    HINTS,
+    NODE_NAME,
     POM,
     README,
     ServiceProblem,
@@ -74,8 +76,13 @@ Verdicts = Mapping[AttemptKey, Verdict | None]
 Figures = Callable[[Verdicts, Mapping[str, ServiceProblem]], Mapping[str, Score]]
 
 
-def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, ServiceProblem]) -> Sequence[Summary]:
-    """Return the paper's table, and for graders whose authors publish one, a table by language."""
+def summaries(
+    verdicts: Verdicts, grader: str, problems: Mapping[str, ServiceProblem], words: Sequence[str] = ()
+) -> Sequence[Summary]:
+    """Return the paper's table, and for graders whose authors publish one, a table by language.
+
+    Runs of a variant, by its *words*, are in tables of their own.
+    """
     if grader in PUBLISHED:
         headline, figures = "As the published harness averages", _published
         notes = (
@@ -86,8 +93,8 @@ def summaries(verdicts: Verdicts, grader: str, problems: Mapping[str, ServicePro
         headline, figures = "As the older scripts average", _legacy
         notes = ("API coverage is that of all endpoints together; what was not handed in is in no average",)
     else:
-        return (_paper(verdicts, _every_attempt, problems),)
-    paper = _paper(verdicts, figures, problems).but(notes=notes)
+        return (_paper(verdicts, _every_attempt, problems, words),)
+    paper = _paper(verdicts, figures, problems, words).but(notes=notes)
     return (_table(headline, figures, verdicts, problems, notes), paper)
 
 
@@ -96,7 +103,9 @@ _PAPER = {"Pass@1": ("Pass@1", "pass rate"), "AC": ("API coverage",), "DSR": ("d
 """What the paper calls figures, and how tables here call them."""
 
 
-def _paper(verdicts: Verdicts, figures: Figures, problems: Mapping[str, ServiceProblem]) -> Summary:
+def _paper(
+    verdicts: Verdicts, figures: Figures, problems: Mapping[str, ServiceProblem], words: Sequence[str]
+) -> Summary:
     """Return the paper's figures by language."""
     scores = {}
     for word, part in _by_language(verdicts, problems).items():
@@ -106,7 +115,8 @@ def _paper(verdicts: Verdicts, figures: Figures, problems: Mapping[str, ServiceP
             for name, names in _PAPER.items()
         }
     several = {word: row for word, row in scores.items() if word != ALL}
-    return Summary(headline="RepoGenesis: agents and models by language", scores=several, layout="paper")
+    called = "+".join(("RepoGenesis", *words))
+    return Summary(headline=f"{called}: agents and models by language", scores=several, layout="paper")
 
 
 def _every_attempt(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
@@ -126,8 +136,8 @@ def _by_language(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> 
     """Return all verdicts on known tasks, and those of each language."""
     known = {key: verdict for key, verdict in verdicts.items() if key.task in problems}
     parts: dict[str, Verdicts] = {ALL: known}
-    for word in sorted({problems[key.task].task.language for key in known}):
-        parts[word] = {key: one for key, one in known.items() if problems[key.task].task.language == word}
+    for word in sorted({problems[key.task].language for key in known}):
+        parts[word] = {key: one for key, one in known.items() if problems[key.task].language == word}
     return parts
 
 
@@ -205,6 +215,7 @@ COMMIT = "c090b7d57e3996c8900e86fecd16085b27e07f29"
 _LIMITS = Limits(cpus=2, memory_mb=2048)
 _BASE_IMAGES = {"python": "python:3.10-slim", "java": "maven:3.9-eclipse-temurin-17"}
 
+_HINTS = "\nWhat hidden tests want and the specification does not say, which also lies in HINTS.md:\n\n"
 _SPECIFICATION = "\nThe specification, which also lies in README.md:\n\n"
 
 
@@ -265,11 +276,28 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     version = "1"
     description = "web services in Python and Java from a README: deployment, hidden tests, API coverage"
     default_grader = "strict"
+    variants = ("hints", "node")
 
-    def __init__(self, problems: Mapping[str, ServiceProblem], data_version: str, settings: Settings) -> None:
+    def __init__(
+        self,
+        problems: Mapping[str, ServiceProblem],
+        data_version: str,
+        settings: Settings,
+        words: Sequence[str] = (),
+    ) -> None:
+        self.name = "+".join((NAME, *words))
         self.problems = problems
         self._data_version = data_version
         self._settings = settings
+        self._words = words
+        self._is_node = "node" in words
+
+    @override
+    def varied(self, words: Sequence[str]) -> "RepoGenesis":
+        """Return the suite whose subjects get hints, or make services in JavaScript, or both."""
+        told = {"is_hinted": "hints" in words, "toolchain": "node" if "node" in words else None}
+        varied = {name: one.but(**told) for name, one in self.problems.items()}
+        return RepoGenesis(varied, self._data_version, self._settings, words)
 
     @override
     def tasks(self) -> Sequence[Task]:
@@ -279,11 +307,23 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     @override
     def gradable(self) -> Sequence[str]:
         """Return the tasks whose hidden tests are at hand."""
-        return [name for name, problem in self.problems.items() if problem.folder is not None]
+        return [
+            name
+            for name, problem in self.problems.items()
+            if problem.folder is not None and (problem.toolchain is None or problem.takes_other_languages)
+        ]
+
+    @override
+    def blocked(self) -> Mapping[str, str]:
+        """Return which tasks have no services in Node.js, where these are asked for."""
+        others = (name for name, problem in self.problems.items() if not problem.takes_other_languages)
+        return dict.fromkeys(others, f"no task for services in {NODE_NAME}") if self._is_node else {}
 
     @override
     def referenced(self) -> Collection[str]:
-        """Return the tasks for which there is a service of our own, or that bring one."""
+        """Return the tasks for which there is a service of our own, or that bring one; none in JavaScript."""
+        if self._is_node:
+            return ()
         return oracle_names() | {name for name, problem in self.problems.items() if problem.reference is not None}
 
     @override
@@ -292,7 +332,7 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
         tasks = [problem.task for problem in self.problems.values()]
         languages = {task.language for task in tasks}
         return {
-            "valid": [task.id for task in tasks if is_valid(task.flags)],
+            "valid": [name for name, problem in self.problems.items() if is_valid(problem.flags)],
             **{word: [task.id for task in tasks if task.language == word] for word in sorted(languages)},
         }
 
@@ -302,7 +342,8 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
 
     @override
     def graders(self) -> Mapping[str, Grader]:
-        return all_graders(self.problems, self._settings)
+        every = all_graders(self.problems, self._settings)
+        return {self.default_grader: every[self.default_grader]} if self._is_node else every
 
     @override
     def data_source(self) -> DataSource:
@@ -322,7 +363,7 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return the figures by language, as *grader* averages them."""
-        return summaries(verdicts, grader, self.problems)
+        return summaries(verdicts, grader, self.problems, self._words)
 
     @override
     def auditor(self) -> Auditor:
@@ -335,10 +376,10 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
         problem = self.problems[task.id]
         by_maven = problem.task.means.by_maven
         return Needs(
-            python=problem.service_python,
+            python=next(iter(problem.service_pythons), None),
             environment=test_environment(problem),
             java=by_maven,
-            packages=not by_maven,
+            packages=not by_maven and not self._is_node,
         )
 
     @override
@@ -362,32 +403,41 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
         return Task(
             id=task.id,
             suite=NAME,
-            instruction=None if problem.readme is None else _instruction(task, problem.readme),
+            instruction=None if problem.readme is None else _instruction(problem, problem.readme),
             seeds=_seeds(problem),
             limits=_LIMITS,
             data_version=self._data_version,
             metadata={
-                "language": task.language,
+                "language": problem.language,
                 "python": problem.service_python,
                 "framework": task.framework,
                 "port": task.port,
                 "kind": task.kind,
                 "tests": task.tests.count,
                 "endpoints": len(task.endpoints),
-                "valid": is_valid(task.flags),
+                "valid": is_valid(problem.flags),
+                **({"hints": True} if problem.hints else {}),
             },
         )
 
 
-def _instruction(task: ServiceTask, readme: str) -> str:
-    version = f"It runs with Python {task.python}.\n" if task.python else ""
-    return task.means.asked.format(port=task.port) + version + _SPECIFICATION + readme
+def _instruction(problem: ServiceProblem, readme: str) -> str:
+    task = problem.task
+    version = f"It runs with Python {task.python}.\n" if task.python and problem.toolchain is None else ""
+    hints = _HINTS + _page(problem.hints) if problem.hints else ""
+    return problem.asked.format(port=task.port) + version + hints + _SPECIFICATION + readme
+
+
+def _page(hints: Sequence[str]) -> str:
+    return "".join(f"- {hint}\n" for hint in hints)
 
 
 def _seeds(problem: ServiceProblem) -> tuple[SeedFile, ...]:
     seeds = []
     if problem.readme is not None:
         seeds.append(SeedFile(path=README, content=problem.readme.encode()))
+    if problem.hints:
+        seeds.append(SeedFile(path=HINTS, content=_page(problem.hints).encode()))
     if problem.pom is not None:
         seeds.append(SeedFile(path=POM, content=problem.pom))
     return tuple(seeds)
@@ -399,7 +449,7 @@ def _row(problem: ServiceProblem) -> tuple[str, ...]:
         task.id,
         whether_here(problem),
         task.language,
-        flag_kinds(task.flags),
+        flag_kinds(problem.flags),
         str(task.tests.count) if task.tests.most is None else f"{task.tests.most} of {task.tests.count}",
         str(len(task.endpoints)),
         str(task.port),

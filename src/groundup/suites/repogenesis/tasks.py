@@ -18,6 +18,7 @@ A driver is a program that stands for a published container's entry point: one f
 """
 
 import re
+import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -27,7 +28,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from groundup.domain.digests import digest_bytes, digest_of, short
+from groundup.domain.digests import LATER, digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name, checked_name
 from groundup.domain.records import Record, plainly
@@ -74,6 +75,9 @@ class Flag(Record):
 def is_valid(flags: Iterable[Flag], grader: GraderName = "strict") -> bool:
     """Whether a submission made from the README alone can be measured by *grader*."""
     return not any(grader in flag.graders for flag in flags)
+
+
+_HIDDEN: tuple[FlagKind, ...] = ("hidden-names", "hidden-requirement")
 
 
 def flag_kinds(flags: Iterable[Flag]) -> str:
@@ -132,6 +136,12 @@ has, in its root, `start.sh`, a shell script that starts the service in the fore
 and `requirements.txt` with the packages that it needs: they are installed before, without network afterwards.
 The service starts with nothing but what the repository brings; hidden tests ask it over HTTP.
 """
+_NODE = """Build the web service that the specification below describes, in JavaScript or TypeScript for Node.js.
+Hand in a repository that has, in its root, `start.sh`, a shell script that starts the service in the foreground,
+listening on port {port}, and `package.json`: `npm ci` (`npm install` without a lock file), then `npm run build` if
+there is such a script, run before, without network afterwards. The service starts with nothing but what the
+repository brings; hidden tests ask it over HTTP. What the specification says of Python holds for Node.js.
+"""
 _JAVA = """Build the web service that the specification below describes, in Java. Hand in a repository that builds
 with Maven, by the pom.xml that is there, and that has, in its root, `start.sh`, a shell script that starts the
 service in the foreground, listening on port {port}. Hidden tests ask it over HTTP.
@@ -174,6 +184,14 @@ class ServiceTask(Record):
     tests: HiddenTestFacts
     base_url: BaseUrl | None = Field(default=None, description="None: the tests know the address by heart")
     flags: tuple[Flag, ...] = ()
+    hints: Annotated[tuple[str, ...], LATER] = Field(
+        default=(), description="what its tests want and its README does not say, in sentences"
+    )
+
+    @property
+    def graded_digest(self) -> str:
+        """The digest of what decides verdicts."""
+        return digest_of(self.but(hints=()))
 
     @property
     def means(self) -> TaskLanguage:
@@ -218,6 +236,8 @@ def shipped_tasks() -> dict[str, ServiceTask]:
 
 
 README = "README.md"
+HINTS = "HINTS.md"
+NODE_NAME = "Node.js"
 POM = "pom.xml"
 _LARGEST = 4 * 1024 * 1024
 _ROOTS = ("RepoGenesis/repo", "repo")
@@ -243,11 +263,45 @@ class ServiceProblem(Record):
     reference: Path | None = Field(
         default=None, description="what the oracle hands in; None: the suite's own, if any"
     )
+    is_hinted: bool = Field(default=False, description="whether subjects are given the task's hints")
+    toolchain: Literal["node"] | None = Field(
+        default=None, description="by which services run that are not in the task's language"
+    )
+
+    @property
+    def language(self) -> str:
+        """The language of the services that are asked for."""
+        return self.task.language if self.toolchain is None else "javascript"
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What subjects are told beside the README."""
+        return self.task.hints if self.is_hinted else ()
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What is wrong with the task for its subjects: who is told what is hidden can name and serve it."""
+        return tuple(one for one in self.task.flags if not self.hints or one.kind not in _HIDDEN)
+
+    @property
+    def asked(self) -> str:
+        """What subjects are asked to hand in; `{port}` is the service's."""
+        return self.task.means.asked if self.toolchain is None else _NODE
+
+    @property
+    def takes_other_languages(self) -> bool:
+        """Whether tests speak to a service of which the README does not say by what it is made."""
+        return self.task.kind == "http" and self.task.framework == "any"
 
     @property
     def tests_python(self) -> str:
         """The minor version of the Python that runs the hidden tests."""
         return self.stand_in or PYTHON
+
+    @property
+    def service_pythons(self) -> tuple[str, ...]:
+        """The version of the Python that runs the service, if one does."""
+        return () if self.toolchain else (self.service_python,)
 
     @property
     def service_python(self) -> str:
@@ -402,9 +456,13 @@ def whether_here(problem: ServiceProblem) -> str:
     """Return whether this machine can grade a task, or what it lacks."""
     if problem.folder is None:
         return "no data"
+    if problem.toolchain is not None and not problem.takes_other_languages:
+        return f"not in {NODE_NAME}"
+    if problem.toolchain is not None and shutil.which("node", path=environment().get("PATH")) is None:
+        return f"no {NODE_NAME}"
     if problem.task.means.by_maven and next(jdks(environment()), None) is None:
         return "no JDK"
-    wanted = dict.fromkeys((problem.tests_python, problem.service_python))
+    wanted = dict.fromkeys((problem.tests_python, *problem.service_pythons))
     missing = [f"no Python {minor}" for minor in wanted if not python_at_hand(minor)]
     return ", ".join(missing) or YES
 
