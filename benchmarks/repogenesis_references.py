@@ -2,12 +2,13 @@
 
     python -m benchmarks.repogenesis_references --folder FOLDER
 
-For each pass a new, empty cache. In it the references are graded by `strict`, `official` and `legacy`, then nothing
-and a stub (a server that answers `200 {}` to everything, in Java one that serves nothing) by `strict`. A table says
-of each cell `ok` or what is wrong, and how long each run took. FOLDER keeps the runs; what is there is not run again.
+For each pass a new, empty cache. In it the references are graded by `strict`, `official` and `legacy`, then
+nothing and a stub (a server that answers `200 {}` to everything, in Java one that serves nothing) by `strict`. A
+table says of each cell `ok` or what is wrong, and how long each run took. FOLDER keeps the runs; what is there is
+not run again.
 
-A reference must pass `most` of `count` tests by `strict`. By the others no more may fail than by `strict`, unless the
-task has a flag that says that this grader does not find or count them.
+A reference must pass `most` of `count` tests by `strict`. By the others no more may fail than by `strict`, unless
+the task has a flag that says that this grader does not find or count them.
 """
 
 import argparse

@@ -6,7 +6,7 @@ what a benchmark finds. The lines in `NOT_RUN` are only parsed, for the reasons 
 
 import json
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
@@ -84,6 +84,7 @@ class StandIn(ToySuite):
     """A toy with the tasks, groups, subjects and graders that pages name."""
 
     subjects = ("oracle", "nop", "static")
+    variants = ("hints", "node")
 
     def __init__(self) -> None:
         super().__init__(len(TASKS), written=True)
@@ -91,6 +92,11 @@ class StandIn(ToySuite):
         self._graders = {
             name: ToyGrader(name, "1", None) for name in ("strict", "full", "official", "execution", "static")
         }
+
+    @override
+    def varied(self, words: Sequence[str]) -> "StandIn":
+        """Return the same: only names count here."""
+        return self
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:

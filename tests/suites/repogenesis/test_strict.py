@@ -30,6 +30,7 @@ from tests.suites.repogenesis.trials import (
 )
 
 pytestmark = pytest.mark.end_to_end
+HEALTH = '        if parts == ["health"]:'
 DEPLOYMENT = ("installed", "port_in_time", "health", "deployed")
 
 
@@ -85,6 +86,15 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
     assert share(graded, "api_coverage") == 0
     assert graded.verdict.score is not None
     assert graded.verdict.score.denominator == 4
+
+
+async def test_a_health_path_that_answers_slowly_is_waited_for(trial: Trial) -> None:
+    """The first question is given up after 2 s: connections get lost while a service starts. No further one is."""
+    head, tail = HONEST.split(HEALTH)
+    slow = f'{head}{HEALTH}\n            __import__("time").sleep(6)\n{tail[1:]}'
+    graded = await trial.strict({"app.py": slow}, LIFECYCLE.but(ready_s=12, one_test_s=30, answer_s=8))
+
+    assert (passed(graded), deployment(graded)) == (4, (1, 1, 1, 1)), graded.verdict.reasons
 
 
 async def test_a_server_that_knows_no_page_is_never_ready(trial: Trial) -> None:

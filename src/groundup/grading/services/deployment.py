@@ -147,7 +147,7 @@ _NOT_SERVED = 501
 """What Python's own http.server answers to a method that has no function."""
 _ROOT = ProbedRoute(method="GET", path="/")
 _FIRST_ANSWER_S = 2.0
-"""For an answer while it starts; what once took longer gets twice as long: a first page may be slow."""
+"""For an answer while it starts: a connection may be lost then. What takes longer may have all that is left."""
 _LOOK_S = 0.5
 _SETTLED_S = 5.0
 """Between two looks at where a service that does nothing listens: alike, they end the wait."""
@@ -270,7 +270,7 @@ class ServicePod:
             if self._opened_s is None and self.caller.has_connected:
                 self._opened_s = passed_s
             if time.monotonic() - asked >= self._answer_s:
-                self._answer_s *= 2
+                self._answer_s = allowed_s
             if answer is not None:
                 self._last, self._asked_route = answer, route
                 if self._is_ready(answer):

@@ -18,6 +18,7 @@ from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.install import InstalledService, install_declared
+from groundup.grading.services.node import NodeInstalled
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.sources.names import companions, normalised, python_provider
@@ -30,7 +31,7 @@ _RUNNERS = ("pytest",)
 async def run_beside_no_service(
     problem: ServiceProblem,
     submission: Path,
-    installed: InstalledService | JavaInstalled,
+    installed: InstalledService | JavaInstalled | NodeInstalled,
     lifecycle: Lifecycle,
     context: GradingContext,
 ) -> TestRun:

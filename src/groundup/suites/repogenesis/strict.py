@@ -110,6 +110,12 @@ def _was_late(ready: Readiness) -> bool:
     return (not ready.in_time or ready.answered_s is None) and (not ready.died or speaks_of_time(ready.message))
 
 
+def _is_the_most(problem: ServiceProblem, verdict: Verdict) -> bool:
+    """Whether no service can do better, so that the machine took nothing from this one."""
+    most = problem.task.tests.most
+    return verdict.complete and verdict.score is not None and most is not None and verdict.score.numerator >= most
+
+
 def _facts(
     problem: ServiceProblem, observed: Observed, coverage: Coverage
 ) -> dict[str, str | int | float | bool | None]:
@@ -245,7 +251,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
             verdict=verdict.but(timings_s=timings),
             tests=observed.tests.as_records() if observed.tests else (),
             logs=_logs(observed, coverage, lifecycle.log_bytes),
-            is_certain=observed.is_certain,
+            is_certain=observed.is_certain or _is_the_most(problem, verdict),
         )
 
     @override
