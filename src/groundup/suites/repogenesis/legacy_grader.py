@@ -50,7 +50,7 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_output,
     read_start,
 )
-from groundup.suites.repogenesis.service_grader import ServiceGrader
+from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
 from groundup.suites.repogenesis.tasks import README, ServiceProblem, driver
 from groundup.trees.writer import copy_tree
 
@@ -134,7 +134,7 @@ class LegacyGrader(ServiceGrader):
         if resolution is not None:
             update["facts"] = {**verdict.facts, "resolution": resolution.label}
             logs["resolved.txt"] = resolution.as_text()
-        return Graded(verdict=verdict.but(**update), logs=logs)
+        return Graded(verdict=verdict.but(**update), logs=logs, is_certain=is_the_most(problem, verdict))
 
     async def _grade_java(
         self, task: Task, problem: ServiceProblem, submission: Path, context: GradingContext

@@ -43,7 +43,7 @@ from groundup.suites.repogenesis.official_rules import (
     read_surefire_counts,
     service_words,
 )
-from groundup.suites.repogenesis.service_grader import ServiceGrader
+from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
 from groundup.suites.repogenesis.tasks import ServiceProblem, driver
 
 _REPOSITORY = "/repo"
@@ -94,7 +94,8 @@ class RepoGenesisOfficialGrader(ServiceGrader):
         if resolution is not None:
             facts["resolution"] = resolution.label
             logs["resolved.txt"] = resolution.as_text()
-        return Graded(verdict=verdict.but(timings_s=timings, facts=facts), logs=logs)
+        is_certain = is_the_most(problem, verdict)
+        return Graded(verdict=verdict.but(timings_s=timings, facts=facts), logs=logs, is_certain=is_certain)
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import GraderIdentity
+from groundup.domain.verdicts import GraderIdentity, Verdict
 from groundup.environments.requests import PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
@@ -19,6 +19,12 @@ from groundup.trees.writer import copy_tree
 
 _TEST_S = 0.1
 """About what one hidden test takes."""
+
+
+def is_the_most(problem: ServiceProblem, verdict: Verdict) -> bool:
+    """Whether no service can pass more, so that the machine took nothing from this one."""
+    most = problem.task.tests.most
+    return verdict.complete and verdict.score is not None and most is not None and verdict.score.numerator >= most
 
 
 class ServiceGrader(Grader):

@@ -27,7 +27,7 @@ from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.in_process import run_beside_no_service
 from groundup.suites.repogenesis.observing import Observed, check_count, installed, observe, speaks_to_service
-from groundup.suites.repogenesis.service_grader import ServiceGrader
+from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
 from groundup.suites.repogenesis.tasks import PYTHON, ServiceProblem, test_environment, tests_lock
 
 _NOT_PASSED = ("failed", "error")
@@ -108,12 +108,6 @@ def _ran_out_of_time(observed: Observed) -> bool:
 
 def _was_late(ready: Readiness) -> bool:
     return (not ready.in_time or ready.answered_s is None) and (not ready.died or speaks_of_time(ready.message))
-
-
-def _is_the_most(problem: ServiceProblem, verdict: Verdict) -> bool:
-    """Whether no service can do better, so that the machine took nothing from this one."""
-    most = problem.task.tests.most
-    return verdict.complete and verdict.score is not None and most is not None and verdict.score.numerator >= most
 
 
 def _facts(
@@ -251,7 +245,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
             verdict=verdict.but(timings_s=timings),
             tests=observed.tests.as_records() if observed.tests else (),
             logs=_logs(observed, coverage, lifecycle.log_bytes),
-            is_certain=observed.is_certain or _is_the_most(problem, verdict),
+            is_certain=observed.is_certain or is_the_most(problem, verdict),
         )
 
     @override
