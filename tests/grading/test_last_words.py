@@ -142,3 +142,18 @@ def test_what_ended_the_tests_is_named(ending: Ending, code: int | None, duratio
     result = CommandResult(exit_code=code, ending=ending, stdout=b"", stderr=b"", duration_s=duration_s)
 
     assert str(stop_of(result, test_s=20.0, all_s=60.0)) == words
+
+
+def test_what_maven_prints_below_every_error_is_not_its_last_words() -> None:
+    """The line that names the cause is; the JVM's note of our own variable is none either."""
+    log = (
+        b"Picked up JAVA_TOOL_OPTIONS: -XX:MaxRAM=2048m\n"
+        b"[ERROR] No plugin found for prefix 'spring-boot' in the current project -> [Help 1]\n[ERROR] \n"
+        b"[ERROR] To see the full stack trace of the errors, re-run Maven with the -e switch.\n"
+        b"[ERROR] Re-run Maven using the -X switch to enable full debug logging.\n[ERROR] \n"
+        b"[ERROR] For more information about the errors and possible solutions, see:\n"
+        b"[ERROR] [Help 1] http://cwiki.apache.org/confluence/display/MAVEN/NoPluginFoundForPrefixException\n"
+    )
+
+    assert last_words(log) == "[ERROR] No plugin found for prefix 'spring-boot' in the current project -> [Help 1]"
+    assert last_words(log.splitlines(keepends=True)[0]) == ""

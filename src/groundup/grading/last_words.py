@@ -27,6 +27,11 @@ _MAX_STACK = 4000
 _JAVA_FRAME = re.compile(r"\s+at (?:(?:java|javax|jdk|sun)[./].*|.*\((\w+\.(?:java|kt)):(\d+)\)|.*\))$")
 _INDENT = (" ", "\t")
 _ERROR_LINE = re.compile(r"^E {2,}")
+_TELLS_NOTHING = re.compile(
+    r"Picked up JAVA_TOOL_OPTIONS"
+    r"|\[ERROR\] *(?:$|To see the full stack|Re-run Maven|For more information about|\[Help \d)"
+)
+"""What the JVM prints of our own variable, and Maven below every error."""
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _FRAME = re.compile(r"^(\S+?\.py):(\d+): in ")
 _OF_CODE = (
@@ -38,7 +43,7 @@ _OF_TIME = r"time[sd]?[ _-]?out|deadline|too (?:slow|long)|longer than|within \d
 
 def last_words(log: bytes) -> str:
     """Return the last two lines of *log* that no traceback indents, with its place; "" when there is none."""
-    lines = _lines(log)
+    lines = [line for line in _lines(log) if not _TELLS_NOTHING.match(line)]
     said = [at for at, line in enumerate(lines) if not line.startswith((*_INDENT, "Traceback (most recent"))]
     words = " | ".join(lines[at].strip() for at in said[-_LINES:])
     return _cut(words + (_place_above(lines, said[-1]) if said else ""))
