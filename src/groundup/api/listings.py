@@ -11,7 +11,7 @@ from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
-from groundup.domain.names import printable
+from groundup.domain.names import printable, unknown
 from groundup.domain.records import Record
 from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows
@@ -157,6 +157,43 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     title = f"{suite} {chosen.version}: {len(rows)} task{'' if len(rows) == 1 else 's'}"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
     return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
+
+
+class TaskEnvironment(Record):
+    """What lies beside a submission of a task when the suite's default grader tests it."""
+
+    suite: str
+    task: str
+    grader: str
+    python: str | None
+    packages: tuple[str, ...]
+    """Those of the tests, as NAME==VERSION."""
+    programs: tuple[str, ...]
+    installs_declared: bool
+    """Whether packages that a submission declares are installed, too."""
+
+
+def environment(suite: str, task: str, *, settings: Settings | None = None) -> TaskEnvironment:
+    """Return what the environment of *task* holds. Raises `UsageError`, also for a task that cannot be graded."""
+    chosen = open_suite(suite, settings or load())
+    known, part = chosen.by_name(), AtHand.of(chosen)
+    if why := part.blocked().get(task):
+        raise UsageError(f"{task} {why}")
+    if task not in known:
+        raise UsageError(unknown("task", task, known))
+    if task not in part.gradable():
+        raise UsageError(f"{task} cannot be graded with the data at hand; `groundup doctor` says what is missing")
+    needs = part.needs(known[task])
+    lines = () if needs.environment is None else needs.environment.requirements
+    return TaskEnvironment(
+        suite=suite,
+        task=task,
+        grader=chosen.default_grader,
+        python=needs.environment.python if needs.environment else needs.python,
+        packages=tuple(line.partition(" ")[0] for line in lines),
+        programs=needs.programs,
+        installs_declared=needs.packages,
+    )
 
 
 def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Summary]:

@@ -18,6 +18,7 @@ EXAMPLES: dict[str, Examples] = {
     "tasks": (
         ("Which tasks are there?", "groundup tasks nl2repobench"),
         ("For programs", "groundup tasks nl2repobench --json"),
+        ("Which packages lie beside a submission when it is tested?", "groundup tasks nl2repobench sqlparse"),
         ("How large are they?", "groundup tasks dibench --statistics"),
     ),
 }
@@ -44,15 +45,23 @@ def _document(suite: "SuiteEntry") -> dict[str, object]:
 
 def tasks(
     suite: Suite,
+    task: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="Show what this task's environment holds, instead.")
+    ] = None,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="The data in numbers instead, where the suite offers them.")
     ] = False,
     output: Output = None,
     json: Json = False,
 ) -> int:
-    """List the tasks of SUITE: whether this machine can grade each, and what its reference scored last."""
+    """List the tasks of SUITE: whether this machine can grade each, and what its reference scored last.
+
+    With TASK, list what lies beside a submission of it when it is tested.
+    """
     from groundup.cli.console import print_document, print_table, say
 
+    if task is not None:
+        return _print_environment(suite, task, json)
     if statistics:
         return _print_statistics(suite, json)
     if not json and glanced(suite, None if output is None else Path(output)):
@@ -74,8 +83,8 @@ def tasks(
     else:
         columns = found.view.columns
         print_table(found.view.title, columns, found.view.rows, spare=columns[-2:1:-1])
-        for task, why in found.blocked.items():
-            say(f"{task} {why}")
+        for one, why in found.blocked.items():
+            say(f"{one} {why}")
         _say_what_else(suite, selection.groups(suite), columns)
         for sentence in found.beside:
             say(f"groundup: {sentence}")
@@ -128,6 +137,24 @@ def _say_what_else(suite: str, groups: "Sequence[str]", columns: "Sequence[str]"
         say(
             f"groundup: `groundup doctor` counts what can be graded here, and says what the others of {suite} lack"
         )
+
+
+def _print_environment(suite: str, task: str, json: bool) -> int:
+    from groundup.api.listings import environment
+    from groundup.cli.console import print_document, print_table, say
+
+    found = environment(suite, task)
+    if json:
+        print_document(found)
+        return 0
+    python = f"Python {found.python}, " if found.python else ""
+    title = f"{suite}, {found.grader}, {task}: {python}and these packages"
+    print_table(title, ("package", "version"), [tuple(one.split("==", 1)) for one in found.packages])
+    if found.programs:
+        say(f"groundup: tests start {', '.join(found.programs)}")
+    also = "is installed, too" if found.installs_declared else "is not installed: nothing else is there"
+    say(f"groundup: what a submission declares {also}")
+    return 0
 
 
 def _print_statistics(suite: str, json: bool) -> int:

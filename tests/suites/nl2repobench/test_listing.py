@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import TaskError
+from groundup.api.listings import environment
+from groundup.domain.errors import TaskError, UsageError
 from groundup.environments.at_hand import python_at_hand
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
@@ -64,3 +65,15 @@ def test_only_the_recipe_that_is_asked_for_is_read(tmp_path: Path) -> None:
         suite.needs(suite.tasks()[0])
     with pytest.raises(TaskError, match="holds the recipe of 'six'"):
         suite.needs(suite.tasks()[1])
+
+
+def test_the_environment_of_a_task_is_what_its_recipe_pins() -> None:
+    """Who declares a requirement sees beforehand whether the tests have it."""
+    found = environment("nl2repobench", "emoji")
+    recipe = shipped_recipes()["emoji"].environment
+    assert found.python == recipe.python
+    assert set(found.packages) == set(recipe.lock)
+    assert not any(one.startswith("typing-extensions") for one in found.packages)
+    assert not found.installs_declared
+    with pytest.raises(UsageError, match="did you mean 'emoji'"):
+        environment("nl2repobench", "emojy")
