@@ -5,11 +5,10 @@ from html import unescape
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.docs.pages import ROOT
 from tests.reports.made import Word
 from tests.viewer.made import write_run
 
-WORDS = ROOT / "docs" / "data" / "pictures.txt"
+WORDS = Path(__file__).with_name("pictures.txt")
 PICTURES = {
     "view-run": ("/run/model-a", "dark", 900),
     "view-why": ("/run/model-a/attempt/sqlparse/0", "light", 560),
