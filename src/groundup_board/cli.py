@@ -150,11 +150,12 @@ def build(
 ) -> int:
     """Write a page that ranks the verified bundles in DIR. Exit code 4: some were left out, which are named."""
     from groundup.cli.console import say
+    from groundup.domain.names import count
     from groundup_board import leaderboard
 
     made = leaderboard.build(folder, site, verified=verified, rules=rules.rules(), pages=pages)
     for name, faults in made.refused.items():
         say(f"groundup: left out {name}: {'; '.join(faults)}")
-    wrote = f"wrote {site / 'index.html'}: {len(made.runs)} runs"
+    wrote = f"wrote {site / 'index.html'}: {count(len(made.runs), 'run')}"
     say(wrote if made.runs else "groundup: no bundle enters, so nothing was written")
     return DIFFERS if made.refused else 0

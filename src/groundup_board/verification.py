@@ -15,6 +15,7 @@ from pydantic import Field
 from groundup.api.flags import AnyPath
 from groundup.api.runs import regrade
 from groundup.domain.errors import UsageError
+from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import counted, standing_of
@@ -93,10 +94,13 @@ class Verification(Record):
             return f"the bundle is refused: {'; '.join(self.refused)}"
         if self.differing:
             most = f" in each of {self.times} gradings" if self.times > 1 else ""
-            return f"the numbers do not hold: {len(self.differing)} of {self.attempts} attempts differ{most}"
+            of = f"{len(self.differing)} of {count(self.attempts, 'attempt')}"
+            return f"the numbers do not hold: {of} came out otherwise{most}"
         if self.unknown or not self.attempts:
-            return f"not verified: {len(self.unknown)} attempts could not be graded here, {self.attempts} were"
-        words = f"the numbers hold: {self.attempts} attempts at {len(self.tasks)} of {self.of} tasks agree"
+            unknown = count(len(self.unknown), "attempt")
+            return f"not verified: {unknown} could not be graded here, {self.attempts} could"
+        tasks = f"{len(self.tasks)} of {count(self.of, 'task')}"
+        words = f"the numbers hold: {count(self.attempts, 'attempt')} at {tasks} came out the same"
         if self.references:
             whose = ", ".join(sorted(set(self.references.values())))
             words += f"; {len(self.references)} of these submissions are the suite's own ({whose})"

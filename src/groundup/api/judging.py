@@ -10,7 +10,7 @@ from groundup.api.flags import AnyPath, JudgeFlags, money, names
 from groundup.api.reports import run_folder
 from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
+from groundup.domain.names import count, unknown
 from groundup.domain.records import Record
 from groundup.judging.questions import CRITERIA, OUTPUT_TOKENS, Opinions, by_matter
 from groundup.judging.work import JudgingItem, JudgingRequest, owed_judgements
@@ -93,9 +93,9 @@ async def judge_async(
     async with AsyncExitStack() as stack:
         judges = [await stack.enter_async_context(one) for one in _opened(given, asked=True)]
         docket = _docket(folder, judges, given, found)
-        say(f"{len(docket.pending)} judgements to ask for, {docket.done} there already")
+        say(f"{count(len(docket.pending), 'judgement')} to ask for, {docket.done} there already")
         for of, keys in docket.absent.items():
-            say(f"nothing to judge as {of} in {len(keys)} attempts: {', '.join(map(str, keys[:10]))}")
+            say(f"nothing to judge as {of} in {count(len(keys), 'attempt')}: {', '.join(map(str, keys[:10]))}")
         await ask(folder, docket.pending, judges, at_once=given.get("jobs") or 8, report=tell)
     return by_matter(read_judgements(folder))
 

@@ -11,7 +11,7 @@ from groundup.api.flags import AnyPath
 from groundup.api.reports import run_folder
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
-from groundup.domain.names import printable, unknown
+from groundup.domain.names import count, printable, unknown
 from groundup.domain.records import Record
 from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows
@@ -154,7 +154,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
         )
         for task in chosen.by_name().values()
     )
-    title = f"{suite} {chosen.version}: {len(rows)} task{'' if len(rows) == 1 else 's'}"
+    title = f"{suite} {chosen.version}: {count(len(rows), 'task')}"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
     return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
 

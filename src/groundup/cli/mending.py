@@ -40,10 +40,10 @@ def compare_task(runs: Sequence[str], output: Output, *, json: bool) -> int:
     from groundup.cli.console import UNFIT, print_document, say, tables
     from groundup.cli.why import Lost
     from groundup.domain.errors import UsageError
-    from groundup.domain.names import printable
+    from groundup.domain.names import count, printable
     from groundup.reports.causes import grouped
     from groundup.reports.mending import mended
-    from groundup.reports.why import count, why_lines
+    from groundup.reports.why import why_lines
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 

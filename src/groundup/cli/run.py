@@ -222,6 +222,7 @@ def resume(
     """
     from groundup.api.requests import resumption
     from groundup.cli.console import print_document, say
+    from groundup.domain.names import count
 
     if run is None:
         from groundup.api.listings import unfinished_run
@@ -235,7 +236,7 @@ def resume(
         if talk.report_format is Format.JSON:
             print_document({"dry_run": True, "pending": pending})
         named = f": {', '.join(pending[:20])}" if pending else ""
-        say(f"groundup: {len(pending)} of {planned} attempts are pending{named}")
+        say(f"groundup: pending: {len(pending)} of {count(planned, 'attempt')}{named}")
         return 0
     return worked(request, talk)
 
@@ -262,6 +263,7 @@ def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:
     from groundup.api.runs import finished
     from groundup.cli.console import say
     from groundup.cli.progress import shown_progress
+    from groundup.domain.names import count
 
     with shown_progress(talk) as progress:
         ended: EndedRun = finished(request, progress)
@@ -270,7 +272,7 @@ def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:
     if layout is not None:
         _write_own(ended.folder, layout)
     if ended.ungraded:
-        say(f"groundup: {ended.ungraded} submissions are made and not graded; `groundup resume` grades them")
+        say(f"groundup: made and not graded: {count(ended.ungraded, 'submission')}; `groundup resume` grades them")
     if ended.exit_code:
         missing = "1 attempt has" if ended.pending == 1 else f"{ended.pending} attempts have"
         say(f"groundup: {missing} no verdict; finish with `groundup resume {ended.folder}`")
@@ -316,6 +318,7 @@ def print_result(report: "ShownReport", talk: Talk) -> None:
 def print_plan(plan: "RunPlan", wanted: Format, options: "RunOptions | None" = None) -> int:
     """Say what a run would do."""
     from groundup.cli.console import print_document, print_table, say
+    from groundup.domain.names import count
     from groundup.runs.generation import estimate_of
     from groundup.runs.plan import notices
 
@@ -345,5 +348,6 @@ def print_plan(plan: "RunPlan", wanted: Format, options: "RunOptions | None" = N
     print_table(f"{plan.suite.name}, grader {plan.grader.name}", ("attempt", "would be"), rows[:_SHOWN] + more)
     if estimate is not None:
         say(f"groundup: {estimate}")
-    say(f"groundup: {len(attempts) - len(missing)} of {len(attempts)} attempts would be graded; nothing was done")
+    done = f"{len(attempts) - len(missing)} of {count(len(attempts), 'attempt')}"
+    say(f"groundup: {done} would be graded; nothing was done")
     return 0

@@ -77,6 +77,7 @@ def export(
     """Write the submissions or the trajectories of RUN into DIR."""
     from groundup.api.reports import run_folder, unfit
     from groundup.cli.console import print_document, say
+    from groundup.domain.names import count
     from groundup.runs.exporting import export
     from groundup.runs.training import ChosenEpisodes
     from groundup.settings import load
@@ -89,7 +90,7 @@ def export(
         print_document(
             {"folder": str(destination), "format": form.value, "attempts": [str(key) for key in made.attempts]}
         )
-    say(f"groundup: wrote {len(made.attempts)} of {made.planned} attempts to {destination}")
+    say(f"groundup: wrote {len(made.attempts)} of {count(made.planned, 'attempt')} to {destination}")
     for why in made.changed:
         say(f"groundup: left out {why}")
     told = unfit(run, output=output)

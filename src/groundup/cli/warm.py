@@ -10,6 +10,7 @@ from groundup.api import warming
 from groundup.cli.console import print_document, say
 from groundup.cli.options import Examples, Json
 from groundup.domain.errors import UsageError
+from groundup.domain.names import count
 from groundup.settings import Settings, load
 
 EXAMPLES: dict[str, Examples] = {
@@ -71,7 +72,7 @@ def warm(
     if json:
         print_document({"tasks": [one.model_dump(mode="json") for one in found], "layers_bytes": size})
     say(
-        f"groundup: {len(found) - len(failed)} of {len(found)} tasks are ready; "
+        f"groundup: {len(found) - len(failed)} of {count(len(found), 'task')} ready; "
         f"all layers of this machine take {size / _MEGABYTE:.0f} MB"
     )
     if bundle is not None:
@@ -89,5 +90,5 @@ def _take(source: Path, settings: Settings, *, json: bool) -> int:
     taken = asyncio.run(warming.take_bundle(source, settings, say))
     if json:
         print_document({"suite": taken.suite, "tasks": list(taken.tasks), "layers": len(taken.layers)})
-    say(f"groundup: {len(taken.tasks)} tasks of {taken.suite} are ready, without a network")
+    say(f"groundup: without a network, {count(len(taken.tasks), 'task')} of {taken.suite} can be graded")
     return 0

@@ -245,9 +245,9 @@ def _print_causes(one: Lost, room: int) -> int:
     from rich.text import Text
 
     from groundup.cli.console import tables
-    from groundup.domain.names import printable
+    from groundup.domain.names import count, printable
     from groundup.reports.causes import declared_otherwise, grouped, untold
-    from groundup.reports.why import count, lacking_lines, why_lines
+    from groundup.reports.why import lacking_lines, why_lines
 
     groups = grouped(one.tests)
     console = tables()

@@ -11,6 +11,11 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 
 
+def count(number: int, word: str) -> str:
+    """Return such as `1 test` or `2 tests`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     """Return a sentence for an unknown *name* of a *kind*: the nearest choice, and all where they are few."""
     known = sorted(choices)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 
 from groundup.domain.limits import Effort, Selection
+from groundup.domain.names import count
 from groundup.domain.subjects import ROUNDS, SELECT, AttemptKey, Outcome, Subject
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
@@ -403,7 +404,10 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
         warnings.append("verdicts come from several graders, versions or environments: " + _named(graders))
     unknown = sum(row.standing in NO_VERDICT for row in rows)
     if unknown:
-        warnings.append(f"{unknown} of {len(rows)} attempts have no verdict and are in no mean; resume the run")
+        have = "has" if unknown == len(rows) == 1 else "have"
+        warnings.append(
+            f"{unknown} of {count(len(rows), 'attempt')} {have} no verdict and are in no mean; resume the run"
+        )
     seen = [row for row in rows if row.effort and row.effort.resembles]
     for row in seen[:_NAMED]:
         assert row.effort is not None

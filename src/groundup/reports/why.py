@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from groundup.domain.names import count
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
 from groundup.reports.causes import Cause, CauseGroup, Losses, failing_line, last_of_chain, where_and_name
@@ -71,11 +72,6 @@ _ADDRESS = re.compile(r"(https?://[^/\s]+)/\S*")
 def common_cause(text: str, task: str) -> str:
     """Return *text* without what only *task* has: two attempts with the same result have one cause."""
     return _ADDRESS.sub(r"\1", text).replace(task, "TASK")
-
-
-def count(number: int, word: str) -> str:
-    """Return such as `1 test` or `2 tests`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def short_name(test: str) -> str:

@@ -37,7 +37,7 @@ class RunCheck(Record):
     def conclusion(self) -> str:
         """One sentence for people."""
         if not self.faults:
-            return f"everything fits; {self.attempts} attempts have a verdict"
+            return f"everything fits; verdicts: {self.attempts}"
         lost = len({fault.attempt for fault in self.faults} - {None})
         count = f"{len(self.faults)} thing does" if len(self.faults) == 1 else f"{len(self.faults)} things do"
         return (

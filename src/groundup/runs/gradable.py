@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groundup.domain.errors import GroundupError
+from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.git import answers
@@ -61,7 +62,7 @@ class Gradable(Record):
     """What graders beside the default one lack: one sentence each."""
 
     def __str__(self) -> str:
-        return f"{self.online} of {self.tasks} tasks of {self.suite}"
+        return f"{self.online} of {count(self.tasks, 'task')} of {self.suite}"
 
 
 class Host(Record):
@@ -228,8 +229,8 @@ def _lacks(waiting: Sequence[Needs], host: Host, store: LayerStore) -> Iterator[
         if host.lacks_github and "UV_PYTHON_INSTALL_MIRROR" not in environment():
             command = f"export GROUNDUP_PYTHON={running_minor()}"  # uv could not fetch them either
         yield Lack(what=f"Python {named}", tasks=pythons.total(), command=command, advice=advice, alone=alone)
-    for (what, advice), count in others.items():
-        yield Lack(what=what, tasks=count, advice=advice)
+    for (what, advice), tasks in others.items():
+        yield Lack(what=what, tasks=tasks, advice=advice)
 
 
 def _is_built(needs: Needs, host: Host, store: LayerStore) -> bool:

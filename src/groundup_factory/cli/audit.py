@@ -58,6 +58,7 @@ def audit(
     from groundup.cli.console import print_document, say
     from groundup.cli.options import Talk
     from groundup.cli.progress import shown_progress
+    from groundup.domain.names import count
     from groundup.settings import load
     from groundup_factory.auditing import PAGE
     from groundup_factory.auditing import audit as audited
@@ -81,6 +82,6 @@ def audit(
         for task in found.tasks:
             typer.echo(f"{task.task}: {task.standing}" + (f": {'; '.join(task.why)}" if task.why else ""))
     place = output or settings.output / f"audit-{found.suite}"
-    say(f"groundup: {len(found.tasks)} tasks; read {place / PAGE}")
+    say(f"groundup: {count(len(found.tasks), 'task')}; read {place / PAGE}")
     standings = {task.standing for task in found.tasks}
     return 4 if "invalid" in standings else 3 if "not audited" in standings else 0

@@ -461,6 +461,7 @@ def pack(
     FILE` fetches and masks them again.
     """
     from groundup.cli.console import print_document, say
+    from groundup.domain.names import count
     from groundup_factory.packing import pack_set
 
     packed = pack_set(folder, output)
@@ -473,7 +474,7 @@ def pack(
             "groundup: it holds copies of folders without a licence that is known to allow that; ask whom they "
             f"belong to: {_some(packed.doubtful)}"
         )
-    say(f"groundup: {output} holds {packed.tasks} tasks of {packed.label} ({packed.bytes:,} bytes)")
+    say(f"groundup: {output} holds {count(packed.tasks, 'task')} of {packed.label} ({packed.bytes:,} bytes)")
     return 0
 
 
