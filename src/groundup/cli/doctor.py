@@ -139,5 +139,5 @@ async def _registry(trouble: str) -> Fact:
         advice = "what is cached still works; environments that are not built yet cannot be built"
         return Fact(name=name, status=FactStatus.LIMITED, value=trouble, advice=advice)
     configuration = await pypi_settings(environment())
-    addresses = ", ".join(index.url for index in configuration.indexes)
+    addresses = ", ".join([*(index.url for index in configuration.indexes), *map(str, configuration.folders)])
     return Fact(name=name, status=FactStatus.GOOD, value=f"{addresses} (from {configuration.origin})")

@@ -126,13 +126,16 @@ def _client_environment(configuration: "RegistrySettings") -> dict[str, str]:
     """Return the user's environment with the indexes as uv reads them, so that pip's configuration counts too."""
     # An active environment, or the default index by its old name, would count beside what is set here.
     kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}
-    *extra, default = configuration.indexes
-    kept |= {
-        "UV_DEFAULT_INDEX": _address(default),
-        "UV_INDEX": " ".join(map(_address, extra)),
-        "UV_NO_CONFIG": "1",
-    }
-    kept.pop("UV_EXTRA_INDEX_URL", None)
+    for name in ("UV_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS", "UV_NO_INDEX"):
+        kept.pop(name, None)
+    kept["UV_NO_CONFIG"] = "1"
+    if configuration.indexes:
+        *extra, default = configuration.indexes
+        kept |= {"UV_DEFAULT_INDEX": _address(default), "UV_INDEX": " ".join(map(_address, extra))}
+    else:
+        kept["UV_NO_INDEX"] = "1"
+    if configuration.folders:
+        kept["UV_FIND_LINKS"] = ",".join(map(str, configuration.folders))
     if configuration.ca_bundle:
         kept["SSL_CERT_FILE"] = str(configuration.ca_bundle)
     return kept
@@ -174,6 +177,7 @@ def resolution_key(request: ResolvedRequest, interpreter: Interpreter, configura
             "indexes": [
                 [index.url, index.credentials and index.credentials.username] for index in configuration.indexes
             ],
+            **({"folders": list(map(str, configuration.folders))} if configuration.folders else {}),
             **machine,
         }
     )

@@ -150,7 +150,6 @@ class NuGetSettings(RegistrySettings):
     """How this user reaches NuGet's packages."""
 
     indexes: tuple[Index, ...] = ()
-    folders: tuple[Path, ...] = Field(default=(), description="sources that are folders of this machine")
     bundled: tuple[str, ...] = Field(
         default=(), description="names of packages that the SDKs ask for of their own accord; * is any part"
     )

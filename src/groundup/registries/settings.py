@@ -47,6 +47,9 @@ class RegistrySettings(Record):
     indexes: tuple[Index, ...] = Field(
         min_length=1, description="the first one that knows a name is the only one asked for it"
     )
+    folders: tuple[Path, ...] = Field(
+        default=(), description="of packages on this machine, beside the indexes: find-links, NuGet's folders"
+    )
     ca_bundle: Path | None = Field(default=None, description="None: the default trust store")
     proxy: SecretStr | None = Field(
         default=None, description="the proxy in the client's configuration; else the usual variables count"

@@ -404,9 +404,9 @@ def _warnings(rows: Sequence[AttemptRow], graders: Sequence[GraderIdentity]) -> 
         warnings.append("verdicts come from several graders, versions or environments: " + _named(graders))
     unknown = sum(row.standing in NO_VERDICT for row in rows)
     if unknown:
-        have = "has" if unknown == len(rows) == 1 else "have"
+        have, are = ("has", "is") if unknown == len(rows) == 1 else ("have", "are")
         warnings.append(
-            f"{unknown} of {count(len(rows), 'attempt')} {have} no verdict and are in no mean; resume the run"
+            f"{unknown} of {count(len(rows), 'attempt')} {have} no verdict and {are} in no mean; resume the run"
         )
     seen = [row for row in rows if row.effort and row.effort.resembles]
     for row in seen[:_NAMED]:

@@ -30,6 +30,7 @@ from groundup.registries.client import (
     RegistryClient,
 )
 from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.pypi.folders import WheelFolders, parse_folders
 from groundup.registries.pypi.pages import (
     ACCEPTED,
     ProjectFile,
@@ -56,28 +57,54 @@ class _Found(Record):
     extra: tuple[Index, ...] = ()
 
 
+class _PackageIndexes(RegistrySettings):
+    """How this user reaches Python's packages: there may be folders alone."""
+
+    indexes: tuple[Index, ...] = ()
+
+
 async def pypi_settings(environment: Mapping[str, str]) -> RegistrySettings:
     """Return how the user whose *environment* this is reaches package indexes. Raises `UsageError`.
 
     uv's configuration counts when it names any index, else pip's; what neither names is the client's own default.
+    Folders of find-links are those of both; where either says no-index, they are all there is.
     """
     pip = _pip_settings(environment)
+    folders, alone = _find_links(environment, pip)
     found, origin = _uv_indexes(environment), "uv's configuration"
     if found.default is None and not found.extra:
         found, origin = _pip_indexes(pip), "pip's configuration"
     default = found.default
-    if default is None:
+    if alone:
+        origin, found = "find-links", _Found()
+    elif default is None:
         origin = f"{origin} and uv's default" if found.extra else "uv's default"
         default = parse_index(await default_index_url())
     proxy = pip.get("proxy")
     netrc_file = Path(environment.get("NETRC") or home_of(environment) / ".netrc")
-    return RegistrySettings(
-        indexes=(*found.extra, default),
+    return _PackageIndexes(
+        indexes=(*found.extra, default) if default and not alone else (),
+        folders=folders,
         ca_bundle=certificates(environment, {"pip's setting 'cert'": pip.get("cert")}),
         proxy=SecretStr(proxy) if proxy else None,
         netrc_file=netrc_file if netrc_file.is_file() else None,
         origin=origin,
     )
+
+
+def _find_links(environment: Mapping[str, str], pip: Mapping[str, str]) -> tuple[tuple[Path, ...], bool]:
+    """Return the folders that uv's and pip's configuration name, and whether no index is to be asked."""
+    places = environment.get("UV_FIND_LINKS", "").split(",")
+    refused = [environment.get("UV_NO_INDEX", ""), pip.get("no-index", "")]
+    for table in [] if environment.get("UV_NO_CONFIG") else _uv_files(environment):
+        for scope in (table.get("pip"), table):
+            if isinstance(scope, Mapping):
+                named = scope.get("find-links")
+                places += [str(one) for one in named] if isinstance(named, list) else []
+                refused.append(str(scope.get("no-index", "")))
+    places += pip.get("find-links", "").split()
+    folders = parse_folders(filter(None, map(str.strip, places)), home_of(environment))
+    return folders, bool(folders) and any(one.lower() in {"1", "true", "yes", "on"} for one in refused)
 
 
 # --- uv
@@ -146,7 +173,7 @@ def _pip_settings(environment: Mapping[str, str]) -> dict[str, str]:
         for section in _PIP_SECTIONS:
             if parser.has_section(section):
                 settings.update({key.replace("_", "-"): value for key, value in parser.items(section)})
-    for key in ("index-url", "extra-index-url", "proxy"):
+    for key in ("index-url", "extra-index-url", "proxy", "find-links", "no-index"):
         value = environment.get("PIP_" + key.upper().replace("-", "_"))
         if value:
             settings[key] = value
@@ -193,7 +220,10 @@ class WrittenPage(NamedTuple):
 
 
 class PyPIClient(RegistryClient[RegistrySettings]):
-    """The user's package indexes. The first one that knows a name is the only one asked for it."""
+    """The user's package indexes. The first one that knows a name is the only one asked for it.
+
+    What folders of the user hold stands beside what that index has.
+    """
 
     called = "the package index"
     noun = "a project"
@@ -203,6 +233,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
 
     def __init__(self, settings: RegistrySettings, cache: FetchCache) -> None:
         super().__init__(settings, cache)
+        self._folders = WheelFolders(settings.folders)
         self._pages: SingleFlight[Found[ProjectPage]] = SingleFlight()
         self._recent: OrderedDict[str, tuple[int | None, Kept[ProjectPage]]] = OrderedDict()
         """By address, the one asked for last at the end: a page, and the stamp of its record in the cache."""
@@ -233,12 +264,24 @@ class PyPIClient(RegistryClient[RegistrySettings]):
         Raises `UnknownPackageError`, or `NetworkError` when an index cannot be asked and nothing older is kept.
         """
         project = normalised(name)
+        local = await asyncio.to_thread(self._folders.files, project) if self.settings.folders else ()
+        own = Found(ProjectPage(name=project, files=local), from_cache=True)
+        if wanted and wanted <= {file.hashes["sha256"] for file in local}:
+            return own  # nothing else is asked for
         for index in self.settings.indexes:
             key = (index.url, project, cutoff, wanted)
             try:
                 found = await self._pages.get(key, partial(self._page, index, project, cutoff, wanted))
             except UnknownPackageError:
                 continue
+            except NetworkError:
+                if local and not wanted:
+                    return own
+                raise
+            if local:
+                there = {file.filename for file in found.page.files}
+                more = tuple(file for file in local if file.filename not in there)
+                found = found._replace(page=found.page.but(files=(*found.page.files, *more)))
             if cutoff is None:
                 return found
             files = tuple(file for file in found.page.files if file.uploaded_by(cutoff))
@@ -251,6 +294,8 @@ class PyPIClient(RegistryClient[RegistrySettings]):
                     hidden,
                 )
             return found._replace(page=found.page.but(files=files), hidden=hidden)
+        if local:
+            return own
         raise UnknownPackageError(f"no package index that is configured knows {project!r}")
 
     def keep_short_page(
@@ -273,6 +318,8 @@ class PyPIClient(RegistryClient[RegistrySettings]):
 
     async def file(self, file: ProjectFile) -> FileFound:
         """Return *file* on disk, verified against the hashes that its page named. Raises as `page` does."""
+        if (own := await asyncio.to_thread(self._folders.file, file)) is not None:
+            return own
         return await self._stored(file.url, file.hashes)
 
     async def metadata(self, file: ProjectFile) -> FileFound:
@@ -297,7 +344,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
             raise UnknownPackageError(f"the package index has no {what} of {name}")
         for file in wanted:
             if file.hashes.get("sha256", sha256) == sha256:
-                found = await self._stored(file.url, {"sha256": sha256})
+                found = await self.file(file.but(hashes={"sha256": sha256}))
                 return found.path
         offered = ", ".join(file.hashes["sha256"] for file in wanted)
         raise UnknownPackageError(
