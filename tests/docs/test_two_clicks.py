@@ -9,7 +9,7 @@ from tests.docs.pages import ROOT
 
 README = ROOT / "README.md"
 WANTED = {
-    "grade repositories with published numbers": "groundup evaluate nl2repobench -p predictions/ --grader official",
+    "grade with published numbers": "groundup evaluate nl2repobench -p predictions/ --grader official",
     "compare two models with error bars": "groundup compare runs/model-a runs/model-b",
     "see why a task lost points": "groundup why runs/mine",
     "run an agent of my own in a container": "| an image, a binary without a package | no way in",

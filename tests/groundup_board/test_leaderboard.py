@@ -59,7 +59,8 @@ def test_numbers_that_were_made_up_do_not_hold(groundup: Groundup, bundle: Path)
     lied = forged(bundle, verdicts=better)
     ended = groundup("leaderboard", "verify", lied, "--suite", TWO, "--sample", "2")
     assert ended.code == 4
-    assert "the numbers do not hold: 2 of 2 attempts came out otherwise in each of 3 gradings" in " ".join(ended.err.split())
+    said = " ".join(ended.err.split())
+    assert "the numbers do not hold: 2 of 2 attempts came out otherwise in each of 3 gradings" in said
 
 
 def points(numerator: float, denominator: float) -> dict[str, float]:
