@@ -30,7 +30,9 @@ def test_a_shipped_recipe_is_of_the_source_that_was_decided() -> None:
         else:
             assert isinstance(source, RepositorySource)
             assert (kind, name, version) == ("git", source.repository, source.commit)
-        assert decided.sure == "proven"
+        # Their published images hold files of another revision.
+        is_other = task == "trimming" or bool(recipe.image and recipe.image.revision)
+        assert decided.sure == ("likely" if is_other else "proven")
         assert recipe.declared == decided.declared
 
 

@@ -3,14 +3,20 @@
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from groundup.domain.errors import TaskError
+from groundup.domain.tasks import Task
+from groundup.environments.requests import AnySource, Layer
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import HiddenTests
+from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_workspace import Image, lay_out, write_image
 from groundup.suites.nl2repobench.published_image import PublishedFiles, PublishedImage, graded_edits
 from groundup.suites.nl2repobench.recipe import PublishedRun, parse_recipe, recipe_text, shipped_recipes
 from groundup.trees.edits import FileEdit, applied, sha256_of
-from tests.grading.library.laboratory import write_tree
+from tests.grading.library.laboratory import HostBuilder, write_tree
+from tests.sandbox.fake import FakeProvider
 from tests.suites.nl2repobench.images import Laboratory, Published
 
 TESTS = """from calc import CalcError, add
@@ -105,6 +111,32 @@ def test_strict_takes_published_imports_and_no_published_skip() -> None:
     assert [*graded_edits(known)] == ["a.py"]
     assert not graded_edits(known.but(revision="0" * 40))
     assert not graded_edits(None)
+
+
+class _Builder(HostBuilder):
+    """Remembers which sources it was asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.asked: list[AnySource] = []
+
+    @override
+    async def source(self, request: AnySource) -> Layer:
+        self.asked.append(request)
+        return await super().source(request)
+
+
+async def test_official_builds_the_revision_of_the_image(tmp_path: Path) -> None:
+    """Whoever warms a task, or begins a run, has both revisions: the recipe's, and that of the published image."""
+    recipe = shipped_recipes()["icecream"]
+    builder = _Builder(tmp_path)
+    context = GradingContext(provider=FakeProvider(), builder=builder, scratch=tmp_path)
+    task = Task(id="icecream", suite="nl2repobench", instruction=None, data_version="781a1da")
+
+    layers = await NL2RepoOfficialGrader({"icecream": recipe}, {}).layers(task, context)
+
+    assert builder.asked == [recipe.image_request()] != [recipe.source_request()]
+    assert layers.keys() == {"python", "source"}
 
 
 def test_recipes_keep_what_they_know() -> None:

@@ -26,7 +26,8 @@ class TaskDecision(Record):
     without: tuple[str, ...] = Field(default=(), description="large files of a repository that no test needs")
     sure: Literal["proven", "likely", "unsure"] = Field(
         default="unsure",
-        description="proven: the tests of a frozen recipe; likely: name and tree; unsure: neither",
+        description="proven: the tests of a frozen recipe; likely: name and tree, or those of a recipe where the "
+        "published image holds another revision; unsure: neither",
     )
     found: str = Field(default="", description="where the source was found, and why this version of it")
     python: str | None = Field(default=None, description="minor version, where the specification is wrong")

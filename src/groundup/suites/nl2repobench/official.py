@@ -190,8 +190,11 @@ class NL2RepoOfficialGrader(Grader):
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        environment = await context.builder.python(environment_request(self._recipe(task)))
-        return {environment.layer.kind: environment.layer.digest}
+        """Return those of the environment and of the revision that the published image holds."""
+        recipe = self._recipe(task)
+        environment = await context.builder.python(environment_request(recipe))
+        original = await context.builder.source(recipe.image_request())
+        return {layer.kind: layer.digest for layer in (environment.layer, original)}
 
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:

@@ -45,6 +45,8 @@ class Why(StrEnum):
     WITHOUT_LIBRARY = "passes without the library"
     DATA = "data not in the source"
     COUNT_WRONG = "published count wrong"
+    TESTS = "other tests"
+    """The published image had another form of these tests, which is known."""
     VERSIONS = "other versions"
     """The published image had another interpreter, library or commit; which one is not known."""
     FAILS = "fails with the original"
