@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,18 @@ def test_a_folder_is_taken_without_its_history(
     assert origin.files == 2
     with pytest.raises(UsageError, match="no such folder"):
         take_folder("toy", tmp_path / "absent", settings)
+
+
+def test_an_archive_with_a_folder_at_its_top_is_taken_for_that_folder(settings: Settings, tmp_path: Path) -> None:
+    """As `tar -cz my-set` makes it; a folder without a list of instances stays where it is."""
+    for name, file in (("my-set", "my-set.jsonl"), ("plain", "one.md")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("")
+        with tarfile.open(tmp_path / f"{name}.tar.gz", "w:gz") as archive:
+            archive.add(tmp_path / name, name)
+        take_folder(name, tmp_path / f"{name}.tar.gz", settings, unpack=True)
+    listed, plain = (data_folder(name, settings) for name in ("my-set", "plain"))
+    assert listed is not None
+    assert plain is not None
+    assert [path.name for path in listed.iterdir()] == ["my-set.jsonl"]
+    assert [path.name for path in plain.iterdir()] == ["plain"]

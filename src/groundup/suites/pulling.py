@@ -200,6 +200,14 @@ def _copy(folder: Path, data: Path) -> None:
         extract_archive(folder, data, _LIMITS)
     except SubmissionError as error:
         raise UsageError(f"{folder}: {error}; --from takes a folder or an archive") from error
+    tops = [*data.iterdir()]
+    if (
+        len(tops) == 1 and not tops[0].is_symlink() and any(tops[0].glob("*.jsonl"))
+    ):  # as `tar -cz my-set` makes it
+        inside = data.with_name("inside")
+        tops[0].rename(inside)
+        data.rmdir()
+        inside.rename(data)
 
 
 def _origin(data: Path, source: str, commit: str | None, check: Check | None) -> DataOrigin:

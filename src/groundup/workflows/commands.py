@@ -134,7 +134,7 @@ _EXITS = re.compile(r"\b(?:exit|return)\s+[\"']?(?:\$|[1-9])|\bfalse\b")
 """The script itself says how it ended."""
 _ALWAYS_WELL = re.compile(r"\btrap\s+[\"'](?:exit 0|true|:)[\"']\s+(?:EXIT|ERR|0)\b")
 _ASKS = frozenset({"if", "elif", "while", "until", "!"})
-_PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts", "sort", "tr", "cut"})
+_PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts", "sort", "tr", "cut", "while"})
 """Programs that end well whatever comes to them through a pipe."""
 _CLOSES = frozenset({"done", "fi", "esac", "}", ")"})
 
