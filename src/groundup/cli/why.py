@@ -200,14 +200,12 @@ def _print_screen(
 def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> str:
     """Return how good the whole run is, and which tasks of the suite it left out."""
     from groundup.domain.names import printable
-    from groundup.reports.answers import run_answer
-    from groundup.reports.lost import left_out_words
+    from groundup.reports.answers import short_answer
     from groundup.reports.summary import report_run
 
     config = folder.config()
     report = report_run(config, lines, (), folder.made(config, lines))
-    score, *_ = run_answer(report)
-    return printable("; ".join(filter(None, (f"{config.run_id}: {score}", left_out_words(report)))))
+    return printable(f"{config.run_id}: {short_answer(report)}")
 
 
 def _kinds(groups: "Sequence[CauseGroup]", one: Lost) -> str:

@@ -43,6 +43,11 @@ def run_answer(run: RunReport) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def short_answer(run: RunReport) -> str:
+    """Say in a line how good *run* is, and which tasks of the suite it left out."""
+    return "; ".join(filter(None, (run_answer(run)[0], left_out_words(run))))
+
+
 def _score(run: RunReport) -> str:
     """Say a run's score over which tasks, and how many attempts got all, a part or nothing."""
     if len(run.attempts) == 1:
