@@ -26,7 +26,6 @@ from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportFo
 from groundup.suites.opening import SUITES, open_suite
 from groundup.suites.places import split_variants
 from groundup.trees.walking import LARGE, read_regular
-from groundup.trees.writer import disk_errors
 
 LAYOUTS = ("standard", "paper")
 
@@ -151,8 +150,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _write(path: Path, content: bytes) -> Path:
-    with disk_errors(path.parent):
-        write_made(path, content)
+    write_made(path, content)
     return path
 
 

@@ -19,7 +19,7 @@ from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.store.files import write_atomically
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import open_regular, remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, disk_errors
 
 NOTES = ".groundup-made"
 _HEAD = b"# What groundup wrote here. It replaces or removes a name only as long as its digest is one of these.\n"
@@ -73,14 +73,15 @@ def refuse_full(folder: Path) -> None:
 def write_made(path: Path, content: bytes) -> None:
     """Write *content* to *path*, in the place of what groundup wrote there before.
 
-    Raises `UsageError` where something else lies there, and what `write_atomically` raises.
+    Raises `UsageError` where something else lies there, and `InfrastructureError` where it cannot be written.
     """
     digest = digest_bytes(content)
-    if digest_of_entry(path) == digest:
-        return
-    refuse_others(path)
-    note_made(path, digest)  # before the file: a note that is in vain does no harm
-    write_atomically(path, content)
+    with disk_errors(path.parent):
+        if digest_of_entry(path) == digest:
+            return
+        refuse_others(path)
+        note_made(path, digest)  # before the file: a note that is in vain does no harm
+        write_atomically(path, content)
 
 
 def copy_made(source: Path, path: Path) -> None:
