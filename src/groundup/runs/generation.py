@@ -20,7 +20,6 @@ from groundup.runs.submissions import AgentSource, SubmissionOrigin
 from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
-from groundup.suites.base import Suite
 from groundup.trees.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
         return None
     usage = TokenUsage()
     for task in plan.tasks.values():
-        expected = _expected(source, plan.suite, task)
+        expected = _expected(source, task)
         if expected is None:
             return None
         for _ in range(plan.planned.attempts):
@@ -127,12 +126,12 @@ def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
     )
 
 
-def _expected(source: AgentSource, suite: Suite, task: Task) -> TokenUsage | None:
+def _expected(source: AgentSource, task: Task) -> TokenUsage | None:
     """Return what the agent expects; some look at the task's seeds for that, and those are gone afterwards."""
     from groundup.episodes.episode import Workspace
 
     with scratch_folder("guess") as folder:
-        workspace = Workspace(suite, task, folder)
+        workspace = Workspace(source.suite, task, folder)
 
         # Seeding may unpack a repository, and only some agents look at it.
         @functools.cache
