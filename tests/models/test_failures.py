@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from groundup.models.endpoint import PASSING, CallFailureKind, failure_of, retry_after_s
+from groundup.models.failures import PASSING, CallFailureKind, failure_of, retry_after_s
 
 
 def told(message: str, **more: str) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.models.asking import chat, messages
-from groundup.models.endpoint import CallFailureKind, failure_of, hidden_status
+from groundup.models.failures import CallFailureKind, failure_of, hidden_status
 from groundup.models.opening import open_model
 from groundup.models.protocol import (
     BudgetSpentError,

@@ -99,7 +99,7 @@ async def test_no_one_listens(scripted: Write) -> None:
     """An address where nothing is says so."""
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1", patience_s=0)
     async with open_model("compatible/m", settings) as model:
-        with pytest.raises(ModelError, match="cannot be asked"):
+        with pytest.raises(ModelError, match="cannot be reached"):
             await model.complete(saying("hi"))
 
 

@@ -268,7 +268,7 @@ def test_a_limit_on_money_needs_a_price(settings: Settings, script: Path) -> Non
 
 @pytest.mark.parametrize(
     ("failure", "said"),
-    [("key", "rejects the key"), ("absent", "check the model's name"), ("quota", "no money left")],
+    [("key", "rejects the key"), ("absent", "check the model's name"), ("quota", "no money or quota left")],
 )
 @pytest.mark.parametrize("agent", ["oneshot", "loop"])
 def test_an_unusable_model_ends_the_run_with_one_sentence(

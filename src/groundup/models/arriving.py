@@ -1,10 +1,13 @@
 """An answer on its way: what came of it, what it says so far, and whether it was asked for and begun."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from pydantic import JsonValue
 
+from groundup.domain.steps import at_step
 from groundup.models.asking.forms import BrokenReplyError, ReplyForm, parse_json
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -13,6 +16,8 @@ _TAIL = 2000
 """How many of the newest characters are shown while an answer comes."""
 END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _SENT = "send_request_body.complete"
+_BEGINNINGS = (b"data:", b"event:", b":")
+"""How streams begin. Some servers call theirs JSON, or text."""
 
 
 class Arriving:
@@ -45,6 +50,8 @@ class Arriving:
 
     def take(self, piece: bytes) -> None:
         """Add what came. Raises `BrokenReplyError` for an answer without end."""
+        if not self.content and self.accepted and piece.lstrip().startswith(_BEGINNINGS):
+            self.streams = True
         self.content += piece
         if len(self.content) > _MOST_BYTES:
             raise BrokenReplyError(f"it is longer than {_MOST_BYTES} bytes")
@@ -89,6 +96,36 @@ class Arriving:
             return
 
 
+@contextmanager
+def silence_told(after_s: float = 4.0) -> Iterator[Callable[[], None]]:
+    """Say that one waits for the model's answer while nothing comes; yield what is called when something does."""
+    loop = asyncio.get_running_loop()
+    heard_at = loop.time()
+    is_told = False
+    timer: asyncio.TimerHandle
+
+    def look() -> None:
+        nonlocal timer, is_told
+        left_s = heard_at + after_s - loop.time()
+        if left_s <= 0 and not is_told:
+            is_told = True
+            at_step("waiting for the model's answer")
+        timer = loop.call_later(max(left_s, after_s / 4), look)
+
+    def heard() -> None:
+        nonlocal heard_at, is_told
+        heard_at = loop.time()
+        if is_told:
+            is_told = False
+            at_step("at work")
+
+    timer = loop.call_later(after_s, look)
+    try:
+        yield heard
+    finally:
+        timer.cancel()
+
+
 def parsed_object(content: bytes | bytearray) -> dict[str, JsonValue]:
     """Return the JSON object that an answer is. Raises `BrokenReplyError`."""
     try:
@@ -103,7 +140,9 @@ def parsed_object(content: bytes | bytearray) -> dict[str, JsonValue]:
 def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
     for event in END_OF_EVENT.split(content):
         data = data_of(event)
-        if data and data != b"[DONE]":
+        if data == b"[DONE]":
+            yield {}  # its form knows whether that is the end
+        elif data:
             yield parsed_object(data)
 
 

@@ -1,35 +1,39 @@
 """One endpoint: its address, its key, how many calls it gets at once and how patiently. Knows no form of request.
 
 The key is only in the header of each request. It is removed from what an endpoint says of a failure.
-
-What an endpoint's failure means: shall one wait, shorten, give up, or mend something? Pure.
 """
 
 import asyncio
 import json
 import random
-import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, JsonValue, SecretStr
+from pydantic import JsonValue, SecretStr
 
 from groundup.domain.names import is_loopback
 from groundup.domain.records import Record
 from groundup.domain.steps import at_step
 from groundup.domain.version import __version__
-from groundup.models.arriving import Arriving, parsed_object
+from groundup.models.arriving import Arriving, parsed_object, silence_told
 from groundup.models.asking.forms import BrokenReplyError, Parsed, ReplyForm
+from groundup.models.failures import (
+    PASSING,
+    CallFailure,
+    CallFailureKind,
+    connection_trouble,
+    failure_of,
+    hidden_status,
+    stranger,
+)
 from groundup.models.protocol import (
     ContextOverflowError,
+    EndpointUnreachableError,
     KeyRejectedError,
     ModelAbsentError,
     ModelError,
@@ -41,209 +45,6 @@ from groundup.models.settings import ModelProvider, shown_address
 
 if TYPE_CHECKING:
     import httpx
-
-
-class CallFailureKind(StrEnum):
-    """What is to be done about a failure."""
-
-    RATE_LIMIT = "rate limit"
-    OVERLOAD = "overload"
-    NETWORK = "network"
-    BROKEN = "broken answer"
-    CONTEXT = "context overflow"
-    REFUSAL = "refusal"
-    KEY = "key"
-    FORBIDDEN = "forbidden"
-    ABSENT = "absent model"
-    STREAM = "stream wanted"
-    QUOTA = "quota"
-    REQUEST = "request"
-
-
-PASSING = frozenset(
-    {CallFailureKind.RATE_LIMIT, CallFailureKind.OVERLOAD, CallFailureKind.NETWORK, CallFailureKind.BROKEN}
-)
-"""Another try may go well."""
-
-
-class CallFailure(Record):
-    """One failed call."""
-
-    kind: CallFailureKind
-    message: str
-    retry_after_s: float | None = Field(default=None, ge=0, description="as the endpoint asks")
-
-
-_MESSAGE_LENGTH = 300
-
-_OVERFLOW = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context length|context (window|length|size|limit)"
-    r"|(prompt|input|request|message)s? (is|are|was) too (long|large)|too long for (the )?(requested )?model"
-    r"|maximum prompt length|input token count|max_model_len|reduce (the )?(length|your prompt|the size)"
-    r"|longer than the (maximum )?model|larger than the (maximum|model)|exceeds? (the )?(maximum|max|model)"
-    r"[^.]{0,40}tokens|too many (input |total )?tokens|`?inputs?`? tokens \+|string_above_max_length"
-    r"|request_too_large",
-    re.IGNORECASE,
-)
-"""How OpenAI, Azure, Anthropic, Gemini, Mistral, DeepSeek, xAI, Groq, Together, Bedrock, vLLM, SGLang, TGI and
-llama.cpp say that a request is too long."""
-
-_REFUSED = re.compile(
-    r"content_filter|content_policy|content management policy|responsibleai|usage policy|usage policies"
-    r"|data_inspection_failed|inappropriate content|content exists risk|safety (system|filter|policy)"
-    r"|prohibited_content|flagged (as|by|for)|moderation",
-    re.IGNORECASE,
-)
-_NO_IMAGES = re.compile(
-    r"(image|multimodal|vision)[^.]{0,60}\b(un|not )support|not a multimodal model|unknown variant `?image_url"
-    r"|(not|n't) (support|accept)[^.]{0,60}(image|multimodal|vision)|that support image",
-    re.IGNORECASE,
-)
-_NO_MONEY = re.compile(
-    r"insufficient_quota|insufficient balance|exceeded your current quota|credit balance|billing|payment required",
-    re.IGNORECASE,
-)
-_ABSENT = re.compile(
-    r"model_not_found|unknown model|invalid model|not a valid model|no such model"
-    r"|model[^.]{0,80}(not found|not exist|does not exist|not supported by any provider)",
-    re.IGNORECASE,
-)
-_WANTS_STREAM = re.compile(
-    r"only supports? (the )?stream|stream(ing)?\b[^.]{0,40}(\bmust\b|required|should be (set to )?true)"
-    r"|(must|please|should)\b[^.]{0,40}\bstream|requires? (the )?stream|non-?stream(ing)? [^.]{0,40}not ",
-    re.IGNORECASE,
-)
-_CODES = (
-    (401, re.compile(r"invalid_api_key|authentication|unauthorized", re.IGNORECASE)),
-    (402, re.compile(r"insufficient_quota|insufficient_balance|billing_error|payment", re.IGNORECASE)),
-    (429, re.compile(r"rate_?limit|too many requests", re.IGNORECASE)),
-    (503, re.compile(r"overloaded|unavailable|timeout", re.IGNORECASE)),
-    (404, re.compile(r"model_not_found|not_found_error", re.IGNORECASE)),
-)
-"""The status that an error without one means, by its words."""
-_MALFORMED = re.compile(r"\b\d+ validation errors?:")
-"""llama-cpp-python says so with status 500, and quotes the request, in which any words may stand."""
-_NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
-
-
-class _Described(Record):
-    message: str
-    signs: str
-    """Everything that shows the kind: codes, types and the message."""
-
-
-def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailure:
-    """Return what an answer with an error *status* means. Header names are lower case."""
-    described = _described(body)
-    malformed = status in {400, 422, 500} and _MALFORMED.search(described.signs)
-    kind = CallFailureKind.REQUEST if malformed else _kind(status, described.signs)
-    return CallFailure(kind=kind, message=described.message, retry_after_s=retry_after_s(headers))
-
-
-def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
-    """Return the status that an answer with status 200 should have had; None for one that is no failure."""
-    error: object = document.get("error")
-    choices = document.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not error and isinstance(choice, dict):
-        error = choice.get("error") or choice.get("finish_reason") == "error"
-    if not error and "error" in (document.get("object"), document.get("type")):
-        error = document
-    if not error:
-        return None
-    codes = [error.get(name) for name in ("code", "status", "status_code")] if isinstance(error, dict) else []
-    for code in codes:
-        number = int(code) if isinstance(code, str) and code.isdecimal() else code
-        if isinstance(number, int) and 400 <= number < 600:
-            return number
-    return next((status for status, sign in _CODES if sign.search(json.dumps(error))), 500)
-
-
-def _kind(status: int, signs: str) -> CallFailureKind:
-    if status == 402 or (status in {400, 403, 429} and _NO_MONEY.search(signs)):
-        return CallFailureKind.QUOTA
-    if status == 429:
-        return CallFailureKind.REQUEST if _NEVER_FITS.search(signs) else CallFailureKind.RATE_LIMIT
-    if status == 401:
-        return CallFailureKind.KEY
-    kind = _said(signs) if status < 500 or status in {500, 501} else None
-    if kind is not None:  # some servers answer 500 to a prompt that is too long
-        return kind
-    if status == 413:
-        return CallFailureKind.CONTEXT
-    return _by_status(status, signs)
-
-
-def _said(signs: str) -> CallFailureKind | None:
-    """Return the kind that the words mean, at any status."""
-    if _REFUSED.search(signs):
-        return CallFailureKind.REFUSAL
-    if _NO_IMAGES.search(signs):
-        return CallFailureKind.REQUEST
-    return CallFailureKind.CONTEXT if _OVERFLOW.search(signs) else None
-
-
-def _by_status(status: int, signs: str) -> CallFailureKind:
-    if status == 403:
-        return CallFailureKind.FORBIDDEN
-    if status == 404 or (status in {400, 422} and _ABSENT.search(signs)):
-        return CallFailureKind.ABSENT
-    if status in {400, 405, 422} and _WANTS_STREAM.search(signs):
-        return CallFailureKind.STREAM
-    if status >= 500 or status in {408, 409, 425}:
-        return CallFailureKind.OVERLOAD
-    return CallFailureKind.REQUEST
-
-
-def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return for how long an endpoint asks to be left alone, None when it does not ask."""
-    if milliseconds := _number(headers.get("retry-after-ms")):
-        return milliseconds / 1000
-    described = headers.get("retry-after")
-    if described is None:
-        return None
-    seconds = _number(described)
-    if seconds is not None:
-        return seconds
-    try:
-        until = parsedate_to_datetime(described)
-    except ValueError:
-        return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, (until - (now or datetime.now(UTC))).total_seconds())
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
-def _told_error(document: Mapping[str, JsonValue]) -> object:
-    """Return what the answer says of the error, wherever it stands."""
-    choices = document.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    inner = choice.get("error") if isinstance(choice, dict) else None
-    return document.get("error") or inner or document
-
-
-def _described(body: bytes) -> _Described:
-    """Return code, type and message of an error's body, which providers wrap in many ways."""
-    text = body[:20_000].decode(errors="replace").strip()
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return _Described(message=text[:_MESSAGE_LENGTH] or "no explanation", signs=text[:2000])
-    while isinstance(document, list) and document:
-        document = document[0]
-    error = _told_error(document) if isinstance(document, dict) else document
-    if not isinstance(error, dict):
-        return _Described(message=str(error)[:_MESSAGE_LENGTH], signs=text[:2000])
-    message = error.get("message") or error.get("detail") or document.get("detail") or text
-    return _Described(message=str(message)[:_MESSAGE_LENGTH], signs=text[:4000])
 
 
 T = TypeVar("T")
@@ -317,6 +118,11 @@ class ModelEndpoint:
     def key_variable(self) -> str:
         """The environment variable that holds the key."""
         return self._provider.key
+
+    @property
+    def timeout_s(self) -> float:
+        """For one whole answer."""
+        return self._patience.timeout_s
 
     async def post(
         self, path: str, document: Mapping[str, JsonValue], form: ReplyForm, bill: Bill
@@ -455,22 +261,31 @@ class ModelEndpoint:
 
         client, headers, traced = self._client(), self._headers(), {"trace": answer.traced}
         try:
-            async with (
-                asyncio.timeout(self._patience.timeout_s),
-                client.stream("POST", url, content=body, headers=headers, extensions=traced) as response,
-            ):
-                answer.began(response.status_code, response.headers)
-                async for piece in response.aiter_bytes():
-                    answer.take(piece)
+            async with asyncio.timeout(self._patience.timeout_s):
+                with silence_told() as heard:
+                    async with client.stream(
+                        "POST", url, content=body, headers=headers, extensions=traced
+                    ) as response:
+                        answer.began(response.status_code, response.headers)
+                        async for piece in response.aiter_bytes():
+                            heard()
+                            answer.take(piece)
         except TimeoutError as error:
             message = f"no answer within {self._patience.timeout_s:g} s"
             raise _network(message, billed=answer.asked) from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise _FailedError(CallFailure(kind=CallFailureKind.REQUEST, message=str(error))) from error
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            failure = CallFailure(kind=CallFailureKind.UNCONNECTED, message=connection_trouble(error))
+            raise _FailedError(failure) from error
         except httpx.HTTPError as error:
             raise _network(str(error) or type(error).__name__, billed=answer.accepted) from error
         except BrokenReplyError as error:
             raise _broken(str(error), billed=answer.accepted) from error
+        if answer.status < 400 or answer.status == 407:
+            other = stranger(answer.status, answer.headers, url, url.removeprefix(self.base_url))
+            if other is not None:
+                raise _FailedError(CallFailure(kind=CallFailureKind.STRANGER, message=other))
         if not answer.accepted:
             raise self._failed(answer.status, answer.headers, bytes(answer.content))
 
@@ -496,6 +311,11 @@ class ModelEndpoint:
         reason = self._redacted(failure.message)
         what = f"{self.name} at {shown_address(self.base_url)}"
         match failure.kind:
+            case CallFailureKind.UNCONNECTED:
+                lasted = f" ({tries} tries)" if tries > 1 else ""
+                raise EndpointUnreachableError(f"{what} cannot be reached{lasted}: {reason}")
+            case CallFailureKind.STRANGER:
+                raise EndpointUnreachableError(f"{what} {reason}")
             case CallFailureKind.CONTEXT:
                 raise ContextOverflowError(f"{what}: the request is too long for the model: {reason}")
             case CallFailureKind.REFUSAL:
@@ -511,7 +331,9 @@ class ModelEndpoint:
             case CallFailureKind.ABSENT:
                 raise ModelAbsentError(f"{what} is not there; check the model's name and the address ({reason})")
             case CallFailureKind.QUOTA:
-                raise KeyRejectedError(f"{what}: the account of {self._provider.key} has no money left ({reason})")
+                raise KeyRejectedError(
+                    f"{what}: the account of {self._provider.key} has no money or quota left ({reason})"
+                )
             case CallFailureKind.REQUEST | CallFailureKind.STREAM | CallFailureKind.FORBIDDEN:
                 raise RequestRejectedError(f"{what} rejects the request; check model and settings ({reason})")
             case CallFailureKind.RATE_LIMIT | CallFailureKind.OVERLOAD:

@@ -4,23 +4,24 @@ The list of models is asked for. What only a paid call can show, such as an empt
 """
 
 import asyncio
-import ssl
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from groundup.domain.steps import at_step
+from groundup.models.arriving import silence_told
+from groundup.models.failures import connection_trouble, stranger
 from groundup.models.protocol import EndpointUnreachableError, KeyRejectedError, ModelAbsentError
 from groundup.models.settings import shown_address
 
 if TYPE_CHECKING:
-    import httpx
-
     from groundup.models.endpoint import ModelEndpoint
 
+_PATH = "/models"
+_NOT_READY = (502, 503, 504)
+"""Said by a server that loads, or by what stands before one."""
 _PAUSE_S = 2.0
 _REACHED_S = 20.0
-"""For one question, connection and answer together."""
+"""For one question, connection and answer together; less where a call has less."""
 _WAIT = "`--wait-for-model 10m` waits for a server that starts"
 
 
@@ -40,7 +41,7 @@ async def reach(endpoint: "ModelEndpoint", wait_s: float = 0.0) -> None:
         at_step(f"waiting for {what}: {trouble}, try {tries}, {waited_s:.0f} s")
         await asyncio.sleep(min(_PAUSE_S, wait_s - waited_s))
     if trouble is not None:
-        lasted = f" ({tries} tries in {waited_s:.0f} s)" if wait_s else ""
+        lasted = f" ({tries} tries in {waited_s:.0f} s)" if tries > 1 else ""
         raise EndpointUnreachableError(f"{what} cannot be reached{lasted}: {trouble}")
 
 
@@ -51,50 +52,27 @@ async def _trouble(endpoint: "ModelEndpoint", what: str, *, may_load: bool) -> s
     """
     import httpx
 
+    limit_s = min(_REACHED_S, endpoint.timeout_s)
     try:
-        response = await endpoint.get("/models", _REACHED_S)
+        with silence_told():
+            response = await endpoint.get(_PATH, limit_s)
         if response.status_code == 404:
             await _refuse_address(endpoint, what)
     except (TimeoutError, httpx.TimeoutException):
-        return f"no answer within {_REACHED_S:g} s; check --base-url and the network; {_WAIT}"
+        return f"no answer within {limit_s:g} s; check --base-url and the network; {_WAIT}"
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise EndpointUnreachableError(f"{what} cannot be reached: {error}; check --base-url") from error
     except httpx.HTTPError as error:
-        return _said(error)
+        trouble = connection_trouble(error)
+        return f"{trouble}; {_WAIT}" if "nothing listens" in trouble else trouble
     if response.status_code == 401:
         raise KeyRejectedError(f"{what} rejects the key in {endpoint.key_variable}; set a valid one (HTTP 401)")
-    if response.status_code == 407 or (response.status_code != 404 and _is_page(response)):
-        raise EndpointUnreachableError(
-            f"{what} answers with a web page in place of JSON (HTTP {response.status_code}): a proxy or a login "
-            "stands between, or the address is wrong; check --base-url and the proxy settings"
-        )
-    return "it is not ready (HTTP 503)" if may_load and response.status_code == 503 else None
-
-
-def _said(error: "httpx.HTTPError") -> str:
-    """Return what a failed connection means, and what mends it."""
-    causes = list(_chain(error))
-    text = " ".join(map(str, causes))
-    if any(isinstance(one, ssl.SSLError) for one in causes):
-        return (
-            f"its certificate cannot be verified ({str(error)[:120]}); name the file of the authority in "
-            "SSL_CERT_FILE, or check https:// in --base-url"
-        )
-    if "Name or service not known" in text or "name resolution" in text or "nodename" in text:
-        return "no such host is known; check --base-url"
-    if any(isinstance(one, ConnectionRefusedError) for one in causes) or "All connection attempts failed" in text:
-        return f"nothing listens there (connection refused); start the server, or check --base-url; {_WAIT}"
-    return f"{str(error) or type(error).__name__}; check --base-url and the network"
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _is_page(response: "httpx.Response") -> bool:
-    return "html" in response.headers.get("content-type", "")
+    if may_load and response.status_code in _NOT_READY:
+        return f"it is not ready (HTTP {response.status_code})"
+    other = stranger(response.status_code, response.headers, str(response.url), _PATH)
+    if other is not None and response.status_code != 404:
+        raise EndpointUnreachableError(f"{what} {other}")
+    return None
 
 
 async def _refuse_address(endpoint: "ModelEndpoint", what: str) -> None:
@@ -102,5 +80,5 @@ async def _refuse_address(endpoint: "ModelEndpoint", what: str) -> None:
     if endpoint.base_url.endswith("/v1"):
         return
     response = await endpoint.get("/v1/models", _REACHED_S)
-    if response.status_code == 200 and not _is_page(response):
+    if response.status_code == 200 and "html" not in response.headers.get("content-type", ""):
         raise ModelAbsentError(f"{what} is not there: give --base-url {shown_address(endpoint.base_url)}/v1")

@@ -63,6 +63,8 @@ class ModelSettings(Record):
         return own | {"base_url": shown_address(self.base_url) if self.base_url else None}
 
 
+_PATHS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
+"""Where an endpoint is asked, below its address."""
 SCRIPTED = "scripted"
 """The provider whose models are files; it is served by groundup itself."""
 
@@ -137,6 +139,11 @@ def provider_of(name: ModelName, settings: ModelSettings) -> ModelProvider:
         raise UsageError(f"{name.provider} has no address of its own: say where it is with --base-url")
     if not found.base_url.startswith(("http://", "https://")):
         raise UsageError(f"--base-url {found.base_url!r} is no address: it begins with http:// or https://")
+    address = found.base_url.rstrip("/")
+    if (path := next((path for path in _PATHS if address.endswith(path)), None)) is not None:
+        raise UsageError(
+            f"--base-url {shown_address(address)!r} goes too far: give {shown_address(address.removesuffix(path))}"
+        )
     return found
 
 

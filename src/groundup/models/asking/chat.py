@@ -162,7 +162,9 @@ def joined(events: Iterable[_Document]) -> _Document:
     whole: _Document = {}
     choice: _Document = {}
     message: _Document = {}
+    is_done = False
     for event in events:
+        is_done = is_done or not event
         whole |= {name: value for name, value in event.items() if name != "choices" and value is not None}
         choices = event.get("choices")
         for piece in choices if isinstance(choices, list) else ():
@@ -176,7 +178,9 @@ def joined(events: Iterable[_Document]) -> _Document:
                 _grow(message, delta)
     if whole.get("error") or "error" in (whole.get("object"), whole.get("type")):
         return whole
-    if choice.get("finish_reason") is None:
+    if choice.get("finish_reason") is None and not (
+        is_done and whole.get("usage")
+    ):  # some do not say why they end
         raise BrokenReplyError("the stream ends before its reply does")
     whole["choices"] = [{"message": message, **choice}]
     return whole
