@@ -38,7 +38,8 @@ async def test_oneshot_shows_seeds(tmp_path: Path) -> None:
     question = model.requests[0].messages[-1].content
     assert question.count("Write it.") == 1
     assert fenced("pom.xml", "<project/>") in question
-    assert ended.detail == "the reply holds no file"
+    assert ended.outcome is Outcome.FORMAT
+    assert ended.detail == "the reply holds no file that can be read: it is prose"
 
 
 async def test_a_reply_that_was_cut_off_is_a_limit(tmp_path: Path) -> None:

@@ -173,6 +173,19 @@ def test_tests_that_say_nothing_are_one_cause(groundup: Groundup) -> None:
     assert groundup("why", "one", "other").code == 2
 
 
+def test_how_an_attempt_ended_comes_before_what_was_lost(groundup: Groundup, tmp_path: Path) -> None:
+    """A reply without a file is no bad library: who reads why sees that first."""
+    script = tmp_path / "prose.toml"
+    script.write_text('[[turn]]\ncontent = "I would begin with a parser."\n')
+    groundup(
+        "run", WRITTEN, "-a", "oneshot", "-m", f"scripted/{script}", "--tasks", "task-0000", "--run-id", "one"
+    )
+    ended = "ended by format (the reply holds no file that can be read: it is prose)"
+    assert groundup("why", "one").out.splitlines()[1:3] == [f"  {ended}", "  test: nothing passed"]
+    assert json.loads(groundup("why", "one", "--json").out)["ended"] == ended
+    assert f"{ended}; test: nothing passed" in groundup("report", "one", "--format", "markdown").out
+
+
 def test_without_a_task_those_that_lost_are_shown(groundup: Groundup, predict: Predict) -> None:
     """Who names no task is not sent to look for it; where nothing was lost, that is said."""
     groundup("evaluate", WRITTEN, "-p", predict({"task-0000": "pass", "task-0001": "half"}), "--run-id", "one")

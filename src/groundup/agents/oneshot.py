@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 from typing_extensions import override
 
-from groundup.agents.answers import FORM, fenced, put_file, read_files
+from groundup.agents.answers import FORM, fenced, put_file
 from groundup.agents.asking import ModelQuestions, Unanswerable
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Seeded, read_options
+from groundup.agents.replies import ReplyKind, read_reply
 from groundup.domain.conversations import Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
@@ -38,7 +39,7 @@ class Oneshot(Agent):
     """One question, one reply, which holds all files."""
 
     name = "oneshot"
-    version = "1"
+    version = "2"
     needs_model = True
     goes_on = False
     preferred: Mapping[str, JsonValue] = {"temperature": 0.0, "max_output_tokens": 8000}
@@ -65,7 +66,8 @@ class Oneshot(Agent):
             reply = await asking.within_time(asking.ask("all", messages))
         except Unanswerable as error:
             return asking.ended(error.outcome, str(error))
-        answer = read_files(reply.message.content)
+        seeds = {seed.path: seed.content for seed in context.task.seeds}
+        answer = read_reply(reply, seeds.get)
         problems = list(answer.problems)
         for path, content in answer.files.items():
             try:
@@ -73,11 +75,15 @@ class Oneshot(Agent):
             except SubmissionError as error:
                 problems.append(str(error))
         listed: list[JsonValue] = [*answer.files]
-        context.trajectory.append("files", written=listed, problems=[*problems])
+        context.trajectory.append("files", written=listed, problems=[*problems], reply=answer.kind.name.lower())
+        told = "; ".join(problems[:3])
         if reply.finish == "length":
             return asking.ended(Outcome.LIMIT, f"the reply was cut off after {reply.usage.output_tokens} tokens")
-        detail = "the reply holds no file" if not answer.files else "; ".join(problems[:3])
-        return asking.ended(Outcome.SUBMITTED, detail)
+        if answer.kind is ReplyKind.FILES:
+            return asking.ended(Outcome.SUBMITTED, told)
+        outcome = Outcome.REFUSED if answer.kind is ReplyKind.REFUSAL else Outcome.FORMAT
+        why = f"the reply holds no file that can be read: {answer.kind}"
+        return asking.ended(outcome, f"{why}; {told}" if told else why)
 
 
 def _question(context: AgentContext) -> str:

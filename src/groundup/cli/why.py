@@ -45,6 +45,13 @@ class Lost(NamedTuple):
         return () if self.line is None or self.line.verdict is None else self.line.verdict.reasons
 
     @property
+    def ended(self) -> str:
+        """How making its submission ended, where it did not end by itself."""
+        from groundup.reports.why import ended_words
+
+        return "" if self.line is None else ended_words(self.line.outcome, self.line.effort)
+
+    @property
     def reward(self) -> float:
         """Its score as a share of 1; 1 where there is none."""
         from groundup.domain.verdicts import counted
@@ -155,6 +162,7 @@ def _document(one: Lost) -> dict[str, object]:
 
     return {
         "attempt": str(one.key),
+        "ended": one.ended,
         "reasons": _plain(one.reasons),
         "causes": [
             {**group.cause.model_dump(mode="json"), "names": [known.id for known in group.tests]}
@@ -231,7 +239,7 @@ def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> No
     for one in shown:
         losses = losses_of(one.tests, one.reasons)
         words = losses_words(losses) if losses else "; ".join(reason.message for reason in one.reasons)
-        line = printable(f"{one.key}: {one.score}; {words}")
+        line = printable("; ".join(filter(None, [f"{one.key}: {one.score}", one.ended, words])))
         fitting = line if len(line) <= console.width else f"{line[: console.width - 1]}…"
         console.print(fitting, markup=False, soft_wrap=True)
     more = f"and {len(attempts) - len(shown)} more; " if attempts[len(shown) :] else ""
@@ -262,9 +270,10 @@ def _print_causes(one: Lost, room: int) -> int:
     put(f"{one.key}: {one.score}{f'; {lost}' if tests else ''}", "bold")
     shown = [*groups, *declared_otherwise(one.tests)]
     reasons = untold(one.reasons, [known for group in shown for known in group.tests])
-    for reason in reasons:
-        put(f"  {reason.stage.value}: {reason.message}")
-    taken = 1 + len(reasons)
+    told = [one.ended] * bool(one.ended) + [f"{reason.stage.value}: {reason.message}" for reason in reasons]
+    for line in told:
+        put(f"  {line}")
+    taken = 1 + len(told)
     if tests and (kinds := _kinds(groups, one)):
         put(f"  {kinds}")
         taken += 1

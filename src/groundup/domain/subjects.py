@@ -73,6 +73,8 @@ class Outcome(StrEnum):
     LIMIT = "limit"
     BUDGET = "budget"
     REFUSED = "refused"
+    FORMAT = "format"
+    """The model answered in a form from which no file could be read."""
     CRASHED = "crashed"
     INFRASTRUCTURE = "infrastructure"
     NOT_ATTEMPTED = "not_attempted"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from groundup.domain.limits import Effort
 from groundup.domain.names import count
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
@@ -55,12 +56,19 @@ def reasons_of(row: AttemptRow) -> list[str]:
     return [*told, f"{Stage.TEST.value}: {losses_words(row.losses)}"]
 
 
+def ended_words(outcome: Outcome | None, effort: Effort | None) -> str:
+    """Return how making a submission ended, where it did not end by itself."""
+    if outcome is None or outcome is Outcome.SUBMITTED:
+        return ""
+    detail = effort.detail if effort else ""
+    return f"ended by {outcome.value}{f' ({detail})' if detail else ''}"
+
+
 def row_words(row: AttemptRow) -> str:
     """Return why an attempt lost points, or how it ended, in one line."""
     reasons = reasons_of(row)
-    if row.standing == "graded" and row.outcome not in (None, Outcome.SUBMITTED):
-        detail = row.effort.detail if row.effort else ""
-        reasons.insert(0, f"ended by {row.outcome.value}{f' ({detail})' if detail else ''}")
+    if row.standing == "graded" and (ended := ended_words(row.outcome, row.effort)):
+        reasons.insert(0, ended)
     elif row.standing == "graded" and row.effort and row.counted != 1.0:
         reasons.append(row.effort.detail)  # such as a reply that gives no file
     return "; ".join(filter(None, reasons))

@@ -1,0 +1,115 @@
+"""Changes to files as models write them: search and replace, unified diffs, and the form of `apply_patch`.
+
+Line numbers are not believed, for models count badly: what a hunk takes away says where it belongs. A hunk whose
+lines are not there does not apply.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+Read = Callable[[str], bytes | None]
+"""Returns what a file holds; None where there is none."""
+
+
+class PatchError(Exception):
+    """A patch that does not apply; the text says to which file."""
+
+
+class _Change(NamedTuple):
+    """What takes whose place in a file. Nothing before: the file is new, or the lines come at its end."""
+
+    path: str
+    before: str
+    after: str
+
+
+_SEARCH = re.compile(
+    r"^(?:[ \t]*(?:`{3,}|~{3,})[^\n]*\n)?<{5,9} ?(?:SEARCH|ORIGINAL)[^\n]*\n"
+    r"(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?(?:REPLACE|UPDATED)[^\n]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_PATH_LINE = re.compile(r"[\w./@+-]+")
+_DIFF = re.compile(r"^--- (\S+)[^\n]*\n\+\+\+ (\S+)[^\n]*\n(?=@@)", re.MULTILINE)
+_PATCH = re.compile(r"^\*\*\* Begin Patch\s*\n(.*?)^\*\*\* End Patch", re.MULTILINE | re.DOTALL)
+_PATCH_FILE = re.compile(r"^\*\*\* (Add|Update) File: (.+)$", re.MULTILINE)
+
+
+def is_patch(text: str) -> bool:
+    """Whether there is a patch in *text*."""
+    return any(form.search(text) for form in (_SEARCH, _DIFF, _PATCH))
+
+
+def patched(text: str, read: Read) -> dict[str, str]:
+    """Return the files as the patches of *text* leave them. Raises `PatchError`."""
+    files: dict[str, str] = {}
+    for change in _changes(text):
+        now = files.get(change.path)
+        if now is None:
+            there = read(change.path)
+            now = None if there is None else there.decode(errors="replace")
+        if not change.before.strip():
+            files[change.path] = (now or "") + change.after
+        elif now is None:
+            raise PatchError(f"the patch of {change.path} does not apply: there is no such file")
+        else:
+            files[change.path] = _replaced(now, change)
+    return files
+
+
+def _replaced(text: str, change: _Change) -> str:
+    """Return *text* with the change; blanks at the ends of lines may differ."""
+    if change.before in text:
+        return text.replace(change.before, change.after, 1)
+    lines, wanted = text.splitlines(keepends=True), [line.rstrip() for line in change.before.splitlines()]
+    for at in range(len(lines) - len(wanted) + 1):
+        if [line.rstrip() for line in lines[at : at + len(wanted)]] == wanted:
+            return "".join([*lines[:at], change.after, *lines[at + len(wanted) :]])
+    raise PatchError(f"the patch of {change.path} does not apply: {change.before.strip()[:80]!r} is not in it")
+
+
+def _changes(text: str) -> Iterator[_Change]:
+    for found in _SEARCH.finditer(text):
+        yield _Change(_path_before(text[: found.start()], found[0]), found[1], found[2])
+    for patch in _PATCH.finditer(text):
+        files = [*_PATCH_FILE.finditer(patch[1])]
+        for file, ends in zip(files, [*(one.start() for one in files[1:]), len(patch[1])], strict=False):
+            body = patch[1][file.end() + 1 : ends]
+            hunks = [body] if file[1] == "Add" else re.split(r"^@@.*\n", body, flags=re.MULTILINE)
+            yield from _hunks(file[2].strip(), hunks)
+    starts = [*_DIFF.finditer(text)]
+    for start, ends in zip(starts, [*(one.start() for one in starts[1:]), len(text)], strict=False):
+        if start[2] == "/dev/null":
+            continue  # what a patch takes away was seldom asked for
+        body = re.split(r"^(?:```|~~~|diff --git )", text[start.end() : ends], maxsplit=1, flags=re.MULTILINE)[0]
+        path = start[2].removeprefix("b/") if start[1].startswith("a/") or start[1] == "/dev/null" else start[2]
+        yield from _hunks(path, re.split(r"^@@[^\n]*\n", body, flags=re.MULTILINE))
+
+
+def _hunks(path: str, hunks: list[str]) -> Iterator[_Change]:
+    for hunk in hunks:
+        lines = [line for line in hunk.splitlines() if not line.startswith("\\")]
+        while lines and not lines[-1]:
+            lines.pop()
+        before = "".join(f"{line[1:]}\n" for line in lines if line[:1] in ("-", " ", ""))
+        after = "".join(f"{line[1:]}\n" for line in lines if line[:1] in ("+", " ", ""))
+        if lines:
+            yield _Change(path, before, after)
+
+
+def _path_before(text: str, block: str) -> str:
+    """Return the path on one of the lines before a block of search and replace. Raises `PatchError`."""
+    fence = re.match(r"[ \t]*[`~]{3,}[\w+-]*[ \t:]+(\S+)\n", block)
+    if fence is not None and "." in fence[1]:
+        return fence[1].removeprefix("path=").strip("\"'")
+    for line in reversed(text.rstrip().splitlines()[-4:]):
+        words = line.strip().strip("`*#: ").removeprefix("path=").removeprefix("File: ").strip("`*")
+        if _PATH_LINE.fullmatch(words) and ("." in words or "/" in words):
+            return words
+        if line.startswith((">>>>>>>", "```")):
+            continue
+    # A further change of the same file says its path no more.
+    earlier = [*_SEARCH.finditer(text)]
+    if earlier:
+        return _path_before(text[: earlier[-1].start()], earlier[-1][0])
+    raise PatchError("the patch names no file")

@@ -1,0 +1,324 @@
+"""The files of a model's reply, in whatever form it gives them; of a reply without one, what it is instead.
+
+`answers` owns the form that models are asked for. The others are those in which models hand over files all the
+same: tags, JSON, here-documents, markers around whole files, search and replace, diffs. The first form that
+gives a file counts, so what a file holds is never read as a file of its own.
+"""
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from groundup.agents.answers import FencedBlock, blocks, plain_path, read_files
+from groundup.agents.patches import PatchError, Read, is_patch, patched
+from groundup.domain.conversations import ChatReply
+
+
+class ReplyKind(StrEnum):
+    """What a reply is."""
+
+    FILES = "files"
+    EMPTY = "it is empty"
+    PROSE = "it is prose"
+    REFUSAL = "it refuses"
+    CUT = "it was cut off"
+    PATCH = "its patch does not apply"
+    NAMELESS = "its code names no file"
+    OUTSIDE = "its paths lead outside the workspace"
+
+
+class ReadReply(NamedTuple):
+    """What a reply hands over."""
+
+    kind: ReplyKind
+    files: Mapping[str, bytes]
+    problems: tuple[str, ...] = ()
+    """What was not taken, in words."""
+
+
+class _Found:
+    """Files under plain paths, and what was not taken."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.problems: list[str] = []
+        self.outside = False
+        self.unfit = False
+        """Whether a patch does not apply."""
+
+    def add(self, path: str, content: str) -> None:
+        """Take a file."""
+        name = plain_path(path)
+        if name is None:
+            self.outside = True
+            self.problems.append(f"{path[:200]!r} is no path inside the workspace")
+        else:
+            end = "" if content.endswith("\n") or not content else "\n"
+            self.files[name] = f"{content}{end}".encode(errors="replace")
+
+
+_APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]?"
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL)
+_REFUSES = re.compile(
+    rf"\A\W*(i{_APOSTROPHE}m (very |really )?sorry|i am sorry|sorry,|my apologies|i can{_APOSTROPHE}t|i cannot"
+    rf"|i can not|i won{_APOSTROPHE}t|i will not|i{_APOSTROPHE}m (unable|not able)|i am (unable|not able)"
+    r"|unfortunately,? i|as an ai|i must decline|i have to decline)\b",
+    re.IGNORECASE,
+)
+_NAME = r"[^\s`\"'*:<>|=]+"
+
+
+def read_reply(reply: ChatReply, read: Read = lambda _: None) -> ReadReply:
+    """Return the files of *reply*; *read* gives what lies in the workspace, for patches."""
+    text = _THOUGHTS.sub("", reply.message.content)
+    found = _Found()
+    for form in (_whole_json, _tags_before_fences, _named, _documents, _in_blocks, _around_blocks, _markers):
+        form(text, found, read)
+        if found.files:
+            return ReadReply(ReplyKind.FILES, found.files, tuple(found.problems))
+    return ReadReply(_kind(text, reply, found), {}, tuple(found.problems))
+
+
+def _kind(text: str, reply: ChatReply, found: _Found) -> ReplyKind:
+    """Return what a reply without a file is."""
+    there = [*blocks(text)]
+    if reply.finish == "length" or any(not block.closed for block in there) or _breaks_off(text):
+        return ReplyKind.CUT
+    if found.unfit:
+        return ReplyKind.PATCH
+    if found.outside:
+        return ReplyKind.OUTSIDE
+    if not text.strip():
+        return ReplyKind.EMPTY
+    if _REFUSES.match(text) and not there:
+        return ReplyKind.REFUSAL
+    return ReplyKind.NAMELESS if any(_is_code(block) for block in there) else ReplyKind.PROSE
+
+
+def _is_code(block: FencedBlock) -> bool:
+    return bool(block.content.strip()) and block.language not in _SHELLS
+
+
+def _breaks_off(text: str) -> bool:
+    """Whether JSON or a tag of a file has no end."""
+    stripped = text.strip()
+    if stripped.startswith(("{", "[")) and _json(stripped) is None and '"' in stripped:
+        return True
+    opened = _ATTRIBUTE.search(text) or _CHILD.search(text)
+    return opened is not None and f"</{opened[1]}>" not in text
+
+
+# --- JSON
+
+_CONTENT_KEYS = ("content", "contents", "code", "text", "body", "source", "file_text", "data")
+_PATH_KEYS = ("path", "filename", "file", "name", "file_path", "filepath", "filePath", "file_name")
+
+
+def _json(text: str) -> object:
+    try:
+        found: object = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _whole_json(text: str, found: _Found, _: Read) -> None:
+    _take_json(_json(text) if text.lstrip()[:1] in ("{", "[") else None, found)
+
+
+def _take_json(document: object, found: _Found) -> None:
+    """Take a list of files, an object of texts by path, or either of them under a name such as `files`."""
+    if isinstance(document, list):
+        for one in document:
+            _take_json(one, found)
+    if not isinstance(document, dict):
+        return
+    path = next((value for key in _PATH_KEYS if isinstance(value := document.get(key), str)), None)
+    content = next((value for key in _CONTENT_KEYS if (value := document.get(key)) is not None), None)
+    if isinstance(content, list) and all(isinstance(line, str) for line in content):
+        content = "\n".join(line.removesuffix("\n") for line in content)
+    if path is not None and isinstance(content, str):
+        found.add(path, content)
+        return
+    for key, value in document.items():
+        if isinstance(value, str) and _looks_like_file(key):
+            found.add(key, value)
+        elif isinstance(value, dict) and _looks_like_file(key):
+            _take_json({**value, "path": key}, found)
+        elif isinstance(value, list | dict):
+            _take_json(value, found)
+
+
+def _looks_like_file(text: str) -> bool:
+    return re.fullmatch(r"[\w./@+-]*(\.\w{1,12}|/[\w.-]+|Dockerfile|Makefile|LICENSE)", text) is not None
+
+
+# --- tags
+
+_ATTRIBUTE = re.compile(
+    r"<([A-Za-z][\w:-]*)\b[^<>]*?\b(?:path|file|filename|name|filePath|file_path|filepath|src|target)\s*=\s*"
+    r"[\"']([^\"'<>]+)[\"'][^<>]*(?<!/)>"
+)
+_CHILD = re.compile(
+    r"<([A-Za-z][\w:-]*)\b[^<>]*>\s*<(path|name|filename|file_path|file_name|filepath|source|file)>\s*([^<>\n]+?)\s*</\2>"
+)
+_INNER = re.compile(
+    r"\A\s*<(content|contents|code|document_content|file_content|file_text|source|text)\b[^<>]*>(.*)</\1>\s*\Z",
+    re.DOTALL,
+)
+_CDATA = re.compile(r"\A\s*<!\[CDATA\[\n?(.*?)\]\]>\s*\Z", re.DOTALL)
+
+
+def _tags_before_fences(text: str, found: _Found, _: Read) -> None:
+    """Take tags, unless a fence comes first: tags are then what a file holds."""
+    fence = re.search(r"^ {0,3}(```|~~~)", text, re.MULTILINE)
+    at = 0
+    while (opened := _next_tag(text, at)) is not None:
+        tag, path, begins = opened
+        ends = text.find(f"</{tag}>", begins)
+        if ends < 0 or (
+            fence is not None
+            and fence.start() < begins
+            and not found.files
+            and at == 0
+            and not _wraps(text, fence.start(), tag)
+        ):
+            return
+        at = ends + len(tag) + 3
+        if _looks_like_file(path.strip().strip("`")) or "/" in path:
+            found.add(path.strip(), _tagged(text[begins:ends]))
+
+
+def _wraps(text: str, fence: int, tag: str) -> bool:
+    """Whether the fence is around tags as a whole, as in a block of XML."""
+    line = text[fence : text.find("\n", fence)].strip("`~ \n").lower()
+    return line in ("xml", "html") and f"<{tag}" in text[fence:]
+
+
+def _next_tag(text: str, at: int) -> tuple[str, str, int] | None:
+    """Return the next tag that names a file: its name, the path, and where its content begins."""
+    both = [match for match in (_ATTRIBUTE.search(text, at), _CHILD.search(text, at)) if match is not None]
+    first = min(both, key=lambda match: match.start(), default=None)
+    if first is None:
+        return None
+    return first[1], first[3] if first.re is _CHILD else first[2], first.end()
+
+
+def _tagged(text: str) -> str:
+    """Return what a tag holds, without what it is wrapped in."""
+    inner = _INNER.match(text)
+    text = inner[2] if inner else text
+    if (data := _CDATA.match(text)) is not None:
+        return data[1]
+    text = text.removeprefix("\n")
+    inside = [*blocks(text.strip())]
+    if len(inside) == 1 and inside[0].closed and text.strip().startswith(("```", "~~~")):
+        return inside[0].content
+    if "<" not in text and re.search(r"&(lt|gt|amp|quot);", text):
+        return html.unescape(text)
+    return text.rstrip(" \t")
+
+
+# --- fences, and patches in fences or without
+
+
+def _named(text: str, found: _Found, read: Read) -> None:
+    """Take blocks that name their file, and apply patches."""
+    answer = read_files(text)
+    whole = {
+        name: content for name, content in answer.files.items() if not is_patch(content.decode(errors="replace"))
+    }
+    if is_patch(text):
+        try:
+            for name, content in patched(text, lambda path: whole.get(path) or read(path)).items():
+                found.add(name, content)
+        except PatchError as error:
+            found.unfit = True
+            found.problems.append(str(error))
+    found.files.update(whole)
+    found.problems += answer.problems
+    found.outside = found.outside or any("is no path inside" in problem for problem in answer.problems)
+
+
+_HERE = re.compile(
+    rf"^\s*(?:cat|tee)\s*(?:>\s*(?P<a>{_NAME})\s*<<|<<)-?\s*['\"]?(?P<end>\w+)['\"]?"
+    rf"(?:\s*>\s*(?P<b>{_NAME}))?[ \t]*\n"
+    r"(?P<text>.*?)^(?P=end)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_SHELLS = ("bash", "sh", "shell", "console", "zsh", "terminal", "powershell", "cmd", "bat")
+
+
+def _documents(text: str, found: _Found, _: Read) -> None:
+    """Take here-documents of shells."""
+    for one in _HERE.finditer(text):
+        if path := one["a"] or one["b"]:
+            found.add(path, one["text"])
+
+
+_SAYS_PATH = re.compile(
+    rf"\A\s*(?:#|//|--|;|%|/\*|<!--|\"\"\"|''')+\s*(?:file(?:name|path)?\s*:\s*|path\s*:\s*)?(?P<path>{_NAME})\s*(?:\*/|-->|\"\"\"|''')?\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def _in_blocks(text: str, found: _Found, _: Read) -> None:
+    """Take blocks of JSON with files, and blocks whose first line says which file they are."""
+    for block in blocks(text):
+        if not block.closed or block.path is not None:
+            continue
+        if block.language in ("json", "") and block.content.lstrip()[:1] in ("{", "["):
+            _take_json(_json(block.content), found)
+            continue
+        first = block.content.split("\n", 1)[0]
+        said = _SAYS_PATH.match(first)
+        if said is not None and _looks_like_file(said["path"]):
+            found.add(said["path"], block.content)
+
+
+_TOLD = re.compile(rf"[`*\"]+({_NAME})[`*\"]+")
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_AFTER = re.compile(r"\b(save|saved|goes|belongs|put|place|store|write|named?|file)\b", re.IGNORECASE)
+
+
+def _around_blocks(text: str, found: _Found, _: Read) -> None:
+    """Take blocks whose file the line before them names among other words, or the line after them."""
+    for one in _FENCED.finditer(text):
+        before = text[: one.start()].rstrip().rpartition("\n")[2]
+        after = text[one.end() :].lstrip("\n").partition("\n")[0]
+        path = _one_path(before) if before.rstrip("*` ").endswith(":") else None
+        if path is None and _AFTER.search(after) and not after.rstrip().endswith(":"):
+            path = _one_path(after)
+        is_shell = one[2].strip().lower() in _SHELLS
+        if path is not None and is_shell == path.endswith((".sh", ".bash")):
+            found.add(path, one[3])
+
+
+def _one_path(line: str) -> str | None:
+    paths = [path for path in _TOLD.findall(line) if _looks_like_file(path)]
+    return paths[0] if len(set(paths)) == 1 else None
+
+
+_MARKER = re.compile(
+    rf"^(?:[=\-#*<\[]{{2,}}|//|#)\s*(?:(?:BEGIN|START)(?: OF)? )?"
+    rf"(?:FILE(?:NAME|PATH)?\s*[:=]?\s*|PATH\s*[:=]\s*)?"
+    rf"`?(?P<path>{_NAME})`?\s*[=\-#*>\]]*[ \t]*$|^FILE(?:NAME|PATH)?\s*:\s*`?(?P<bare>{_NAME})`?[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MARKED_END = re.compile(r"^\W*(END|EOF)\b[^\n]*$", re.MULTILINE | re.IGNORECASE)
+
+
+def _markers(text: str, found: _Found, _: Read) -> None:
+    """Take whole files between lines that name them."""
+    if next(blocks(text), None) is not None:
+        return
+    marks = [mark for mark in _MARKER.finditer(text) if _looks_like_file(mark["path"] or mark["bare"] or "")]
+    for mark, ends in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=False):
+        content = text[mark.end() + 1 : ends]
+        end = _MARKED_END.search(content)
+        content = content[: end.start()] if end else content
+        if content.strip():
+            found.add(mark["path"] or mark["bare"], content.strip("\n") + "\n")
