@@ -8,7 +8,9 @@ from pydantic import JsonValue
 from groundup.models.asking import chat
 from groundup.models.prices import Price
 
-PRICE = Price(input=1.0, output=10.0, cached=0.1)
+PRICE = Price(
+    input=1.0, output=10.0, cached=0.1, cache_write=1.25, above=200_000, above_input=2.0, above_output=15.0
+)
 
 
 def usage(read: int, written: int, total: int | None = None, **more: Any) -> dict[str, JsonValue]:
@@ -52,6 +54,65 @@ FORMS: dict[str, tuple[dict[str, Any], float, bool]] = {
     "in the choice (earendil-works/pi#2017)": ({"choices": [{"usage": PLAIN}]}, 0.002, False),
     "in Groq's object": ({"x_groq": {"id": "r", "usage": PLAIN}}, 0.002, False),
     "an empty one first": ({"usage": usage(0, 0, 0), "x_groq": {"usage": PLAIN}}, 0.002, False),
+    "a cache, all of it (OpenAI)": (
+        {"usage": usage(1000, 100, 1100, prompt_tokens_details={"cached_tokens": 1000, "audio_tokens": 0})},
+        0.0011,
+        False,
+    ),
+    "a cache, hits and misses (DeepSeek)": (
+        {"usage": usage(1000, 100, 1100, prompt_cache_hit_tokens=640, prompt_cache_miss_tokens=360)},
+        0.001424,
+        False,
+    ),
+    "a cache that is read (LiteLLM for Anthropic)": (
+        {"usage": usage(1000, 100, 1100, cache_read_input_tokens=500, cache_creation_input_tokens=0)},
+        0.00155,
+        False,
+    ),
+    "a cache that is written (LiteLLM for Anthropic)": (
+        {"usage": usage(1000, 100, 1100, cache_read_input_tokens=0, cache_creation_input_tokens=400)},
+        0.0021,
+        False,
+    ),
+    "a cache that is written (OpenRouter)": (
+        {"usage": usage(1000, 100, 1100, prompt_tokens_details={"cached_tokens": 200, "cache_write_tokens": 400})},
+        0.00192,
+        False,
+    ),
+    "at the edge of a tier (Gemini, xAI)": ({"usage": usage(200_000, 100, 200_100)}, 0.201, False),
+    "above a tier (Gemini, xAI)": ({"usage": usage(200_001, 100, 200_101)}, 0.401502, False),
+    "thoughts inside, predictions refused (OpenAI)": (
+        {
+            "usage": usage(
+                1000,
+                300,
+                1300,
+                completion_tokens_details={"reasoning_tokens": 100, "rejected_prediction_tokens": 50},
+            )
+        },
+        0.004,
+        False,
+    ),
+    "details that are null (vLLM)": (
+        {"usage": usage(1000, 100, 1100, prompt_tokens_details=None, completion_tokens_details=None)},
+        0.002,
+        False,
+    ),
+    "counts with fractions (some gateways)": (
+        {"usage": usage(1000, 100, 1100) | {"prompt_tokens": 1000.0}},
+        0.002,
+        False,
+    ),
+    "counts as texts": ({"usage": usage(0, 100, 1100) | {"prompt_tokens": "1000"}}, 0.002, False),
+    "a price of the router's own beside (OpenRouter)": (
+        {
+            "usage": usage(
+                1000, 100, 1100, cost=0.002, is_byok=False, cost_details={"upstream_inference_cost": None}
+            )
+        },
+        0.002,
+        False,
+    ),
     "nothing where it belongs": ({"usage": None, "choices": [{"usage": PLAIN}]}, 0.002, False),
 }
 
@@ -69,7 +130,7 @@ def test_a_call_costs_what_the_provider_bills(sent: dict[str, Any], cost: float,
         counted = chat.parsed_reply(document).counted
         assert counted.input_tokens is not None
         assert counted.output_tokens is not None
-        assert PRICE.cost_usd(counted.usage(0, 0)) == pytest.approx(cost)
+        assert PRICE.cost_usd(counted.usage(0, 0), counted.cache_write_tokens or 0) == pytest.approx(cost)
         assert counted.doubtful is doubtful
 
 

@@ -196,8 +196,9 @@ class EndpointModel:
     def _most_usd(self, request: ChatRequest) -> float:
         if self.price is None or self.ledger.limit_usd is None:
             return 0.0
-        price = self.price
-        tokens = estimated_tokens(request) * max(price.input, price.cache_write or 0.0)
+        read = estimated_tokens(request)
+        price = self.price.at(read)
+        tokens = read * max(price.input, price.cache_write or 0.0)
         return (tokens + (request.max_output_tokens or _OUTPUT_TOKENS) * price.output) / 1_000_000
 
     async def _asked(self, request: ChatRequest, bill: "_Bill") -> tuple[Parsed, int]:

@@ -10,6 +10,9 @@ A price file is TOML. Prices are USD per million tokens; `cached` and `cache_wri
     input = 1.25
     output = 10.0
     cached = 0.125
+    above = 200000               # for a request with more input tokens, all of it costs `above_input` and so on
+    above_input = 2.5
+    above_output = 15.0
     as_of = 2026-01-31           # when it was looked up, and where: for readers of a report
     source = "https://..."
 """
@@ -126,11 +129,26 @@ class Price(Record):
     output: float = Field(ge=0, allow_inf_nan=False)
     cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    above: int | None = Field(default=None, ge=1, description="input tokens of a request; None: one price for all")
+    above_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    above_output: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    above_cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    above_cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     as_of: date | None = None
     source: str | None = None
 
+    def at(self, input_tokens: int) -> "Price":
+        """Return what a request of so many input tokens pays: some providers charge more for all of a long one."""
+        if self.above is None or input_tokens <= self.above:
+            return self
+        parts = ("input", "output", "cached", "cache_write")
+        dearer = {name: value for name in parts if (value := getattr(self, f"above_{name}")) is not None}
+        return self.but(above=None, **dearer)
+
     def cost_usd(self, usage: TokenUsage, cache_write_tokens: int = 0) -> float:
         """Return what *usage* costs; *cache_write_tokens* are a part of its input."""
+        if (tier := self.at(usage.input_tokens)) is not self:
+            return tier.cost_usd(usage, cache_write_tokens)
         cached = min(usage.cached_input_tokens, usage.input_tokens)
         written = min(cache_write_tokens, usage.input_tokens - cached)
         plain = usage.input_tokens - cached - written

@@ -17,8 +17,15 @@ _NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "input": (("prompt_tokens",),),
     "output": (("completion_tokens",),),
     "total": (("total_tokens",),),
-    # OpenAI; DeepSeek; Moonshot.
-    "cached": (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cached_tokens",)),
+    # OpenAI; DeepSeek; Moonshot; LiteLLM for Anthropic.
+    "cached": (
+        ("prompt_tokens_details", "cached_tokens"),
+        ("prompt_cache_hit_tokens",),
+        ("cached_tokens",),
+        ("cache_read_input_tokens",),
+    ),
+    # OpenRouter; LiteLLM for Anthropic.
+    "cache_write": (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",)),
     "reasoning": (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),  # OpenAI; SGLang
 }
 """Where each count stands inside usage; the first that is there counts."""
@@ -45,6 +52,7 @@ def counted_tokens(document: Mapping[str, JsonValue], message: Message) -> Count
         output_tokens=None if speaks and written == 0 else written,
         cached_input_tokens=cached,
         reasoning_tokens=thought,
+        cache_write_tokens=found.get("cache_write"),
         doubtful=doubtful,
     )
 
