@@ -105,6 +105,26 @@ async def test_who_ends_the_sandbox_by_its_limits_is_no_failure_of_the_machine(t
     assert len(provider.sandboxes) == 20
 
 
+async def test_who_closes_the_workspace_is_not_locked_out(tmp_path: Path) -> None:
+    """It is open to its owner before the next command, whose output says so; home and environment likewise."""
+    given = agent_context(tmp_path, FakeModel())
+    closed = [given.workspace, home_of(given)]
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        assert all(folder.stat().st_mode & 0o700 == 0o700 for folder in closed)
+        if command.stdin == b"chmod":
+            for folder in closed:
+                folder.chmod(0)
+        return answer(0)
+
+    async with open_workspace(replace(given, provider=FakeProvider(script))) as place:
+        await place.run(Command(argv=("x",), stdin=b"chmod"))
+        told = await place.run(Command(argv=("x",)))
+        quiet = await place.run(Command(argv=("x",)))
+    said = f"sandbox: opened again what an earlier command closed to everybody: /workspace, {HOME}\n"
+    assert (told.stderr.decode(), quiet.stderr) == (said, b"")
+
+
 async def test_a_home_that_installers_cannot_use_is_emptied(tmp_path: Path) -> None:
     """When a sandbox is opened again: else a model that ends its own could end its attempt, or the whole run."""
     given = agent_context(tmp_path, FakeModel())

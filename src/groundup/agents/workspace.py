@@ -14,6 +14,7 @@ import itertools
 import math
 import re
 import secrets
+import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
@@ -226,13 +227,28 @@ class AgentSandbox:
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits. One that ended the sandbox says so by its ending."""
         sandbox = await self.sandbox()
+        reopened = self._reopened()
         result = await sandbox.run(self._furnished(command))
+        if reopened:
+            told = f"sandbox: opened again what an earlier command closed to everybody: {', '.join(reopened)}\n"
+            result = result.but(stderr=told.encode() + result.stderr)
         # Its limits ended the sandbox; the next command gets a fresh one, as after a restart of the machine.
         if result.exit_code is None and result.ending is not Ending.TIMEOUT:
             has_died = result.ending is Ending.SANDBOX_DIED
             self._died, self._limited = self._died + has_died, self._limited + (not has_died)
             await self.close()
         return result
+
+    def _reopened(self) -> list[str]:
+        """Open folders that a command closed to their owner, in which no further one could run; return them."""
+        own = [(mount.target, mount.source) for mount in self.spec.mounts if mount.writable]
+        closed = []
+        for target, folder in [("/workspace", self.spec.workspace), *own]:
+            mode = folder.stat().st_mode
+            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+                closed.append(target)
+        return closed
 
     async def close(self) -> None:
         """Close the sandbox; the next command opens another."""
