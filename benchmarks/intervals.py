@@ -1,6 +1,7 @@
 """How often intervals hold the truth, and how often runs seem to differ: by the product's own functions.
 
     python -m benchmarks.intervals [--draws 60] [--sizes 3,5,8,12,20,50,100] [--seed 1] [--table]
+    python -m benchmarks.intervals --agree 10000 [--runs FOLDER ...]
 
 Tasks are drawn from ten populations whose means are known: easy (70 % of tasks full, 3 % zero, the rest 0.5 to
 0.99), hard (its mirror), two-humped (nearly all full or zero), symmetric, all equal (0.9 throughout), stair (40
@@ -17,25 +18,38 @@ found and how often anything that keeps its promise could find it, beside what o
 shifted differences), t, and Gaffke's with half of the bounds. The exit code is 1 when less
 than 95 % of a cell's intervals hold (less three standard errors of the draws), over 6 % of a size's equal runs
 are told apart or ranked apart (more three), or an interval and its p contradict each other once.
+
+`--agree` asks that last question alone, of so many comparisons with ten tests a task, one to nine at once, and of
+each figure of each two recorded runs of a suite in the folders of `--runs`; it takes minutes.
 """
 
 import argparse
+import contextlib
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from groundup.reports.intervals import LEVEL, chance_of, difference_of, mean_interval
+from groundup.api.reports import read_report
+from groundup.domain.errors import GroundupError
+from groundup.reports.comparison import compare
+from groundup.reports.document import RunReport
+from groundup.reports.intervals import LEVEL, DifferenceInterval, chance_of, difference_of, mean_interval
 from groundup.reports.statistics import one_of, ranks
+from groundup.store.folder import runs_in
 
 Values = NDArray[np.float64]
 LEAST_HELD = 0.95
 MOST_DIFFER = 0.06
 _TESTS = 50
+_FEW_TESTS = 10
+_SIZES = (3, 5, 8, 12, 20, 50, 100)
 _ROUNDING = 1e-6
 _ENOUGH = 200_000
 _ATTEMPTS = (1, 3)
@@ -109,10 +123,14 @@ def main() -> int:
     """Print a line for each cell, or a row for each number of tasks; then what misses its target."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--draws", type=int, default=60)
-    parser.add_argument("--sizes", default="3,5,8,12,20,50,100")
+    parser.add_argument("--sizes", default=",".join(map(str, _SIZES)))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--agree", type=int)
+    parser.add_argument("--runs", nargs="*", type=Path, default=[])
     asked = parser.parse_args()
+    if asked.agree:
+        return _agree(asked.agree, asked.seed, asked.runs)
     missed: list[str] = []
     every: list[Cell] = []
     if asked.table:
@@ -132,6 +150,43 @@ def main() -> int:
     print(f"interval and p agree in {compared - contradictions} of {compared} comparisons")
     print("\n".join(missed) or "every cell is within its target")
     return int(bool(missed))
+
+
+def _agree(count: int, seed: int, folders: Sequence[Path]) -> int:
+    """Print how often the interval of a difference and its p agree."""
+    wrong = 0
+    for kind, every in (("simulated", _simulated(count, seed)), ("recorded", _recorded(folders))):
+        apart = [(one.p_value <= 1 - LEVEL, not one.interval.low <= 0 <= one.interval.high) for one in every]
+        agreeing = sum(by_p == by_interval for by_p, by_interval in apart)
+        told = sum(by_p for by_p, _ in apart)
+        print(f"{kind}: interval and p agree in {agreeing} of {len(apart)}; told apart {told}", flush=True)
+        wrong += len(apart) - agreeing
+    return int(wrong > 0)
+
+
+def _simulated(count: int, seed: int) -> Iterator[DifferenceInterval]:
+    generator, cases = np.random.default_rng(seed), itertools.product(POPULATIONS, CHANGES, _ATTEMPTS, _SIZES)
+    for population, change, attempts, tasks in itertools.islice(itertools.cycle(cases), count):
+        chances = POPULATIONS[population](generator, tasks)
+        run, other = (
+            generator.binomial(_FEW_TESTS, one[:, None], (tasks, attempts)) / _FEW_TESTS
+            for one in (chances, CHANGES[change](generator, chances))
+        )
+        found = difference_of(_difference(run, other), int(generator.choice([1, 1, 3, 9])))
+        assert found is not None
+        yield found
+
+
+def _recorded(folders: Sequence[Path]) -> Iterator[DifferenceInterval]:
+    runs: list[RunReport] = []
+    for folder in (below for given in folders for below in runs_in(given)):
+        with contextlib.suppress(GroundupError):  # what cannot be read is compared with nothing
+            runs += read_report([folder]).runs
+    for base, other in itertools.combinations(runs, 2):
+        figures = compare(base, other).figures if base.benchmark == other.benchmark else ()
+        for one in figures:
+            if one.interval is not None and one.p_value is not None:
+                yield DifferenceInterval(one.interval, one.p_value)
 
 
 def _line(found: Cell) -> str:

@@ -1,6 +1,7 @@
 """Comparing runs, and reports in suites' own forms, as people do it."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -179,6 +180,14 @@ def test_a_copy_with_a_file_added_is_named(groundup: Groundup, tmp_path: Path) -
     assert found["same"] == said
     (found,) = json.loads(groundup("compare", "a", "c", "--json").out)["comparisons"]
     assert found["same"] == ""
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_copied_run_is_called_as_its_folder(groundup: Groundup) -> None:
+    """Beside the one that it is a copy of; the same folder twice is numbered."""
+    shutil.copytree("runs/a", "runs/edited")
+    assert groundup("compare", "a", "edited").out.startswith("edited against a\n")
+    assert groundup("compare", "a", "a").out.startswith("a (2) against a\n")
 
 
 def test_review_names_attempts_that_are_nearly_the_same(groundup: Groundup, tmp_path: Path) -> None:

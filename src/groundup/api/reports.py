@@ -273,7 +273,7 @@ def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
 
 def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:
     read = [(run, folder) for name in names for run, folder in _runs(name, settings)]
-    made = side_by_side(_numbered([run for run, _ in read]), power)
+    made = side_by_side(_named_apart(read), power)
     return with_copies(made, [folder for _, folder in read], settings)
 
 
@@ -356,12 +356,14 @@ def _results(folder: RunFolder) -> Results:
     )
 
 
-def _numbered(runs: Sequence[RunReport]) -> list[RunReport]:
-    """Number runs that have the same name, so that tables have a column for each."""
+def _named_apart(read: Sequence[tuple[RunReport, Path | None]]) -> list[RunReport]:
+    """Give runs of one name others, so that tables have a column for each: a copied run that of its folder."""
     seen: dict[str, int] = {}
     named = []
-    for run in runs:
-        seen[run.run_id] = seen.get(run.run_id, 0) + 1
-        number = seen[run.run_id]
-        named.append(run if number == 1 else run.but(run_id=f"{run.run_id} ({number})"))
+    for run, folder in read:
+        name = run.run_id
+        if name in seen and folder is not None:
+            name = folder.resolve().name
+        seen[name] = seen.get(name, 0) + 1
+        named.append(run.but(run_id=name if seen[name] == 1 else f"{name} ({seen[name]})"))
     return named
