@@ -50,7 +50,8 @@ def report(
         raise UsageError(unknown("layout", layout, LAYOUTS))
     if layout == "paper":
         each = [_runs_below(Path(one)) if _holds_runs(Path(one)) else [one] for one in (run, *more)]
-        return PaperReport.of(_side_by_side(list(dict.fromkeys(chain.from_iterable(each))), found))
+        read = _read(list(dict.fromkeys(chain.from_iterable(each))), found)
+        return PaperReport.of(side_by_side(_named_apart(read)))  # which shows no comparison
     return ShownReport.of(_side_by_side((run, *more), found))
 
 
@@ -272,9 +273,13 @@ def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
 
 
 def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:
-    read = [(run, folder) for name in names for run, folder in _runs(name, settings)]
+    read = _read(names, settings)
     made = side_by_side(_named_apart(read), power)
     return with_copies(made, [folder for _, folder in read], settings)
+
+
+def _read(names: Sequence[AnyPath], settings: Settings) -> list[tuple[RunReport, Path | None]]:
+    return [one for name in names for one in _runs(name, settings)]
 
 
 def _runs(name: AnyPath, settings: Settings) -> Iterator[tuple[RunReport, Path | None]]:

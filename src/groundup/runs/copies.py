@@ -7,6 +7,7 @@ from pathlib import Path
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
+from groundup.reports.answers import comparison_answer
 from groundup.reports.document import Report
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
@@ -30,7 +31,10 @@ def with_copies(report: Report, folders: Sequence[Path | None], settings: Settin
         one if one.same or folder is None else one.but(same=_shared(report, number, (base, folder), settings))
         for number, (one, folder) in enumerate(zip(report.comparisons, others, strict=True))
     )
-    return report.but(comparisons=comparisons)
+    if comparisons == report.comparisons:
+        return report
+    told = report.but(comparisons=comparisons)
+    return told.but(answer=comparison_answer(told))
 
 
 def _shared(report: Report, number: int, folders: tuple[Path, Path], settings: Settings) -> str:
@@ -68,7 +72,8 @@ def alike(
             places.setdefault(key.task, {})[key] = line
     for task, attempts in places.items():
         if len({line.submission for line in attempts.values()}) > 1 and task in tasks:
-            found = _handed_in(run, attempts, (task,), tasks)
+            ordered = {key: attempts[key] for key in sorted(attempts, key=lambda one: one.index)}
+            found = _handed_in(run, ordered, (task,), tasks)
             yield from (
                 (str(left), str(right))
                 for left, right in combinations(found, 2)
