@@ -24,7 +24,6 @@ from groundup.store.folder import RunFolder, runs_in
 from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
-from groundup.suites.places import split_variants
 from groundup.trees.walking import LARGE, read_regular
 
 LAYOUTS = ("standard", "paper")
@@ -74,7 +73,7 @@ def compare(
     made = _side_by_side((base, other, *more), _settings(output, settings), power)
     suites = dict.fromkeys(run.benchmark for run in made.runs)
     if len(suites) > 1:
-        alike = len({split_variants(suite)[0] for suite in suites}) == 1
+        alike = len({suite.partition("+")[0] for suite in suites}) == 1
         why = "whose subjects were not asked the same" if alike else "which have no tasks in common"
         raise UsageError(f"these are runs of different suites ({', '.join(suites)}), {why}")
     return ShownComparison.of(made)
