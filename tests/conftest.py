@@ -75,7 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if item.nodeid in skipped or item.nodeid.startswith(_AS_ROOT)]
         config.hook.pytest_deselected(items=list(set(items) - set(left)))
         items[:] = left
-    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("timeout", "end_to_end")])
+    long = ("xdist_group", "timeout", "end_to_end")  # a group has one worker
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in long])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
