@@ -173,6 +173,7 @@ def test_a_shared_tree_is_of_new_folders_and_the_same_files(tmp_path: Path) -> N
     (source / "package").mkdir(parents=True)
     for name in ("module.py", "package/inner.py"):
         (source / name).write_text(name)
+        (source / name).chmod(0o644)  # whatever the umask is
     (source / "link").symlink_to("package/inner.py")
     share_tree(source, shared)
     assert snapshot(shared) == snapshot(source)

@@ -65,6 +65,7 @@ def test_an_ended_process_that_was_not_waited_for_is_not_left_over(tmp_path: Pat
     assert processes_beside(proc=tmp_path) == 1
 
 
+@pytest.mark.needs("semaphores")
 def test_what_multiprocessing_keeps_is_not_left_over() -> None:
     """A suite that makes a lock of it has such a process until the end."""
     code = (

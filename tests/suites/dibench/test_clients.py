@@ -71,12 +71,14 @@ def test_uv_resolves_what_python_counts(tmp_path: Path) -> None:
             file, content = make_wheel(name.replace("-", "_"), version)
             (wheels / file).write_bytes(content)
     settings = str(tmp_path / "settings")  # of nobody's own
-    alone = {"XDG_CONFIG_HOME": settings, "XDG_CONFIG_DIRS": settings, "UV_FIND_LINKS": ""}
+    own = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "UV_CACHE_DIR"), settings)
     found = {}
     for row in about.prediction:
         folder = written(about, row.what, tmp_path)
         options = ["--offline", "--no-index", "--find-links", str(wheels), "--no-header", "--no-annotate", "-q"]
-        code, text = said([find_uv_bin(), "pip", "compile", "pyproject.toml", *options], folder, **alone)
+        code, text = said(
+            [find_uv_bin(), "pip", "compile", "pyproject.toml", *options], folder, UV_FIND_LINKS="", **own
+        )
         found[row.what] = code, " ".join(text.split()), set(re.findall(r"^(\S+)==", text, re.MULTILINE))
     assert judged(about, found) == {}
 

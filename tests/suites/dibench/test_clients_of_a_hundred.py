@@ -71,7 +71,8 @@ def test_uv(tmp_path: Path) -> None:
     for number, folder in folders("python", tmp_path):
         options = ["--offline", "--no-index", "--find-links", str(wheels), "--no-header", "--no-annotate", "-q"]
         command = [find_uv_bin(), "pip", "compile", "pyproject.toml", *options]
-        code, text = said(command, folder, XDG_CONFIG_HOME=settings, XDG_CONFIG_DIRS=settings, UV_FIND_LINKS="")
+        own = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "UV_CACHE_DIR"), settings)
+        code, text = said(command, folder, UV_FIND_LINKS="", **own)
         assert not code, text
         found[number] = frozenset(re.findall(r"^(\S+)==", text, re.MULTILINE))
     assert compared("python", found) == {}
