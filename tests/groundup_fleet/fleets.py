@@ -9,7 +9,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import pytest
 
 from groundup_fleet.clusters import configure
 from groundup_fleet.extra import distributed
@@ -42,22 +45,24 @@ class RunningFleet:
 
 @contextmanager
 def worker_here(number: int = 1) -> Iterator[Any]:
-    """Yield a cluster of Dask's own with so many workers of one slot in this process."""
+    """Yield a cluster of Dask's own with so many workers of one slot in this process, and a cache of their own."""
     configure()
-    cluster = distributed.LocalCluster(
-        n_workers=number,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp://",
-        host="127.0.0.1",
-        # Without an address the scheduler asks for port 8787, and warns where another test has it.
-        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-    )
-    try:
-        yield cluster
-    finally:
-        with suppress(TimeoutError):  # Dask gives its thread ten seconds by the clock, however busy others are
-            cluster.close()
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setenv("GROUNDUP_CACHE_DIR", f"{folder}/cache")
+        cluster = distributed.LocalCluster(
+            n_workers=number,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp://",
+            host="127.0.0.1",
+            # Without an address the scheduler asks for port 8787, and warns where another test has it.
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        )
+        try:
+            yield cluster
+        finally:
+            with suppress(TimeoutError):  # Dask gives its thread ten seconds by the clock, however busy others are
+                cluster.close()
 
 
 def standing_in(folder: Path, name: str, script: str) -> Path:
