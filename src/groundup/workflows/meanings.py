@@ -262,7 +262,10 @@ class Meanings:
                 )
                 purpose = Purpose.NOTHING if idle else Purpose.TEST
                 meant.append(Meaning(purpose=purpose, command=" ".join(words)[:160], certainty=0.7))
-            elif not meant and (path.endswith(_OTHER_LANGUAGES) or not _is_harmless(text)):
+            elif not meant and (
+                path.endswith(_OTHER_LANGUAGES)
+                or (program_of(words[0]) in ("sh", "bash", PurePosixPath(path).name) and not _is_harmless(text))
+            ):
                 meant.append(Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3))
         for meaning in meant:
             yield meaning.under(path)
