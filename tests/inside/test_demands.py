@@ -301,6 +301,47 @@ def _printed(tmp_path: Path) -> dict[str, str]:
     return printed
 
 
+CALLING = """
+class Boat:
+    def __init__(self, name, size=1):
+        self.name = name
+        self.size = size
+
+    def load(self, what):
+        return what
+
+    def each(self, callback):
+        callback(self.name)
+
+
+def fleet(boats):
+    return list(boats)
+"""
+CALLS = {
+    "self.assertEqual(self.boat.load(1), 2)": "def load(",
+    "seen = mock.Mock()\n        boat = Boat('a')\n        boat.each(seen)\n"
+    "        other = Boat('z')\n        self.assertEqual(seen.mock_calls, [])": "def each(",
+    "with self.assertRaises(ValueError):\n            fleet([1])": "def fleet(",
+    "self.assertEqual(Boat('a', length=2).load(1), 1)": "def __init__(self, name, size=1)",
+    "self.assertEqual(Boat('a').gone(), 1)": "class Boat:",
+    "self.assertEqual(self.boat.crew, 1)": "class Boat:",
+    "one = [1]\n        self.assertEqual(one, [2])": "",
+}
+
+
+def test_what_a_failing_statement_calls_is_named(tmp_path: Path) -> None:
+    """Through what `setUp` made, by an earlier statement about the same object, in a block that should raise."""
+    lines = ["import unittest", "from unittest import mock", "from calc import Boat, fleet", ""]
+    lines += ["class TestCase(unittest.TestCase):", "    def setUp(self):", "        self.boat = Boat('b')", ""]
+    lines += [f"    def test_{at}(self):\n        {body}\n" for at, body in enumerate(CALLS)]
+    demands = Path(__file__).parents[2] / "src/groundup/inside/demands.py"
+    changes = {"trusted": [str(tmp_path / "tests")], "demands": str(demands)}
+    report, _ = _run(tmp_path, {"calc.py": CALLING, "tests/test_a.py": "\n".join(lines)}, **changes)
+    said = {str(test).rpartition("test_")[2]: one.calls for test, one in report.results.items()}
+    for at, (body, wanted) in enumerate(CALLS.items()):
+        assert (wanted in said[str(at)]) if wanted else said[str(at)] == "", (body, said[str(at)])
+
+
 def test_what_is_demanded_can_be_read(tmp_path: Path) -> None:
     """From the default print of each of more than a hundred failures, nine in ten of them with both values."""
     printed = _printed(tmp_path)

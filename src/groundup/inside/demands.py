@@ -53,6 +53,10 @@ _FILLER = re.compile(
     r"|\(\d+ lines? hidden\)|Drill down into differing attribute|Diff is \d+ characters long)"
 )
 _DIFFERENCE = re.compile(r"^(?:[-+?]\s|[-+]$|\s|E\s)")
+_REFUSED = re.compile(r"TypeError: (?:[\w.<>]*\.)?(\w+)\(\) ")
+_LACKS = re.compile(r"AttributeError: (?:type object )?'(\w+)'(?: object)? has no attribute")
+_CLASS = 500
+"""Lines above its first method in which a class begins."""
 _NOT_SHOWN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _MISSING = object()
 _Found = TypeVar("_Found")
@@ -114,7 +118,7 @@ class Demands:
             if statement is not None:
                 where = list(self._around(statement, above, frame, message))
                 lines = where + lines
-                calls = self._called(statement, above, frame)
+                calls = self._called(statement, above, frame, message)
         return "\n".join(_cut(line, 2 * _VALUE + 100) for line in lines[: _LINES + _STATEMENT])[:CHARS], calls
 
     def _is_test(self, frame: types.FrameType, file: str) -> bool:
@@ -190,20 +194,35 @@ class Demands:
         if told:
             yield "with " + ", ".join(told[:6])
 
-    def _called(self, statement: ast.stmt, above: list[ast.AST], frame: types.FrameType) -> str:
-        """Return where the submission defines what *statement* calls, as `file:line: text`."""
+    def _called(self, statement: ast.stmt, above: list[ast.AST], frame: types.FrameType, message: str) -> str:
+        """Return where the submission defines what *statement* calls, as `file:line: text`.
+
+        Where it calls nothing of it: what stands in its block, or an earlier statement about the same variables, calls.
+        """
         scope: Any = next(
             (one for one in reversed(above) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))), None
         )
-        looked = _Names(frame, _assigned(scope, statement.lineno), set())
-        for node in ast.walk(_head(statement)):
-            if isinstance(node, (ast.Call, ast.Name, ast.Attribute)):
-                place = self._place_of(looked.meant(node.func if isinstance(node, ast.Call) else node))
-                if place:
-                    return place
+        refused, lacks = _REFUSED.match(message), _LACKS.match(message)
+        for part in [_head(statement), *_with_its_names(statement, scope)]:
+            looked = _Names(frame, _assigned(scope, getattr(part, "lineno", statement.lineno)), set())
+            first = ""
+            for node in ast.walk(part):
+                if isinstance(node, (ast.Call, ast.Name, ast.Attribute)):
+                    found = looked.meant(node.func if isinstance(node, ast.Call) else node)
+                    place = self._place_of(found, lacks.group(1) if lacks else "")
+                    if place and (refused is None or refused.group(1) in place):
+                        return place
+                    first = first or place
+            if first:
+                return first
         return ""
 
-    def _place_of(self, found: Any) -> str:
+    def _place_of(self, found: Any, lacks: str) -> str:
+        """Return where *found* is defined; *lacks*: the class that lacks something, which its own line stands for."""
+        kind = found.kind if isinstance(found, _Instance) else found if isinstance(found, type) else type(found)
+        name = lacks if kind.__name__ == lacks else ""
+        if name:
+            found = kind
         if isinstance(found, _Instance):
             return ""
         for _ in range(5):
@@ -220,6 +239,10 @@ class Demands:
         if code is None or not code.co_filename.startswith(self.roots) or code.co_filename.startswith(self._tests):
             return ""
         line = code.co_firstlineno
+        for number in range(line, max(line - _CLASS, 0), -1) if name else ():
+            text = linecache.getline(code.co_filename, number).strip()
+            if re.match(rf"class {re.escape(name)}\b", text):
+                return f"{code.co_filename}:{number}: {_cut(text, 200)}"
         for number in range(line, line + 10):
             text = linecache.getline(code.co_filename, number).strip()
             if text.startswith(("def ", "async def ", "class ")) or "lambda" in text:
@@ -280,7 +303,14 @@ def _attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, _NOT_SHOWN) and not isinstance(owner, type):
         return owner  # of what a function returns nothing is known; the function is the better place
     kind = owner.kind if isinstance(owner, _Instance) else owner if isinstance(owner, type) else type(owner)
-    for one in type.__dict__["__mro__"].__get__(kind):
+    mro = type.__dict__["__mro__"].__get__(kind)
+    if kind is not owner and not isinstance(owner, _Instance):
+        stored = next((vars(one)["__dict__"] for one in mro if "__dict__" in vars(one)), None)
+        if isinstance(stored, types.GetSetDescriptorType):  # nobody replaced it by code
+            own = stored.__get__(owner)
+            if name in own:
+                return own[name]
+    for one in mro:
         if name in vars(one):
             return vars(one)[name]
     return None
@@ -335,6 +365,22 @@ def _head(statement: ast.stmt) -> ast.AST:
         item.context_expr for item in getattr(statement, "items", ())
     ]
     return ast.Tuple(elts=[one for one in parts if one is not None], ctx=ast.Load())
+
+
+def _with_its_names(statement: ast.stmt, scope: Any) -> Iterator[ast.AST]:
+    """Yield what stands in the block of *statement*, then earlier statements with a name of it, the nearest first."""
+    yield from getattr(statement, "body", None) or ()
+    if scope is None:
+        return
+    names = _named_in(_head(statement))
+    before = [one for one in ast.walk(scope) if isinstance(one, ast.stmt) and one.lineno < statement.lineno]
+    for one in sorted(before, key=lambda one: -one.lineno):
+        if one is not scope and names & _named_in(_head(one)):
+            yield _head(one)
+
+
+def _named_in(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - {"self", "cls"}
 
 
 def _statements(tree: ast.AST) -> Iterator[Any]:
