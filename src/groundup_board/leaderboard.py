@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from groundup.api.flags import AnyPath
-from groundup.api.reports import run_folder
+from groundup.api.folders import run_folder
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record

@@ -325,6 +325,8 @@ CALLS = {
     "self.assertEqual(Boat('a', length=2).load(1), 1)": "def __init__(self, name, size=1)",
     "self.assertEqual(Boat('a').gone(), 1)": "class Boat:",
     "self.assertEqual(self.boat.crew, 1)": "class Boat:",
+    "with self.assertRaises(TypeError) as caught:\n            fleet(1)\n"
+    "        self.assertEqual(str(caught.exception), 'no')": "def fleet(",
     "one = [1]\n        self.assertEqual(one, [2])": "",
 }
 

@@ -6,7 +6,7 @@ from groundup.domain.limits import Effort
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
-from groundup.reports.causes import Cause, Losses
+from groundup.reports.causes import AttemptLosses, Cause, Losses
 from groundup.reports.document import Report
 from groundup.reports.formats import ShownComparison, ShownReport, markdown
 from groundup.reports.lost import worst_first
@@ -185,7 +185,7 @@ def test_a_run_says_its_score_what_it_lost_most_and_what_has_none() -> None:
     cause = Cause(said="KeyError: 'k'", place="pkg/a.py:3", tests=2, first="t::one")
     other = Cause(said="assert 1 == 2", tests=1, first="t::two")
     key = AttemptKey(task="a", index=1)
-    run = report_run(config, lines, losses={key: Losses(tests=3, causes=(cause, other))})
+    run = report_run(config, lines, losses={key: AttemptLosses(Losses(tests=3, causes=(cause, other)), ())})
     assert run_answer(run) == (
         "37.5 % [5.3 %, 83.3 %] so far, provisional, over 3 tasks: of 6 attempts 1 solved, 2 partial, 1 pending, "
         "1 failed, 1 tampered",
@@ -199,7 +199,7 @@ def test_one_repository_has_its_own_sentence() -> None:
     """Is it good, and why not."""
     config, lines = run_of("r", {"six": [(3, 4)]})
     losses = Losses(tests=1, causes=(Cause(said="KeyError: 'k'", place="six.py:9", tests=1, first="t::one"),))
-    run = report_run(config, lines, losses=dict.fromkeys(lines, losses))
+    run = report_run(config, lines, losses=dict.fromkeys(lines, AttemptLosses(losses, ())))
     assert run_answer(run) == ("six: 75.0 % (3/4); 1 test lost, six.py:9: KeyError: 'k'",)
     assert run_answer(report_run(*run_of("r", {"six": [(4, 4)]}))) == ("six: 100.0 % (4/4)",)
     assert run_answer(report_run(*run_of("r", {"six": ["pending"]}))) == (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from groundup.domain.verdicts import Reason, Stage, TestResult
-from groundup.reports.kinds import NOT_RUN, kind_of_reason, kind_of_test, points_by_kind
+from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
+from groundup.reports.kinds import NOT_RUN, kind_of_reason, kind_of_test, kinds_lost, kinds_words
 
 TESTS = {
     "not collected: SyntaxError: invalid syntax (pkg/a.py, line 3)": "syntax",
@@ -86,17 +86,54 @@ def test_an_attempt_without_tests_has_the_kind_of_its_reason(stage: Stage, messa
     assert kind_of_reason(Reason(stage=stage, message=message)) == kind
 
 
+def _verdict(right: float, of: float, *reasons: Reason, names: bool = False) -> Verdict:
+    score = Score(numerator=right, denominator=of)
+    return Verdict(
+        status=Status.GRADED,
+        score=score,
+        scores={"precision": score, "recall": score} if names else {},
+        reasons=reasons,
+        grader=GraderIdentity(name="strict", version="1"),
+    )
+
+
 def test_points_by_kind_are_what_mending_can_bring() -> None:
-    """Tests without a word have the kind of their attempt."""
-    reasons = [Reason(stage=Stage.INSTALL, message="it does not resolve")]
-    found = points_by_kind([("wrong value", 2), (NOT_RUN, 5), ("wrong value", 1)], reasons, 10)
-    assert found == [("did not install", 5, 50.0), ("wrong value", 3, 30.0)]
+    """Together what was lost; tests without a word have the kind of their attempt."""
+    verdict = _verdict(2, 10, Reason(stage=Stage.INSTALL, message="it does not resolve"))
+    found = kinds_lost([("wrong value", 2), (NOT_RUN, 5), ("wrong value", 1)], verdict)
+    assert [(one.kind, one.tests, one.points) for one in found] == [
+        ("did not install", 5, 50.0),
+        ("wrong value", 3, 30.0),
+    ]
+    assert kinds_words(found) == "mending would bring back: did not install 50.0 points, wrong value 30.0 points"
+
+
+def test_without_tests_all_points_have_the_kind_of_the_first_reason() -> None:
+    """Such as of `official`; a full score lost nothing."""
+    verdict = _verdict(0, 10, Reason(stage=Stage.START, message="no answer"))
+    assert [(one.kind, one.points) for one in kinds_lost([], verdict)] == [("did not start", 100.0)]
+    assert kinds_lost([], _verdict(10, 10)) == ()
+    assert kinds_lost([], None) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "f1"),
+    [("not declared", 8 / 9), ("wrong place", 8 / 8), ("one too many", 6 / 7), ("declared otherwise", 6 / 8)],
+)
+def test_points_of_names_are_what_f1_gains(kind: str, f1: float) -> None:
+    """Three right of four declared and four wanted: 6/8; a mended name moves both numbers as F1 does."""
+    (found,) = kinds_lost([(kind, 1)], _verdict(6, 8, names=True))
+    assert found.points == pytest.approx(100 * (f1 - 6 / 8), abs=1e-3)
 
 
 def test_a_package_in_another_place_is_no_missing_module() -> None:
     """Every test misses a module, and the grader says where it lies."""
-    reasons = [Reason(stage=Stage.IMPORT, message="No module named 'p'; the submission has it at a/p.py")]
-    assert points_by_kind([("missing module", 4)], reasons, 4) == [("wrong place", 4, 100.0)]
+    verdict = _verdict(
+        0, 4, Reason(stage=Stage.IMPORT, message="No module named 'p'; the submission has it at a/p.py")
+    )
+    assert [(one.kind, one.points) for one in kinds_lost([("missing module", 4)], verdict)] == [
+        ("wrong place", 100.0)
+    ]
 
 
 @pytest.mark.parametrize(

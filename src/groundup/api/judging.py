@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from groundup.api.flags import AnyPath, JudgeFlags, money, names
-from groundup.api.reports import run_folder
+from groundup.api.folders import run_folder
 from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
 from groundup.domain.names import count, unknown

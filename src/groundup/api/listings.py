@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, overload
 
 from groundup.api.flags import AnyPath
-from groundup.api.reports import run_folder
+from groundup.api.folders import run_folder
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.names import count, printable, unknown

@@ -23,7 +23,7 @@ from groundup.api.flags import (
     names,
     refuse_wrong_prices,
 )
-from groundup.api.reports import run_folder
+from groundup.api.folders import run_folder
 from groundup.api.selection import chosen_tasks, refuse_unknown_tasks
 from groundup.api.subjects import subject_of
 from groundup.domain.durations import duration

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from groundup.api.flags import AnyPath, Names, names
-from groundup.api.reports import read_report, run_folder
+from groundup.api.folders import run_folder
+from groundup.api.reports import read_report
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.settings import Settings, load
 from groundup.suites.opening import SUITES, open_suite

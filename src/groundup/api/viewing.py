@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from groundup.api.flags import AnyPath
-from groundup.api.reports import run_folder
+from groundup.api.folders import run_folder
 from groundup.api.serving import listening
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.settings import Settings, load

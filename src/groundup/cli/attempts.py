@@ -43,7 +43,7 @@ def show(
     output: Output = None,
 ) -> int:
     """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended."""
-    from groundup.api.reports import run_folder
+    from groundup.api.folders import run_folder
     from groundup.cli.console import print_document, say
     from groundup.settings import load
     from groundup.store.attempts import read_trajectory
@@ -223,7 +223,7 @@ def shell(
     """
     import asyncio
 
-    from groundup.api.reports import run_folder
+    from groundup.api.folders import run_folder
     from groundup.runs.shells import attempt_sandbox
     from groundup.settings import load
 

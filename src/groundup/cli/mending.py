@@ -14,7 +14,7 @@ _NAMES = 12
 
 def names_task(runs: Sequence[str], output: Output) -> bool:
     """Whether the last of three names is a task of the second run, and no run of that name is there."""
-    from groundup.api.reports import run_folder
+    from groundup.api.folders import run_folder
     from groundup.domain.errors import UsageError
     from groundup.settings import load
     from groundup.store.folder import RunFolder
@@ -35,7 +35,7 @@ def names_task(runs: Sequence[str], output: Output) -> bool:
 
 def compare_task(runs: Sequence[str], output: Output, *, json: bool) -> int:
     """Print what became of a task's tests from the first of *runs* to the second. Raises `UsageError`."""
-    from groundup.api.reports import run_folder
+    from groundup.api.folders import run_folder
     from groundup.cli.attempts import planned_key
     from groundup.cli.console import UNFIT, print_document, say, tables
     from groundup.cli.why import Lost

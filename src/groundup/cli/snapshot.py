@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from groundup.api.reports import run_folder
+from groundup.api.folders import run_folder
 from groundup.cli.console import print_document, say
 from groundup.cli.options import Examples, Json
 from groundup.domain.errors import UsageError

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.domain.verdicts import Reason, TestResult
     from groundup.reports.causes import CauseGroup
+    from groundup.reports.kinds import KindLoss
     from groundup.store.folder import RunFolder
     from groundup.store.records import VerdictLine
 
@@ -69,6 +70,13 @@ class Lost(NamedTuple):
             return "no verdict yet" if self.line is None else "not attempted"
         return share(verdict.score) if verdict.score else verdict.status.value
 
+    def kinds(self, groups: "Sequence[CauseGroup]") -> "tuple[KindLoss, ...]":
+        """Return what was lost by kind of cause, with the points that mending each would bring back."""
+        from groundup.reports.kinds import kinds_lost
+
+        verdict = None if self.line is None else self.line.verdict
+        return kinds_lost([(group.cause.kind, group.cause.tests) for group in groups], verdict)
+
 
 def why(
     run: Run,
@@ -84,7 +92,7 @@ def why(
     output: Output = None,
 ) -> int:
     """Print what attempts of RUN lost, by cause: lines of the submission, and one test of each with its values."""
-    from groundup.api.reports import run_folder
+    from groundup.api.folders import run_folder
     from groundup.cli.attempts import print_heading
     from groundup.cli.console import print_document, say
     from groundup.cli.lost_tests import print_every
@@ -160,20 +168,22 @@ def _named(attempts: Sequence[Lost], test: str) -> list[Lost]:
 def _document(one: Lost) -> dict[str, object]:
     from groundup.reports.causes import declared_otherwise, grouped
 
+    groups = grouped(one.tests)
     return {
         "attempt": str(one.key),
         "ended": one.ended,
         "reasons": _plain(one.reasons),
+        "kinds": _plain(one.kinds(groups)),
         "causes": [
             {**group.cause.model_dump(mode="json"), "names": [known.id for known in group.tests]}
-            for group in grouped(one.tests)
+            for group in groups
         ],
         "lost": _plain(known for known in one.tests if known.lost),
         "otherwise": _plain(known for group in declared_otherwise(one.tests) for known in group.tests),
     }
 
 
-def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
+def _plain(records: "Iterable[Reason | TestResult | KindLoss]") -> list[object]:
     return [one.model_dump(mode="json") for one in records]
 
 
@@ -216,17 +226,6 @@ def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> s
     return printable(f"{config.run_id}: {short_answer(report)}")
 
 
-def _kinds(groups: "Sequence[CauseGroup]", one: Lost) -> str:
-    """Return what was lost by kind, with the points that mending each can bring; "" of dependencies."""
-    from groundup.reports.kinds import NOT_RUN, points_by_kind
-
-    if any(known.kind == "dependency" for known in one.tests):
-        return ""
-    expected = sum(known.expected for known in one.tests)
-    found = points_by_kind([(group.cause.kind, group.cause.tests) for group in groups], one.reasons, expected)
-    return ", ".join(f"{kind} {points:.1f} points" for kind, _, points in found if kind != NOT_RUN)
-
-
 def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> None:
     """Print one line for each attempt, as many as there is room for."""
     from groundup.cli.console import tables
@@ -253,6 +252,7 @@ def _print_causes(one: Lost, room: int) -> int:
     from groundup.cli.console import tables
     from groundup.domain.names import count, printable
     from groundup.reports.causes import declared_otherwise, grouped, untold
+    from groundup.reports.kinds import kinds_words
     from groundup.reports.why import lacking_lines, why_lines
 
     groups = grouped(one.tests)
@@ -274,7 +274,7 @@ def _print_causes(one: Lost, room: int) -> int:
     for line in told:
         put(f"  {line}")
     taken = 1 + len(told)
-    if tests and (kinds := _kinds(groups, one)):
+    if kinds := kinds_words(one.kinds(groups)):
         put(f"  {kinds}")
         taken += 1
     for line in itertools.islice(lacking_lines(one.tests), max(room // 3, 2)):

@@ -197,7 +197,7 @@ class Demands:
     def _called(self, statement: ast.stmt, above: list[ast.AST], frame: types.FrameType, message: str) -> str:
         """Return where the submission defines what *statement* calls, as `file:line: text`.
 
-        Where it calls nothing of it: what stands in its block, or an earlier statement about the same variables, calls.
+        Where it calls nothing of it, what stands in its block calls, or an earlier statement about its variables.
         """
         scope: Any = next(
             (one for one in reversed(above) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))), None
@@ -218,7 +218,7 @@ class Demands:
         return ""
 
     def _place_of(self, found: Any, lacks: str) -> str:
-        """Return where *found* is defined; *lacks*: the class that lacks something, which its own line stands for."""
+        """Return where *found* is defined; of the class *lacks*, in which something is missing, its own line."""
         kind = found.kind if isinstance(found, _Instance) else found if isinstance(found, type) else type(found)
         name = lacks if kind.__name__ == lacks else ""
         if name:
@@ -368,15 +368,17 @@ def _head(statement: ast.stmt) -> ast.AST:
 
 
 def _with_its_names(statement: ast.stmt, scope: Any) -> Iterator[ast.AST]:
-    """Yield what stands in the block of *statement*, then earlier statements with a name of it, the nearest first."""
+    """Yield what stands in the block of *statement*, then earlier statements with a name of it, nearest first."""
     yield from getattr(statement, "body", None) or ()
     if scope is None:
         return
     names = _named_in(_head(statement))
     before = [one for one in ast.walk(scope) if isinstance(one, ast.stmt) and one.lineno < statement.lineno]
     for one in sorted(before, key=lambda one: -one.lineno):
-        if one is not scope and names & _named_in(_head(one)):
+        items = getattr(one, "items", ())
+        if one is not scope and any(names & _named_in(part) for part in [_head(one), *items]):
             yield _head(one)
+            yield from getattr(one, "body", ()) if items else ()
 
 
 def _named_in(node: ast.AST) -> set[str]:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.domain.verdicts import Reason, Stage, TestResult
-from groundup.reports.kinds import kind_of_test, service_error
+from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
+from groundup.reports.kinds import KindLoss, kind_of_test, kinds_lost, service_error
 
 CAUSES_KEPT = 5
 """Causes of one attempt that a report names; `groundup why` has all of them."""
@@ -37,6 +37,8 @@ _DECLARED = re.compile(
     r"[^`;]*?, line (?P<line>\d+)"
 )
 """How the grader of dependencies tells what a submission declares: first in the detail, with its line."""
+_UNREAD = re.compile(r"missing: (?P<place>(?P<file>[^\s:]+)(?::\d+)?): ")
+"""What the grader of dependencies says of names whose file it could not read."""
 _DIFFERING = re.compile(
     r"^(?:\S.*?)?(?:\[(?P<key>'[^'\n]*'|\"[^\"\n]*\")\](?:\[\d+\])*"
     r"|(?P<name>\.\w+)|whole|line \d+|(?:\[\d+\])+)"
@@ -144,12 +146,30 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     return tuple(sorted(groups, key=lambda group: -group.cause.tests))
 
 
+class AttemptLosses(NamedTuple):
+    """What an attempt lost, by cause and by kind."""
+
+    losses: Losses | None
+    kinds: tuple[KindLoss, ...]
+
+
+def attempt_losses(tests: Iterable[TestResult], verdict: Verdict) -> AttemptLosses:
+    """Return what an attempt with the lost *tests* lost by its *verdict*."""
+    groups = grouped(tests)
+    kinds = kinds_lost(((group.cause.kind, group.cause.tests) for group in groups), verdict)
+    return AttemptLosses(_losses(groups, verdict.reasons), kinds)
+
+
 def losses_of(tests: Iterable[TestResult], reasons: Iterable[Reason]) -> Losses | None:
     """Return what was lost of *tests*; None where none was lost that is known by name.
 
     Of dependencies the *reasons* tell all: by what is wrong, with files and lines.
     """
-    groups = grouped(one for one in tests if one.kind != "dependency")
+    return _losses(grouped(tests), reasons)
+
+
+def _losses(groups: Sequence[CauseGroup], reasons: Iterable[Reason]) -> Losses | None:
+    groups = [group for group in groups if group.tests[0].kind != "dependency"]
     if not groups:
         return None
     lost = [one for group in groups for one in group.tests]
@@ -165,6 +185,7 @@ def untold(reasons: Iterable[Reason], shown: Sequence[TestResult]) -> tuple[Reas
     """Return the reasons that say more than the tests *shown*: how many these are, and which is the first."""
     tests = [one.id for one in shown if one.kind == "test"]
     dependencies = [_in_manifest(one) for one in shown if one.kind == "dependency"]
+    dependencies += [_said(one) for one in shown if one.kind == "dependency" and _UNREAD.match(one.message)]
     return tuple(
         one
         for one in reasons
@@ -182,7 +203,7 @@ def _in_manifest(dependency: TestResult) -> str:
 def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str]:
     """Return what tests of one cause have in common."""
     if test.kind == "dependency":
-        return "", _said(test)
+        return "", test.message if _UNREAD.match(test.message) else _said(test)
     if place.where:
         exception = _EXCEPTION.match(service_error(test) or test.message)
         return place.where, exception[0] if exception else test.outcome
@@ -230,6 +251,8 @@ def _expression(test: TestResult) -> str:
 
 def _said(test: TestResult) -> str:
     """Return one line on why *test* was lost."""
+    if test.kind == "dependency" and _UNREAD.match(test.message):
+        return test.message.removeprefix("missing: ")
     if test.kind == "dependency":
         return f"{where_and_name(test)[0].replace('::', ', ')}: {test.message or 'missing, or one too many'}"
     if error := service_error(test):
@@ -268,7 +291,9 @@ def last_of_chain(detail: str) -> str:
 
 
 def _declared(test: TestResult) -> _Place:
-    """Return where a submission declares a dependency, as the detail says; what is missing has no line there."""
+    """Return where a submission declares a dependency, or breaks its file; what is only missing has no line."""
+    if unread := _UNREAD.match(test.message):
+        return _Place(unread["place"])
     found = _DECLARED.match(test.detail)
     if found is None or test.message.startswith("missing") or ": not at all; " in test.detail:
         return _Place()

@@ -12,6 +12,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, counts_as
 from groundup.reports.causes import Losses
 from groundup.reports.conditions import Conditions
 from groundup.reports.intervals import Interval
+from groundup.reports.kinds import KindLoss
 from groundup.reports.repetition import Noise
 from groundup.reports.statistics import Power, Rank, Spread
 from groundup.suites.base import Summary
@@ -43,6 +44,9 @@ class AttemptRow(Record):
     scores: dict[str, Score] = {}
     reasons: tuple[Reason, ...] = ()
     losses: Losses | None = Field(default=None, description="by cause; None where no test is known to be lost")
+    kinds: tuple[KindLoss, ...] = Field(
+        default=(), description="by kind of cause, with the points that mending each alone would bring back"
+    )
     submission: str | None = Field(default=None, description="digest")
     outcome: Outcome | None = Field(default=None, description="how making the submission ended")
     effort: Effort | None = Field(default=None, description="what making it took; None where no agent made it")
@@ -158,6 +162,10 @@ class RunReport(Record):
     points_lost: dict[str, float] = Field(
         default={},
         description="tasks' worth of score lost by stage, also of what was not attempted: what the mean lacks",
+    )
+    kinds_lost: dict[str, float] = Field(
+        default={},
+        description="points of the mean, of 100, that mending one kind of cause alone would bring back, by kind",
     )
     cut_short: dict[str, int] = Field(
         default={}, description="attempts that agents did not end by themselves, by outcome"

@@ -7,7 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from groundup.domain.verdicts import Reason, Stage, TestResult
+from pydantic import Field
+
+from groundup.domain.records import Record
+from groundup.domain.verdicts import Reason, Score, Stage, Status, TestResult, Verdict, counted
 
 NOT_RUN = "not run"
 """Of a test without a word, which has the kind of its attempt."""
@@ -18,6 +21,7 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "syntax",
             r"\b(?:Syntax|Indentation|Tab)Error\b"
+            r"|\bis not valid (?:TOML|JSON|XML|YAML)\b"
             r"|it does not compile: .*(?:' expected|illegal start of|unclosed |reached end of file)",
         ),
         (
@@ -72,6 +76,8 @@ _BY_DECLARATION = {
     "declared elsewhere": "wrong place",
     "declared otherwise": "declared otherwise",
 }
+BY_NAMES = {"precision", "recall"}
+"""Further scores of what is scored by names, whose main score is F1."""
 _OF_SERVICE = re.compile(r"^the service: (.+)\Z", re.MULTILINE)
 _BY_STAGE: dict[Stage, str] = {
     Stage.INTAKE: "not handed in",
@@ -120,8 +126,8 @@ def _of_dependency(said: str) -> str:
     """Return what is wrong with a declaration: made up where no registry has it, else as its message begins."""
     if "no registry has it" in said or "the repository does not have it" in said:
         return "made up"
-    wrong = said.partition(":")[0]
-    return _BY_DECLARATION.get(wrong, "dependency")
+    wrong, _, why = said.partition(": ")
+    return _by_message(why) or _BY_DECLARATION.get(wrong, "dependency")
 
 
 def kind_of_reason(reason: Reason) -> str:
@@ -133,18 +139,55 @@ def _by_message(said: str) -> str:
     return next((kind for kind, pattern in _BY_MESSAGE if pattern.search(said)), "")
 
 
-def points_by_kind(
-    kinds: Iterable[tuple[str, int]], reasons: Sequence[Reason], expected: int
-) -> list[tuple[str, int, float]]:
-    """Return each kind with its tests and the points that mending it can bring, the largest first.
+class KindLoss(Record):
+    """What was lost by causes of one kind."""
 
-    *kinds*: the kind of each cause with its tests; those without a word have the kind of the first of *reasons*.
+    kind: str
+    tests: int = Field(description="lost by it, or names of dependencies; 0 where no test is known")
+    points: float = Field(description="of 100, which mending it alone would bring back")
+
+
+def kinds_lost(causes: Iterable[tuple[str, int]], verdict: Verdict | None) -> tuple[KindLoss, ...]:
+    """Return what each kind of cause cost an attempt, the largest first; nothing where all points are there.
+
+    *causes*: the kind of each with its tests; those without a word have the kind of the verdict's first reason.
     """
-    of_attempt = [kind_of_reason(one) for one in reasons]
-    silent = of_attempt[0] if of_attempt else NOT_RUN
+    reward = counted(verdict)
+    if verdict is None or reward is None or reward >= 1:
+        return ()
+    of_attempt = [kind_of_reason(one) for one in verdict.reasons]
+    silent = "tampered" if verdict.status is Status.TAMPERED else of_attempt[0] if of_attempt else NOT_RUN
     # Where the whole package is elsewhere or nowhere, each test misses a module.
     whole = next((kind for kind in of_attempt if kind in ("not handed in", "wrong place")), "missing module")
     counts: Counter[str] = Counter()
-    for kind, tests in kinds:
+    for kind, tests in causes:
         counts[silent if kind == NOT_RUN else whole if kind == "missing module" else kind] += tests
-    return [(kind, tests, 100 * tests / max(expected, 1)) for kind, tests in counts.most_common()]
+    by_names = verdict.scores.keys() >= BY_NAMES
+    if by_names and "F1" in verdict.scores:  # names stand beside a job, which decides
+        by_names, counts = False, Counter()
+    if by_names and verdict.score is not None:
+        brought = [(kind, names, _of_names(kind, names, verdict.score) - reward) for kind, names in counts.items()]
+    else:
+        total = sum(counts.values())
+        counts = counts or Counter({silent: 0})
+        brought = [(kind, tests, (1 - reward) * (tests / total if total else 1)) for kind, tests in counts.items()]
+    found = [KindLoss(kind=kind, tests=tests, points=round(100 * share, 4)) for kind, tests, share in brought]
+    return tuple(sorted(found, key=lambda one: (-one.points, -one.tests, one.kind)))
+
+
+def _of_names(kind: str, names: int, score: Score) -> float:
+    """Return the F1 of dependencies once *names* of a kind are mended: the right ones twice, of both lists."""
+    right, of = score.numerator, score.denominator
+    if kind in ("one too many", "made up"):
+        of -= names
+    elif kind == "wrong place":
+        right += 2 * names
+    elif kind != "declared otherwise":
+        right, of = right + 2 * names, of + names
+    return min(right / of, 1.0) if of > 0 else 1.0
+
+
+def kinds_words(kinds: Sequence[KindLoss]) -> str:
+    """Say what mending each kind would bring back; "" for none."""
+    told = [f"{one.kind} {one.points:.1f} points" for one in kinds if one.kind != NOT_RUN and one.points >= 0.05]
+    return f"mending would bring back: {', '.join(told)}" if told else ""

@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from groundup.domain.verdicts import Score, Stage
-from groundup.reports.document import AttemptRow, RunReport
+from groundup.reports.kinds import BY_NAMES
 from groundup.reports.numbers import percent, share
+
+if TYPE_CHECKING:
+    from groundup.reports.document import AttemptRow, RunReport
 
 NOT_ATTEMPTED = "not attempted"
 NAMES = "names"
-_BY_NAMES = {"precision", "recall"}
 UNSTATED = "unstated"
 """The stage of a loss for which the grader names none."""
 
@@ -18,7 +21,7 @@ _NAMED = 10
 """Tasks that a sentence names."""
 
 
-def left_out_words(run: RunReport) -> str:
+def left_out_words(run: "RunReport") -> str:
     """Say which tasks of the suite *run* left out, and its mean without and with them; "" for a whole run."""
     if not run.left_out:
         return ""
@@ -34,13 +37,13 @@ def left_out_words(run: RunReport) -> str:
     return f"{told}; with them as 0 the mean of {percent(mean.value)} would be {share(over_all)}"
 
 
-def worst_first(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
+def worst_first(rows: "Iterable[AttemptRow]") -> "list[AttemptRow]":
     """Return the attempts that lost points, those that lost most first; equal ones by task and number."""
     lost = [row for row in rows if row.counted not in (None, 1.0)]
     return sorted(lost, key=lambda row: (row.counted, row.task, row.index))
 
 
-def stage_of(row: AttemptRow) -> str | None:
+def stage_of(row: "AttemptRow") -> str | None:
     """Return at which stage an attempt lost points first, or that it was not attempted; None: it lost none."""
     if row.counted in (None, 1.0):
         return None
@@ -54,16 +57,26 @@ def stage_name(scores: Collection[str], stage: Stage) -> str:
 
     *scores* are the names of what the attempt is scored by besides.
     """
-    return NAMES if stage is Stage.TEST and set(scores) >= _BY_NAMES else stage.value
+    return NAMES if stage is Stage.TEST and set(scores) >= BY_NAMES else stage.value
 
 
-def points_lost(rows: Sequence[AttemptRow]) -> dict[str, float]:
+def points_lost(rows: "Sequence[AttemptRow]") -> dict[str, float]:
     """Return by stage how many tasks' worth of score was lost, most first: together what the mean lacks."""
     attempts = Counter(row.task for row in rows if row.counted is not None)
     found: dict[str, float] = {}
     for row in rows:
         if row.counted is not None and (stage := stage_of(row)) is not None:
             found[stage] = found.get(stage, 0.0) + (1 - row.counted) / attempts[row.task]
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
+def kinds_in_all(rows: "Sequence[AttemptRow]") -> dict[str, float]:
+    """Return by kind of cause how many points of the mean mending it alone would bring back, most first."""
+    attempts = Counter(row.task for row in rows if row.counted is not None)
+    found: dict[str, float] = {}
+    for row in rows:
+        for one in row.kinds if row.counted is not None else ():
+            found[one.kind] = found.get(one.kind, 0.0) + one.points / attempts[row.task] / len(attempts)
     return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
 

@@ -1,8 +1,12 @@
 """Numbers, names of scores, and how attempts stand, as people read them."""
 
+from typing import TYPE_CHECKING
+
 from groundup.domain.verdicts import Score
-from groundup.reports.document import AttemptRow
-from groundup.reports.intervals import Interval
+
+if TYPE_CHECKING:
+    from groundup.reports.document import AttemptRow
+    from groundup.reports.intervals import Interval
 
 
 def share(score: Score | None) -> str:
@@ -31,17 +35,17 @@ def points(difference: float) -> str:
     return f"{difference * 100:.1f} points"
 
 
-def signed(difference: float, interval: Interval | None) -> str:
+def signed(difference: float, interval: "Interval | None") -> str:
     """Return a difference of shares in points, with its sign and its interval."""
     return f"{difference * 100:+.1f} points{around(interval)}"
 
 
-def around(interval: Interval | None) -> str:
+def around(interval: "Interval | None") -> str:
     """Return the interval of a difference in points, in brackets, behind what it belongs to."""
     return f" [{interval.low * 100:+.1f}, {interval.high * 100:+.1f}]" if interval else ""
 
 
-def between(interval: Interval | None) -> str:
+def between(interval: "Interval | None") -> str:
     """Return an interval in percent, in brackets, behind what it belongs to."""
     return f" [{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
 
@@ -66,7 +70,7 @@ def words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def standing_words(row: AttemptRow) -> str:
+def standing_words(row: "AttemptRow") -> str:
     """Say how an attempt stands: what it got, or why it has no score."""
     if row.standing != "graded":
         return row.standing.replace("_", " ")

@@ -16,7 +16,7 @@ from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.domain.version import __version__
 from groundup.reports.answers import comparison_answer, run_answer
-from groundup.reports.causes import Losses
+from groundup.reports.causes import AttemptLosses
 from groundup.reports.comparison import compare, task_means
 from groundup.reports.conditions import conditions_of
 from groundup.reports.document import (
@@ -31,7 +31,7 @@ from groundup.reports.document import (
     RunReport,
 )
 from groundup.reports.intervals import mean_interval
-from groundup.reports.lost import left_out_words, points_lost
+from groundup.reports.lost import kinds_in_all, left_out_words, points_lost
 from groundup.reports.repetition import noise_of
 from groundup.reports.review import is_flagged, is_looked_at
 from groundup.reports.statistics import (
@@ -98,7 +98,7 @@ def report_of(
     runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]],
     summaries: Summaries | None = None,
     made: Sequence[Collection[AttemptKey]] = (),
-    losses: Sequence[Mapping[AttemptKey, Losses]] = (),
+    losses: Sequence[Mapping[AttemptKey, AttemptLosses]] = (),
 ) -> Report:
     """Report one run, or several with each compared to the first.
 
@@ -134,12 +134,15 @@ def report_run(
     lines: Mapping[AttemptKey, VerdictLine],
     summaries: Sequence[Summary] = (),
     made: Collection[AttemptKey] = (),
-    losses: Mapping[AttemptKey, Losses] = MappingProxyType({}),
+    losses: Mapping[AttemptKey, AttemptLosses] = MappingProxyType({}),
 ) -> RunReport:
     """Report a run from its configuration and the line that counts for each attempt."""
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
     counting = [(key, lines.get(key)) for key in keys]
-    found = [_row(key, line).but(losses=losses.get(key)) for key, line in counting]
+    found = [
+        _row(key, line).but(**losses[key]._asdict()) if key in losses else _row(key, line)
+        for key, line in counting
+    ]
     rows = tuple(_made(row) if key in made else row for key, row in zip(keys, found, strict=True))
     verdicts = [line.verdict for _, line in counting if line and line.verdict]
     counted = _counted(rows)
@@ -166,6 +169,7 @@ def report_run(
         choice=choice,
         lost_at=_lost_at(rows),
         points_lost=points_lost(rows),
+        kinds_lost=kinds_in_all(rows),
         cut_short=_cut_short(rows),
         by_time=sum(row.by_time for row in rows),
         looked_at=sum(is_looked_at(verdict) for verdict in verdicts),

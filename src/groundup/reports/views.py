@@ -20,6 +20,7 @@ from groundup.reports.document import (
     RunComparison,
     RunReport,
 )
+from groundup.reports.kinds import NOT_RUN
 from groundup.reports.lost import UNSTATED, left_out_words, shares_lost
 from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, words
 from groundup.reports.review import CLEAN
@@ -349,6 +350,9 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     stages = list(dict.fromkeys(stage for one in shares for stage in one))
     if stages != [UNSTATED]:  # a suite that compares texts has no stages to be lost at
         rows += [(f"lost: {stage}", *(one.get(stage, "") for one in shares)) for stage in stages]
+    kinds = dict.fromkeys(kind for run in runs for kind in run.kinds_lost if kind != NOT_RUN)
+    brought = [(f"mending: {kind}", *(_brought(run, kind) for run in runs)) for kind in kinds]
+    rows += [row for row in brought if any(row[1:])]
     ends = sorted({outcome for run in runs for outcome in run.cut_short})
     rows += [(f"ended by {end}", *(str(run.cut_short.get(end, 0)) for run in runs)) for end in ends]
     if any(run.effort for run in runs):
@@ -363,6 +367,12 @@ def _figures(runs: tuple[RunReport, ...]) -> View:
     headings = ("value",) if len(runs) == 1 else tuple(run.run_id for run in runs)
     bars = tuple(_bars(runs)) if len(runs) > 1 else ()
     return View(title="Summary", columns=("figure", *headings), rows=tuple(rows), below=notes, bars=bars)
+
+
+def _brought(run: RunReport, kind: str) -> str:
+    """Return what mending one kind of cause alone would bring back."""
+    gained = run.kinds_lost.get(kind, 0.0)
+    return f"+{gained:.1f} points" if gained >= 0.05 else ""
 
 
 def _bars(runs: Sequence[RunReport]) -> Iterator[Bar]:

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from groundup.domain.limits import Effort
 from groundup.domain.names import count
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
 from groundup.reports.causes import Cause, CauseGroup, Losses, failing_line, last_of_chain, where_and_name
-from groundup.reports.document import AttemptRow
 from groundup.reports.lost import stage_name
+
+if TYPE_CHECKING:
+    from groundup.reports.document import AttemptRow
 
 _IN_A_ROW = 3
 """Causes that a row of a report names."""
@@ -48,7 +51,7 @@ def losses_words(losses: Losses) -> str:
     return f"{tests} lost by {causes} causes: {named}{more}"
 
 
-def reasons_of(row: AttemptRow) -> list[str]:
+def reasons_of(row: "AttemptRow") -> list[str]:
     """Return why an attempt lost points, each reason with its stage; lost tests are one of them, by cause."""
     if row.losses is None:
         return [f"{stage_name(row.scores, one.stage)}: {one.message}" for one in row.reasons]
@@ -64,7 +67,7 @@ def ended_words(outcome: Outcome | None, effort: Effort | None) -> str:
     return f"ended by {outcome.value}{f' ({detail})' if detail else ''}"
 
 
-def row_words(row: AttemptRow) -> str:
+def row_words(row: "AttemptRow") -> str:
     """Return why an attempt lost points, or how it ended, in one line."""
     reasons = reasons_of(row)
     if row.standing == "graded" and (ended := ended_words(row.outcome, row.effort)):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
-from groundup.reports.causes import Losses, losses_of
+from groundup.reports.causes import AttemptLosses, attempt_losses
 from groundup.reports.document import Report, RunReport
 from groundup.reports.summary import report_of, side_by_side
 from groundup.settings import Settings
@@ -31,14 +31,15 @@ def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     return side_by_side(tuple(map(with_faults, report.runs, records, folders)))
 
 
-def losses_by_attempt(folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]) -> dict[AttemptKey, Losses]:
-    """Return what each attempt of *lines* lost, by cause; nothing for one without lost tests."""
-    found = {
-        key: losses_of(folder.attempt(key).lost_tests(), line.verdict.reasons)
+def losses_by_attempt(
+    folder: RunFolder, lines: Mapping[AttemptKey, VerdictLine]
+) -> dict[AttemptKey, AttemptLosses]:
+    """Return what each attempt of *lines* lost, by cause and by kind; nothing for one that lost nothing."""
+    return {
+        key: attempt_losses(folder.attempt(key).lost_tests(), line.verdict)
         for key, line in lines.items()
         if line.verdict is not None and line.verdict.settles and line.verdict.reasons
     }
-    return {key: losses for key, losses in found.items() if losses is not None}
 
 
 def with_faults(report: RunReport, records: RunRecords, folder: Path) -> RunReport:

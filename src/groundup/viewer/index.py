@@ -23,7 +23,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.answers import run_answer
 from groundup.reports.document import AttemptRow, RunReport
-from groundup.reports.lost import stage_of, worst_first
+from groundup.reports.lost import kinds_in_all, stage_of, worst_first
 from groundup.reports.numbers import standing_words
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words
@@ -362,8 +362,10 @@ def run_report(path: Path) -> RunReport:
     report = report_run(config, records.lines, (), folder.made(config, records.lines))
     named = {AttemptKey(task=row.task, index=row.index) for row in worst_first(report.attempts)[:_CAUSES_SHOWN]}
     lost = losses_by_attempt(folder, {key: line for key, line in records.lines.items() if key in named})
-    rows = tuple(row.but(losses=lost.get(AttemptKey(task=row.task, index=row.index))) for row in report.attempts)
-    return with_faults(report.but(attempts=rows), records, path)
+    keyed = [(AttemptKey(task=row.task, index=row.index), row) for row in report.attempts]
+    rows = tuple(row.but(**lost[key]._asdict()) if key in lost else row for key, row in keyed)
+    known = kinds_in_all(rows) if len(lost) < _CAUSES_SHOWN else {}  # of some attempts it would be no figure
+    return with_faults(report.but(attempts=rows, kinds_lost=known), records, path)
 
 
 def _stamp(path: Path) -> str:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from groundup.domain.names import printable
 from groundup.reports import pages
 from groundup.reports.document import TaskPair
+from groundup.reports.kinds import kinds_words
 from groundup.reports.lost import shares_lost, stage_name
 from groundup.reports.numbers import share, words
 from groundup.runs import evidence
@@ -26,7 +27,7 @@ def templates(*, still: bool) -> Environment:
         part=_part,
         size=_size_words,
     )
-    made.globals.update(shares_lost=shares_lost, stage_name=stage_name, still=still)
+    made.globals.update(shares_lost=shares_lost, stage_name=stage_name, kinds_words=kinds_words, still=still)
     return made
 
 

@@ -94,7 +94,7 @@ def _patched(problem: InstanceProblem, patches: list[FilePatch], only: set[str] 
 
 
 def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAnswer, dict[str, str]]:
-    """Return what is compared, and why a file says nothing, by path. None: nothing could be taken in.
+    """Return what is compared, and why files say nothing, by path. *edited* is None where nothing was taken in.
 
     What the masked build file still declares is given, so it counts neither way. What is inherited from central
     definitions stands in the place of the request that inherits it. Raises `TaskError`.
@@ -130,7 +130,7 @@ def answer(problem: InstanceProblem, edited: Edited | None) -> tuple[InstanceAns
         subset=problem.subset,
         files=tuple(_added(file, inherited) for file in files),
     )
-    return found, broken
+    return found, {path: why if why.startswith(path) else f"{path}: {why}" for path, why in broken.items()}
 
 
 def _added(file: FileAnswer, inherited: Collection[Definition]) -> FileAnswer:

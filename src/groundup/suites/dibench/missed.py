@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from groundup.domain.errors import reading_submission
@@ -53,6 +54,8 @@ class NameFound(NamedTuple):
     detail: str = ""
     instead: DeclaredElsewhere | None = None
     """Where the prediction declares it, when that is elsewhere."""
+    unread: str = ""
+    """Why nothing is declared: the prediction's file cannot be read."""
 
     @property
     def place(self) -> str:
@@ -76,17 +79,26 @@ class NameFound(NamedTuple):
             id=name,
             outcome=outcome,
             expected=True,
-            message=": ".join(filter(None, (self.wrong, missing))),
+            message=": ".join(filter(None, (self.wrong, missing or self.unread))),
             detail=self.detail,
             kind="dependency",
         )
 
 
-def compared(found: InstanceAnswer, checked: Sequence[Checked] = ()) -> tuple[NameFound, ...]:
-    """Return each name that the original or the prediction declares, file by file and section by section."""
+def compared(
+    found: InstanceAnswer, checked: Sequence[Checked] = (), broken: Mapping[str, str] = MappingProxyType({})
+) -> tuple[NameFound, ...]:
+    """Return each name that the original or the prediction declares, file by file and section by section.
+
+    *broken*: why a file of the prediction says nothing, by path.
+    """
     existence = {(one.path, name_key(one.dependency)): one.existence for one in checked}
     elsewhere = declared_elsewhere(found.files)
-    return tuple(result for file in found.files for result in _Comparison(file, elsewhere, existence).names())
+    names = (name for file in found.files for name in _Comparison(file, elsewhere, existence).names())
+    return tuple(
+        one._replace(unread=broken[one.path]) if one.wrong == MISSING and one.path in broken else one
+        for one in names
+    )
 
 
 class _Comparison:
@@ -231,13 +243,13 @@ class TextScore(NamedTuple):
 async def text_score(problem: InstanceProblem, edited: Edited, names: Names | None) -> TextScore:
     """Compare what *edited* declares with the original. Raises `SubmissionError`."""
     with reading_submission("the submission"):
-        found = await asyncio.to_thread(lambda: answer(problem, edited)[0])
+        found, broken = await asyncio.to_thread(answer, problem, edited)
         counts = await asyncio.to_thread(lambda: score_instance(sized(found, problem)))
     if names is None:
-        return TextScore(counts, None, compared(found))
+        return TextScore(counts, None, compared(found, (), broken))
     async with names.asking() as asking:
         checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
-    return TextScore(counts, tally(checked), compared(found, checked))
+    return TextScore(counts, tally(checked), compared(found, checked, broken))
 
 
 def nothing_declared(problem: InstanceProblem) -> TextScore:

@@ -111,7 +111,7 @@ class DIBenchStrictGrader(TextualGrader):
         async with self._names.asking() as asking:
             checked = await check(new_dependencies(found), EditedRepository(problem, edited.read), asking)
         timings = {"compare": looking - started, "look up": time.monotonic() - looking}
-        compared_names = compared(found, checked)
+        compared_names = compared(found, checked, broken)
         reasons = (*_unreadable_files(broken), *missed_reasons(compared_names, _REASONS))[:_REASONS]
         graded = self._graded(task, score, checked, reasons, edited, timings)
         return graded.but(tests=tuple(one.as_result() for one in compared_names))
@@ -160,8 +160,8 @@ def _is_broken(reason: Reason) -> bool:
 
 
 def _unreadable_files(broken: Mapping[str, str]) -> Iterator[Reason]:
-    for path, why in broken.items():
-        yield Reason(stage=Stage.INSTALL, message=(why if why.startswith(path) else f"{path}: {why}")[:400])
+    for why in broken.values():
+        yield Reason(stage=Stage.INSTALL, message=why[:400])
 
 
 def _log(checked: tuple[Checked, ...]) -> bytes:

@@ -1,0 +1,48 @@
+"""Where a run lies that somebody names."""
+
+from pathlib import Path
+
+from groundup.api.flags import AnyPath
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
+from groundup.settings import Settings
+from groundup.store.folder import runs_in
+
+LATEST = "latest"
+"""What a user may say for the run of the output folder that was begun last."""
+
+
+def run_folder(run: AnyPath, settings: Settings) -> Path:
+    """Return the folder of *run*: a path, an id in the output folder, or `latest` there. Raises `UsageError`."""
+    given, inside = Path(run), settings.output / run
+    for folder in (given, inside):
+        if _is_there(folder / "config.json"):
+            return folder
+    for folder in (given, inside):
+        if folder.is_dir():
+            raise UsageError(f"{folder} is not a run folder: it has no config.json")
+    there = runs_in(settings.output)
+    if str(run) == LATEST and there:
+        return max(there, key=_begun)
+    runs = [path.name for path in there]
+    looked = f"looked in {settings.output}; --output names another folder"
+    raise UsageError(f"{unknown('run', str(run), runs)} ({looked})")
+
+
+def _begun(run: Path) -> int:
+    """Return when the configuration of *run* was written, which is the first file of a run."""
+    try:
+        return (run / "config.json").lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _is_there(path: Path) -> bool:
+    """Whether anything is at *path*. Raises `UsageError` for a folder that may not be entered."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise UsageError(f"{path.parent} cannot be read: {error.strerror}; change its mode") from error
+    return True
