@@ -3,7 +3,8 @@
 import pytest
 
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
-from groundup.reports.kinds import NOT_RUN, kind_of_reason, kind_of_test, kinds_lost, kinds_words
+from groundup.reports.kinds import NOT_RUN, kind_of_reason, kind_of_test, kinds_lost
+from groundup.reports.why import kinds_words
 
 TESTS = {
     "not collected: SyntaxError: invalid syntax (pkg/a.py, line 3)": "syntax",

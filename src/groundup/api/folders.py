@@ -1,12 +1,18 @@
-"""Where a run lies that somebody names."""
+"""Where runs lie that somebody names, and files that somebody asks for."""
 
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from groundup.api.flags import AnyPath
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
-from groundup.store.folder import runs_in
+from groundup.store.folder import RunFolder, runs_in
+from groundup.store.ownership import refuse_full, write_made
+
+__all__ = ["holds_runs", "refuse_full", "run_folder", "runs_below", "write_file"]
 
 LATEST = "latest"
 """What a user may say for the run of the output folder that was begun last."""
@@ -46,3 +52,33 @@ def _is_there(path: Path) -> bool:
     except OSError as error:
         raise UsageError(f"{path.parent} cannot be read: {error.strerror}; change its mode") from error
     return True
+
+
+def holds_runs(folder: Path) -> bool:
+    return folder.is_dir() and not RunFolder(folder).was_run()
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Return what *folder* holds at any depth: folders of runs, and report files of others, `report*.json`.
+
+    Raises `UsageError` for a folder that holds neither.
+    """
+    if found := sorted(_below(folder)):
+        return found
+    raise UsageError(f"{folder} holds neither runs nor report*.json")
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield runs, also those that cannot be read any more, and report files that lie beside runs."""
+    for root, folders, files in os.walk(folder):
+        if RunFolder(Path(root)).was_run():
+            folders.clear()
+            yield Path(root)
+        else:
+            yield from (Path(root) / name for name in files if re.fullmatch(r"report.*[.]json", name))
+
+
+def write_file(path: Path, content: bytes) -> Path:
+    """Write a file that a user asked for, in the place of what groundup wrote there, and return its path."""
+    write_made(path, content)
+    return path

@@ -1,8 +1,6 @@
 """Reports on runs, read from run folders, groundup's own report files, and reports in the forms of suites."""
 
 import asyncio
-import os
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -10,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from groundup.api.flags import AnyPath
-from groundup.api.folders import run_folder
+from groundup.api.folders import holds_runs, refuse_full, run_folder, runs_below, write_file
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
@@ -22,7 +20,6 @@ from groundup.runs.checking import RunCheck, check_run
 from groundup.runs.copies import alike, with_copies
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
-from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
@@ -49,7 +46,7 @@ def report(
     if layout not in LAYOUTS:
         raise UsageError(unknown("layout", layout, LAYOUTS))
     if layout == "paper":
-        each = [_runs_below(Path(one)) if _holds_runs(Path(one)) else [one] for one in (run, *more)]
+        each = [runs_below(Path(one)) if holds_runs(Path(one)) else [one] for one in (run, *more)]
         read = _read(list(dict.fromkeys(chain.from_iterable(each))), found)
         return PaperReport.of(side_by_side(_named_apart(read)))  # which shows no comparison
     return ShownReport.of(_side_by_side((run, *more), found))
@@ -105,7 +102,7 @@ async def compare_async(
 
 def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
     """Write a report to the file *path* in the form *form*, one of `FORMS`, and return it. Raises `UsageError`."""
-    return _write(Path(path), made.written(form))
+    return write_file(Path(path), made.written(form))
 
 
 def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
@@ -120,39 +117,10 @@ def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
     pictures = [(plot.name, drawn(plot)) for plot in plots_of(made)]
     Path(folder).mkdir(parents=True, exist_ok=True)
     return [
-        _write(Path(folder) / f"{name}.{kind}", content)
+        write_file(Path(folder) / f"{name}.{kind}", content)
         for name, both in pictures
         for kind, content in zip(("svg", "png"), both, strict=True)
     ]
-
-
-def _holds_runs(folder: Path) -> bool:
-    return folder.is_dir() and not RunFolder(folder).was_run()
-
-
-def _runs_below(folder: Path) -> list[Path]:
-    """Return what *folder* holds at any depth: folders of runs, and report files of others, `report*.json`.
-
-    Raises `UsageError` for a folder that holds neither.
-    """
-    if found := sorted(_below(folder)):
-        return found
-    raise UsageError(f"{folder} holds neither runs nor report*.json")
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield runs, also those that cannot be read any more, and report files that lie beside runs."""
-    for root, folders, files in os.walk(folder):
-        if RunFolder(Path(root)).was_run():
-            folders.clear()
-            yield Path(root)
-        else:
-            yield from (Path(root) / name for name in files if re.fullmatch(r"report.*[.]json", name))
-
-
-def _write(path: Path, content: bytes) -> Path:
-    write_made(path, content)
-    return path
 
 
 def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:
@@ -204,7 +172,7 @@ def own_report(
 def write_own_report(run: AnyPath, form: str, path: AnyPath, *, output: AnyPath | None = None) -> OwnReport:
     """Write what `own_report` returns to the file *path*, and return it. Raises `UsageError`."""
     own = own_report(run, form, output=output)
-    _write(Path(path), own.document)
+    write_file(Path(path), own.document)
     return own
 
 

@@ -75,7 +75,8 @@ def export(
     output: Output = None,
 ) -> int:
     """Write the submissions or the trajectories of RUN into DIR."""
-    from groundup.api.reports import run_folder, unfit
+    from groundup.api.folders import run_folder
+    from groundup.api.reports import unfit
     from groundup.cli.console import print_document, say
     from groundup.domain.names import count
     from groundup.runs.exporting import export
@@ -113,7 +114,7 @@ def ablate(
     json: Json = False,
 ) -> int:
     """Write the submissions of RUN with one kind of mistake corrected, to evaluate them again."""
-    from groundup.api.reports import run_folder
+    from groundup.api.folders import run_folder
     from groundup.cli.console import print_document, say
     from groundup.runs.exporting import ablate
     from groundup.settings import load

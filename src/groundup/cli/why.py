@@ -13,8 +13,6 @@ from groundup.cli.options import Examples, Json, Run
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
     from groundup.domain.verdicts import Reason, TestResult
-    from groundup.reports.causes import CauseGroup
-    from groundup.reports.kinds import KindLoss
     from groundup.store.folder import RunFolder
     from groundup.store.records import VerdictLine
 
@@ -69,13 +67,6 @@ class Lost(NamedTuple):
         if verdict is None:
             return "no verdict yet" if self.line is None else "not attempted"
         return share(verdict.score) if verdict.score else verdict.status.value
-
-    def kinds(self, groups: "Sequence[CauseGroup]") -> "tuple[KindLoss, ...]":
-        """Return what was lost by kind of cause, with the points that mending each would bring back."""
-        from groundup.reports.kinds import kinds_lost
-
-        verdict = None if self.line is None else self.line.verdict
-        return kinds_lost([(group.cause.kind, group.cause.tests) for group in groups], verdict)
 
 
 def why(
@@ -166,14 +157,15 @@ def _named(attempts: Sequence[Lost], test: str) -> list[Lost]:
 
 
 def _document(one: Lost) -> dict[str, object]:
-    from groundup.reports.causes import declared_otherwise, grouped
+    from groundup.reports.causes import declared_otherwise, grouped, kinds_of
 
     groups = grouped(one.tests)
+    kinds = kinds_of(groups, one.line.verdict if one.line else None)
     return {
         "attempt": str(one.key),
         "ended": one.ended,
         "reasons": _plain(one.reasons),
-        "kinds": _plain(one.kinds(groups)),
+        "kinds": [kind.model_dump(mode="json") for kind in kinds],
         "causes": [
             {**group.cause.model_dump(mode="json"), "names": [known.id for known in group.tests]}
             for group in groups
@@ -183,7 +175,7 @@ def _document(one: Lost) -> dict[str, object]:
     }
 
 
-def _plain(records: "Iterable[Reason | TestResult | KindLoss]") -> list[object]:
+def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
     return [one.model_dump(mode="json") for one in records]
 
 
@@ -251,9 +243,8 @@ def _print_causes(one: Lost, room: int) -> int:
 
     from groundup.cli.console import tables
     from groundup.domain.names import count, printable
-    from groundup.reports.causes import declared_otherwise, grouped, untold
-    from groundup.reports.kinds import kinds_words
-    from groundup.reports.why import lacking_lines, why_lines
+    from groundup.reports.causes import declared_otherwise, grouped, kinds_of, untold
+    from groundup.reports.why import kinds_words, lacking_lines, why_lines
 
     groups = grouped(one.tests)
     console = tables()
@@ -274,7 +265,7 @@ def _print_causes(one: Lost, room: int) -> int:
     for line in told:
         put(f"  {line}")
     taken = 1 + len(told)
-    if kinds := kinds_words(one.kinds(groups)):
+    if kinds := kinds_words(kinds_of(groups, one.line.verdict if one.line else None)):
         put(f"  {kinds}")
         taken += 1
     for line in itertools.islice(lacking_lines(one.tests), max(room // 3, 2)):

@@ -156,8 +156,12 @@ class AttemptLosses(NamedTuple):
 def attempt_losses(tests: Iterable[TestResult], verdict: Verdict) -> AttemptLosses:
     """Return what an attempt with the lost *tests* lost by its *verdict*."""
     groups = grouped(tests)
-    kinds = kinds_lost(((group.cause.kind, group.cause.tests) for group in groups), verdict)
-    return AttemptLosses(_losses(groups, verdict.reasons), kinds)
+    return AttemptLosses(_losses(groups, verdict.reasons), kinds_of(groups, verdict))
+
+
+def kinds_of(groups: Iterable[CauseGroup], verdict: Verdict | None) -> tuple[KindLoss, ...]:
+    """Return what each kind of cause cost an attempt."""
+    return kinds_lost(((group.cause.kind, group.cause.tests) for group in groups), verdict)
 
 
 def losses_of(tests: Iterable[TestResult], reasons: Iterable[Reason]) -> Losses | None:

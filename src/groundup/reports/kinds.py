@@ -5,7 +5,7 @@ A kind is what a message claims, which can come out of the submission's process:
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pydantic import Field
 
@@ -185,9 +185,3 @@ def _of_names(kind: str, names: int, score: Score) -> float:
     elif kind != "declared otherwise":
         right, of = right + 2 * names, of + names
     return min(right / of, 1.0) if of > 0 else 1.0
-
-
-def kinds_words(kinds: Sequence[KindLoss]) -> str:
-    """Say what mending each kind would bring back; "" for none."""
-    told = [f"{one.kind} {one.points:.1f} points" for one in kinds if one.kind != NOT_RUN and one.points >= 0.05]
-    return f"mending would bring back: {', '.join(told)}" if told else ""

@@ -9,6 +9,7 @@ from groundup.domain.names import count
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
 from groundup.reports.causes import Cause, CauseGroup, Losses, failing_line, last_of_chain, where_and_name
+from groundup.reports.kinds import NOT_RUN, KindLoss
 from groundup.reports.lost import stage_name
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ def cause_words(cause: Cause) -> str:
     """Say in one line where in the submission a cause lies, and what it is."""
     where = f"{cause.place}: " if cause.place and not _names_its_place(cause) else ""
     return f"{where}{_shortened(cause.said, _SAID)}"
+
+
+def kinds_words(kinds: Sequence[KindLoss]) -> str:
+    """Say what mending each kind would bring back; "" for none."""
+    told = [f"{one.kind} {one.points:.1f} points" for one in kinds if one.kind != NOT_RUN and one.points >= 0.05]
+    return f"mending would bring back: {', '.join(told)}" if told else ""
 
 
 def losses_words(losses: Losses) -> str:

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from groundup.domain.names import printable
 from groundup.reports import pages
 from groundup.reports.document import TaskPair
-from groundup.reports.kinds import kinds_words
 from groundup.reports.lost import shares_lost, stage_name
 from groundup.reports.numbers import share, words
+from groundup.reports.why import kinds_words
 from groundup.runs import evidence
 
 
