@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.agents.answers import fenced
-from groundup.agents.patches import PatchError, patched
+from groundup.agents.patches import UnfitPatchError, patched
 from groundup.agents.replies import ReplyKind, read_reply
 from groundup.domain.conversations import Finish
 from tests.agents.fakes import says
@@ -190,5 +190,5 @@ def test_any_text_is_some_reply(text: str, pieces: list[str]) -> None:
 def test_a_patch_says_why_it_does_not_apply() -> None:
     """The file, and the lines that are not in it."""
     text = "a.py\n<<<<<<< SEARCH\nx = 2\n=======\nx = 3\n>>>>>>> REPLACE\n"
-    with pytest.raises(PatchError, match=r"the patch of a\.py does not apply: 'x = 2' is not in it"):
+    with pytest.raises(UnfitPatchError, match=r"the patch of a\.py does not apply: 'x = 2' is not in it"):
         patched(text, {"a.py": b"x = 1\n"}.get)

@@ -61,7 +61,7 @@ def test_several_judges(groundup: Groundup, run: str, scripted_judge: Judge, tmp
     ]
     assert not any(one["overall"]["agreed"] for one in printed)
     assert printed[0]["influenced"] == [strict]
-    assert "nothing to judge as tests in 1 attempts: task-0001/0" in ended.err
+    assert "nothing to judge as tests in 1 attempt: task-0001/0" in ended.err
     assert len(lines(tmp_path)) == 8
     assert (tmp_path / "runs/one/verdicts.jsonl").read_bytes() == before
 
@@ -71,7 +71,7 @@ def test_nothing_is_asked_twice(groundup: Groundup, run: str, scripted_judge: Ju
     assert groundup("judge", run, "-m", scripted_judge("one", said(8)), "--tasks", "task-0000").code == 0
     assert len(lines(tmp_path)) == 3
     again = groundup("judge", run, "-m", scripted_judge("one", said(8)))
-    assert "1 judgements to ask for, 3 there already" in again.err
+    assert "1 judgement to ask for, 3 there already" in again.err
     assert "4 judgements to ask for, 0" in groundup("judge", run, "-m", scripted_judge("two", said(7))).err
     shown = groundup("judge", run)
     assert shown.out.count("yes") == 4
@@ -83,7 +83,7 @@ def test_a_torn_line_is_asked_again(groundup: Groundup, run: str, scripted_judge
     assert groundup("judge", run, "-m", judge).code == 0
     file = tmp_path / "runs/one/judgements.jsonl"
     file.write_bytes(file.read_bytes()[:-20])
-    assert "1 judgements to ask for, 3 there already" in groundup("judge", run, "-m", judge).err
+    assert "1 judgement to ask for, 3 there already" in groundup("judge", run, "-m", judge).err
     assert len(lines(tmp_path)) == 4
 
 
@@ -101,7 +101,7 @@ def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge:
     assert ended.code == 0  # of the other judge there is an opinion
     assert "gives no scores: its answer is not in the form" in ended.err
     assert lines(tmp_path)[-1]["scores"] == {}
-    assert "1 judgements to ask for, 0 there already" in groundup("judge", run, "-m", never, "--of", "readme").err
+    assert "1 judgement to ask for, 0 there already" in groundup("judge", run, "-m", never, "--of", "readme").err
 
 
 def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
@@ -112,7 +112,10 @@ def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge
     assert "raise --max-cost" in ended.err
     kept = len(json.loads(ended.out)["judged"])
     assert 0 < kept < 4
-    assert f"{4 - kept} judgements to ask for, {kept} there" in groundup("judge", run, "-m", judge).err
+    assert (
+        f"{4 - kept} judgement{'s' * (kept < 3)} to ask for, {kept} there"
+        in groundup("judge", run, "-m", judge).err
+    )
 
 
 def test_a_dry_run_needs_no_key(groundup: Groundup, run: str, monkeypatch: pytest.MonkeyPatch) -> None:

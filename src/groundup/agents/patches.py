@@ -12,7 +12,7 @@ Read = Callable[[str], bytes | None]
 """Returns what a file holds; None where there is none."""
 
 
-class PatchError(Exception):
+class UnfitPatchError(Exception):
     """A patch that does not apply; the text says to which file."""
 
 
@@ -41,7 +41,7 @@ def is_patch(text: str) -> bool:
 
 
 def patched(text: str, read: Read) -> dict[str, str]:
-    """Return the files as the patches of *text* leave them. Raises `PatchError`."""
+    """Return the files as the patches of *text* leave them. Raises `UnfitPatchError`."""
     files: dict[str, str] = {}
     for change in _changes(text):
         now = files.get(change.path)
@@ -51,7 +51,7 @@ def patched(text: str, read: Read) -> dict[str, str]:
         if not change.before.strip():
             files[change.path] = (now or "") + change.after
         elif now is None:
-            raise PatchError(f"the patch of {change.path} does not apply: there is no such file")
+            raise UnfitPatchError(f"the patch of {change.path} does not apply: there is no such file")
         else:
             files[change.path] = _replaced(now, change)
     return files
@@ -65,7 +65,9 @@ def _replaced(text: str, change: _Change) -> str:
     for at in range(len(lines) - len(wanted) + 1):
         if [line.rstrip() for line in lines[at : at + len(wanted)]] == wanted:
             return "".join([*lines[:at], change.after, *lines[at + len(wanted) :]])
-    raise PatchError(f"the patch of {change.path} does not apply: {change.before.strip()[:80]!r} is not in it")
+    raise UnfitPatchError(
+        f"the patch of {change.path} does not apply: {change.before.strip()[:80]!r} is not in it"
+    )
 
 
 def _changes(text: str) -> Iterator[_Change]:
@@ -98,7 +100,7 @@ def _hunks(path: str, hunks: list[str]) -> Iterator[_Change]:
 
 
 def _path_before(text: str, block: str) -> str:
-    """Return the path on one of the lines before a block of search and replace. Raises `PatchError`."""
+    """Return the path on one of the lines before a block of search and replace. Raises `UnfitPatchError`."""
     fence = re.match(r"[ \t]*[`~]{3,}[\w+-]*[ \t:]+(\S+)\n", block)
     if fence is not None and "." in fence[1]:
         return fence[1].removeprefix("path=").strip("\"'")
@@ -112,4 +114,4 @@ def _path_before(text: str, block: str) -> str:
     earlier = [*_SEARCH.finditer(text)]
     if earlier:
         return _path_before(text[: earlier[-1].start()], earlier[-1][0])
-    raise PatchError("the patch names no file")
+    raise UnfitPatchError("the patch names no file")

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from groundup.agents.answers import FencedBlock, blocks, plain_path, read_files
-from groundup.agents.patches import PatchError, Read, is_patch, patched
+from groundup.agents.patches import Read, UnfitPatchError, is_patch, patched
 from groundup.domain.conversations import ChatReply
 
 
@@ -235,7 +235,7 @@ def _named(text: str, found: _Found, read: Read) -> None:
         try:
             for name, content in patched(text, lambda path: whole.get(path) or read(path)).items():
                 found.add(name, content)
-        except PatchError as error:
+        except UnfitPatchError as error:
             found.unfit = True
             found.problems.append(str(error))
     found.files.update(whole)
