@@ -23,7 +23,7 @@ from groundup.store.ownership import copy_made, digest_of_file, write_made
 from groundup.store.records import VerdictLine
 from groundup.suites.base import Suite
 from groundup.suites.opening import open_suite
-from groundup.trees.likeness import HandedIn, written_lines
+from groundup.trees.likeness import HandedIn, shared, written_lines
 from groundup.trees.writer import disk_errors
 from groundup_board.bundles import SUFFIX, BundleManifest, Disclosure
 from groundup_board.bundles import pack as pack_run
@@ -133,7 +133,7 @@ class _Admitted:
 
     def shared(self, other: "_Admitted") -> int:
         """Return how many of its submissions are the other's, or nearly."""
-        return sum(any(one.is_like(its) for its in other.submissions) for one in self.submissions)
+        return shared(self.submissions, other.submissions)
 
     def contradicts(self, other: "_Admitted") -> bool:
         """Whether both are said to be one run and say different things of it."""
@@ -146,7 +146,7 @@ class _Admitted:
 
 def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
     """Say of which other runs *one* has submissions, or nearly."""
-    shared = [
+    copied = [
         (one.shared(other), other.entry.run)
         for other in every
         if other is not one and other.entry.run.suite == one.entry.run.suite
@@ -154,7 +154,7 @@ def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
     of = len(one.submissions)
     found = [
         f"{count} of {of} submissions are those of {run.run_id} ({run.subject.title})"
-        for count, run in shared
+        for count, run in copied
         if count
     ]
     return (*one.entry.same_as, *found)

@@ -9,7 +9,7 @@ from groundup.episodes.backends import opened_context
 from groundup.runs.submissions import ReferenceSource
 from groundup.settings import Settings
 from groundup.suites.base import Suite
-from groundup.trees.likeness import written_lines
+from groundup.trees.likeness import HandedIn, written_lines
 from groundup.trees.scratch import async_scratch_folder
 
 EMPTY = "nop"
@@ -24,7 +24,11 @@ async def own_references(
     every = suite.by_name()
     async with async_scratch_folder("references") as room, opened_context(settings) as context:
         for task in sorted({task for task, _ in handed_in} & every.keys()):
-            theirs = {key: written_lines(tree, every[task]) for key, tree in handed_in.items() if key[0] == task}
+            theirs = [
+                HandedIn(of, digest, written_lines(tree, every[task]))
+                for (of, digest), tree in handed_in.items()
+                if of == task
+            ]
             for subject in suite.subjects:
                 if subject == EMPTY:
                     continue
@@ -36,8 +40,6 @@ async def own_references(
                     )
                 except GroundupError:
                     continue
-                lines = written_lines(place, every[task])
-                for key, others in theirs.items():
-                    if key[1] == made.digest or lines.nearly(others):
-                        found[key] = subject
+                own = HandedIn(task, made.digest, written_lines(place, every[task]))
+                found |= {(task, one.digest): subject for one in theirs if own.is_like(one)}
     return found

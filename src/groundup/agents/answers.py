@@ -112,23 +112,27 @@ class FileReply(NamedTuple):
     files: Mapping[str, bytes]
     problems: tuple[str, ...]
     """What was not taken, in words."""
+    outside: bool = False
+    """Whether a path led outside the workspace."""
 
 
 def read_files(text: str) -> FileReply:
     """Return the files of a reply by relative path; one that is given twice counts as it was given last."""
     files: dict[str, bytes] = {}
     problems = []
+    outside = False
     for block in blocks(text):
         name = None if block.path is None else plain_path(block.path)
         if block.path is None:
             continue  # an example of how to run it, say
         if name is None:
+            outside = True
             problems.append(f"{block.path[:200]!r} is no path inside the workspace")
         elif not block.closed:
             problems.append(f"{name} has no end and is left out")
         else:
             files[name] = block.content.encode(errors="replace")
-    return FileReply(files, tuple(problems))
+    return FileReply(files, tuple(problems), outside)
 
 
 def plain_path(text: str) -> str | None:

@@ -108,8 +108,6 @@ def _path_before(text: str, block: str) -> str:
         words = line.strip().strip("`*#: ").removeprefix("path=").removeprefix("File: ").strip("`*")
         if _PATH_LINE.fullmatch(words) and ("." in words or "/" in words):
             return words
-        if line.startswith((">>>>>>>", "```")):
-            continue
     # A further change of the same file says its path no more.
     earlier = [*_SEARCH.finditer(text)]
     if earlier:

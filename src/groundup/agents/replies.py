@@ -240,7 +240,7 @@ def _named(text: str, found: _Found, read: Read) -> None:
             found.problems.append(str(error))
     found.files.update(whole)
     found.problems += answer.problems
-    found.outside = found.outside or any("is no path inside" in problem for problem in answer.problems)
+    found.outside = found.outside or answer.outside
 
 
 _HERE = re.compile(

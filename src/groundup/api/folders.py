@@ -1,4 +1,4 @@
-"""Where runs lie that somebody names, and files that somebody asks for."""
+"""Where runs lie that somebody names."""
 
 import os
 import re
@@ -10,9 +10,6 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, runs_in
-from groundup.store.ownership import refuse_full, write_made
-
-__all__ = ["holds_runs", "refuse_full", "run_folder", "runs_below", "write_file"]
 
 LATEST = "latest"
 """What a user may say for the run of the output folder that was begun last."""
@@ -76,9 +73,3 @@ def _below(folder: Path) -> Iterator[Path]:
             yield Path(root)
         else:
             yield from (Path(root) / name for name in files if re.fullmatch(r"report.*[.]json", name))
-
-
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file that a user asked for, in the place of what groundup wrote there, and return its path."""
-    write_made(path, content)
-    return path

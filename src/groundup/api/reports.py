@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from groundup.api.flags import AnyPath
-from groundup.api.folders import holds_runs, refuse_full, run_folder, runs_below, write_file
+from groundup.api.folders import holds_runs, run_folder, runs_below
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
@@ -20,6 +20,7 @@ from groundup.runs.checking import RunCheck, check_run
 from groundup.runs.copies import alike, with_copies
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
+from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
@@ -102,7 +103,8 @@ async def compare_async(
 
 def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
     """Write a report to the file *path* in the form *form*, one of `FORMS`, and return it. Raises `UsageError`."""
-    return write_file(Path(path), made.written(form))
+    write_made(Path(path), made.written(form))
+    return Path(path)
 
 
 def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
@@ -116,11 +118,14 @@ def write_plots(made: ShownReport, folder: AnyPath) -> list[Path]:
         refuse_full(Path(folder))
     pictures = [(plot.name, drawn(plot)) for plot in plots_of(made)]
     Path(folder).mkdir(parents=True, exist_ok=True)
-    return [
-        write_file(Path(folder) / f"{name}.{kind}", content)
+    files = {
+        Path(folder) / f"{name}.{kind}": content
         for name, both in pictures
         for kind, content in zip(("svg", "png"), both, strict=True)
-    ]
+    }
+    for path, content in files.items():
+        write_made(path, content)
+    return [*files]
 
 
 def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> Review:
@@ -172,7 +177,7 @@ def own_report(
 def write_own_report(run: AnyPath, form: str, path: AnyPath, *, output: AnyPath | None = None) -> OwnReport:
     """Write what `own_report` returns to the file *path*, and return it. Raises `UsageError`."""
     own = own_report(run, form, output=output)
-    write_file(Path(path), own.document)
+    write_made(Path(path), own.document)
     return own
 
 

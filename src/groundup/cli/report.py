@@ -293,6 +293,7 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
     from groundup.cli.console import print_table, say
     from groundup.cli.installation import size
     from groundup.domain.errors import UsageError
+    from groundup.domain.names import count
     from groundup.settings import load
 
     if words[0] != "rm" or len(words) == 1:
@@ -303,7 +304,7 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
     settings = load({"output": output})
     found = removable(words[1:], settings)
     print_table("", ("run", "size"), [(str(one.path), size(one.bytes)) for one in found])
-    number = f"{len(found)} run" if len(found) == 1 else f"{len(found)} runs"
+    number = count(len(found), "run")
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(f"would remove {number}; say --yes")

@@ -103,6 +103,9 @@ T = TypeVar("T")
 
 TRIES = 3
 """How often a build is done that the machine failed."""
+_MACHINE = frozenset({BuildFailureKind.LOST, BuildFailureKind.STARVED})
+INFRASTRUCTURE = frozenset({BuildFailureKind.NETWORK, BuildFailureKind.HOST_DISK, BuildFailureKind.SANDBOX})
+"""No submission is to blame for these."""
 _SILENCE_S = 20.0
 """A registry that says nothing for longer, though it owes an answer, is to blame for a timeout."""
 # Compiled when something failed: each program imports this, and few have failures to read.
@@ -238,6 +241,19 @@ async def repeated(build: Callable[[], Awaitable[T]], work: WorkTime | None = No
         if error.otherwise is None:
             raise
         raise error.otherwise from error
+
+
+async def failure_repeated(
+    build: Callable[[], Awaitable[BuildFailure | None]], work: WorkTime
+) -> BuildFailure | None:
+    """Return why a build fails, as `repeated` does it: for builds that say so in place of raising."""
+    failure = None
+    for _ in range(TRIES):
+        failure = await build()
+        if failure is None or failure.kind not in _MACHINE:
+            break
+        work.restart()
+    return failure
 
 
 def out_of_time(error: OutOfTimeError, troubles: "Iterable[Trouble]", waiting_s: float) -> GroundupError:

@@ -1,4 +1,4 @@
-"""What an endpoint's failure means: shall one wait, shorten, give up, or mend something? Asks nobody."""
+"""What an endpoint's failure means: shall one wait, shorten, give up, or mend something? Without any I/O."""
 
 import json
 import re
@@ -92,7 +92,7 @@ _PERHAPS_NO_MONEY = re.compile(r"exceeded your current quota", re.IGNORECASE)
 """Said by Gemini of a minute's limit, too, and then with a time."""
 _OF_A_DAY = re.compile(r"per[- _]?day|daily|\b[TR]PD\b", re.IGNORECASE)
 _A_DAYS_WAIT_S = 3600.0
-"""Assumed where a day's limit comes without a time: nobody waits so long."""
+"""Assumed where a day's limit comes without a time: longer than any call is worth waiting for."""
 _WAIT = re.compile(
     r"(?:again|retry|resets?|available)\s+(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)"
     r"|\"retryDelay\":\s*\"([\d.]+s)\"",
@@ -276,12 +276,17 @@ def stranger(status: int, headers: Mapping[str, str], url: str, path: str) -> st
             f"sends requests on to {to} (HTTP {status}): a proxy or a login stands between, or the address is "
             "wrong; check --base-url and the proxy settings"
         )
-    if status == 407 or "html" in headers.get("content-type", ""):
+    if status == 407 or is_page(headers):
         return (
             f"answers with a web page in place of JSON (HTTP {status}): a proxy or a login "
             "stands between, or the address is wrong; check --base-url and the proxy settings"
         )
     return None
+
+
+def is_page(headers: Mapping[str, str]) -> bool:
+    """Whether an answer with these *headers* is a page for a browser."""
+    return "html" in headers.get("content-type", "")
 
 
 def connection_trouble(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from groundup.domain.steps import at_step
 from groundup.models.arriving import silence_told
-from groundup.models.failures import connection_trouble, stranger
+from groundup.models.failures import connection_trouble, is_page, stranger
 from groundup.models.protocol import EndpointUnreachableError, KeyRejectedError, ModelAbsentError
 from groundup.models.settings import shown_address
 
@@ -80,5 +80,5 @@ async def _refuse_address(endpoint: "ModelEndpoint", what: str) -> None:
     if endpoint.base_url.endswith("/v1"):
         return
     response = await endpoint.get("/v1/models", _REACHED_S)
-    if response.status_code == 200 and "html" not in response.headers.get("content-type", ""):
+    if response.status_code == 200 and not is_page(response.headers):
         raise ModelAbsentError(f"{what} is not there: give --base-url {shown_address(endpoint.base_url)}/v1")

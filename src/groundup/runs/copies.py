@@ -3,17 +3,18 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.reports.answers import comparison_answer
-from groundup.reports.document import Report
+from groundup.reports.document import Report, RunComparison
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import References, VerdictLine
 from groundup.suites.opening import open_suite
-from groundup.trees.likeness import HandedIn, written_lines
+from groundup.trees.likeness import HandedIn, shared, written_lines
 
 _LOOKED_AT = 12
 """Submissions of each run that a comparison reads, about; whoever copies a run copies more than one of so many."""
@@ -25,33 +26,49 @@ def with_copies(report: Report, folders: Sequence[Path | None], settings: Settin
     *folders* are those of its runs; None where a run was read from a report file.
     """
     base, *others = folders
-    if base is None:
-        return report
-    comparisons = tuple(
-        one if one.same or folder is None else one.but(same=_shared(report, number, (base, folder), settings))
+    asked = [
+        number
         for number, (one, folder) in enumerate(zip(report.comparisons, others, strict=True))
-    )
-    if comparisons == report.comparisons:
+        if not one.same and folder is not None
+    ]
+    if base is None or not asked:
         return report
-    told = report.but(comparisons=comparisons)
+    its = _read(base)
+    tasks = _tasks(its.folder, settings)
+    comparisons = list(report.comparisons)
+    for number in asked:
+        one, folder = comparisons[number], others[number]
+        assert folder is not None
+        comparisons[number] = one.but(same=_shared(one, its, _read(folder), tasks))
+    if tuple(comparisons) == report.comparisons:
+        return report
+    told = report.but(comparisons=tuple(comparisons))
     return told.but(answer=comparison_answer(told))
 
 
-def _shared(report: Report, number: int, folders: tuple[Path, Path], settings: Settings) -> str:
-    runs = [RunFolder(folder) for folder in folders]
-    tasks = _tasks(runs[0], settings)
-    lines = [run.records().lines for run in runs]
-    both = set.intersection(*({key.task for key, line in each.items() if line.submission} for each in lines))
+class _Run(NamedTuple):
+    """A run, and the line that counts for each of its attempts."""
+
+    folder: RunFolder
+    lines: Mapping[AttemptKey, VerdictLine]
+
+
+def _read(path: Path) -> _Run:
+    folder = RunFolder(path)
+    return _Run(folder, folder.records().lines)
+
+
+def _shared(one: RunComparison, base: _Run, other: _Run, tasks: Mapping[str, Task]) -> str:
+    """Say how many submissions of *other* are those of *base*, or nearly; "" for none."""
+    runs = (base, other)
+    both = set.intersection(*({key.task for key, line in run.lines.items() if line.submission} for run in runs))
     known = sorted(task for task in both & tasks.keys() if tasks[task].deliverable != "edits")
-    most = max(sum(key.task in both for key in each) for each in lines)
+    most = max(sum(key.task in both for key in run.lines) for run in runs)
     drawn = known[:: max(1, most // _LOOKED_AT)]
-    its, theirs = (
-        list(_handed_in(run, each, drawn, tasks).values()) for run, each in zip(runs, lines, strict=True)
-    )
-    count = sum(any(one.is_like(other) for other in its) for one in theirs)
+    its, theirs = (list(_handed_in(*run, drawn, tasks).values()) for run in runs)
+    count = shared(theirs, its)
     if not count:
         return ""
-    one = report.comparisons[number]
     some = "" if len(drawn) == len(known) else f" at {len(drawn)} of {len(known)} tasks"
     return (
         f"{count} of {len(theirs)} submissions of {one.other}{some} are those of {one.base}, or nearly: one holds "

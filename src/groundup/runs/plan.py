@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from groundup.domain.durations import seconds
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
-from groundup.domain.names import printable, shuffled, unknown
+from groundup.domain.names import count, printable, shuffled, unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
@@ -200,7 +200,7 @@ def refuse_repeated_gradings(plan: RunPlan) -> None:
     """Raise `UsageError` for attempts that nobody made of any task: they would count 0."""
     asked, held = plan.planned.attempts, plan.source.attempts()
     if isinstance(plan.configuration.submissions, GivenSubmissions | EarlierRun) and asked > held:
-        there = "1 attempt" if held == 1 else f"{held} attempts"
+        there = count(held, "attempt")
         raise UsageError(
             f"-k {asked}: there is {there} of each task at most, and grading one again makes no other; "
             "leave -k out"

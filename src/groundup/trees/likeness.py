@@ -1,7 +1,7 @@
 """Whether two submissions are one, but for a few files or lines: a copy with a file added is still a copy."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -71,6 +71,11 @@ class HandedIn(NamedTuple):
     def is_like(self, other: "HandedIn") -> bool:
         """Whether both are one submission for one task, or nearly."""
         return self.task == other.task and (self.digest == other.digest or self.lines.nearly(other.lines))
+
+
+def shared(ones: Iterable[HandedIn], others: Collection[HandedIn]) -> int:
+    """Return how many of *ones* are among *others*, or nearly."""
+    return sum(any(one.is_like(other) for other in others) for one in ones)
 
 
 _DEEPEST = 60

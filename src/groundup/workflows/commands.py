@@ -102,7 +102,7 @@ def simple_commands(script: str) -> Iterator[list[str]]:
 def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
     """Yield each command of *script*; *stops*: a shell that ends with the first one that fails runs it."""
     found = list(pieces(with_given_scripts(script)))
-    ends = _ends_of_lists(found)
+    last = _last_list(found)
     tells_itself = _EXITS.search(script) is not None
     all_may_fail, piped = _ALWAYS_WELL.search(script) is not None, False
     for position, piece in enumerate(found):
@@ -116,8 +116,8 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
         ignored = (piece.operator == "||" and _HARMLESS.match(following) is not None) or (
             not tells_itself
             and (
-                (own[:1] != [] and own[0] in _ASKS)
-                or (not stops and position < ends[-1])
+                not _ASKS.isdisjoint(own[:1])
+                or (not stops and position < last)
                 or (piece.operator == "|" and not piped and program_of(following.split()[0]) in _PASSES_ON)
             )
         )
@@ -139,10 +139,12 @@ _PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts"
 _CLOSES = frozenset({"done", "fi", "esac", "}", ")"})
 
 
-def _ends_of_lists(found: Sequence[ScriptPart]) -> list[int]:
-    """Return where lists of commands joined by `&&` and pipes begin; the last one decides the exit code."""
-    kept = [at for at, piece in enumerate(found) if piece.text.strip() not in _CLOSES]
-    return [at for at in kept if at == 0 or found[at - 1].operator in (";", "\n", "&", "")] or [0]
+def _last_list(found: Sequence[ScriptPart]) -> int:
+    """Return where the last list of commands that `&&` and pipes join begins: it decides the exit code."""
+    for at in reversed(range(1, len(found))):
+        if found[at].text.strip() not in _CLOSES and found[at - 1].operator in (";", "\n", "&", ""):
+            return at
+    return 0
 
 
 def needed_programs(script: str) -> frozenset[str]:

@@ -15,12 +15,12 @@ from groundup.domain.limits import Limits
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.environments.failures import (
-    TRIES,
+    INFRASTRUCTURE,
     BuildFailure,
-    BuildFailureKind,
     OutOfTimeError,
     WorkTime,
     as_error,
+    failure_repeated,
     out_of_time,
 )
 from groundup.environments.java_builder import JavaBuilder, MavenSandbox
@@ -36,7 +36,6 @@ POM = "pom.xml"
 TESTS = "src/test"
 _MAX_FILES = 200
 _MAX_BYTES = 1024 * 1024
-_INFRASTRUCTURE = (BuildFailureKind.NETWORK, BuildFailureKind.HOST_DISK, BuildFailureKind.SANDBOX)
 
 
 class JavaInstalled(Record):
@@ -97,12 +96,12 @@ async def _install(
     limits = build_limits(lifecycle.service, lifecycle.install_s + 10)  # the clock of the work ends it before
     try:
         async with builder.maven(installed.tree, room, installed.toolchain, repository, limits) as build:
-            failure = await _compile(build, work, context)
+            failure = await failure_repeated(lambda: _compile(build, work, context), work)
             repository = await builder.extended(repository, build.gateway.files)
             log = build.log()
     finally:
         await asyncio.to_thread(remove_tree, room)
-    if failure is not None and failure.kind in _INFRASTRUCTURE:
+    if failure is not None and failure.kind in INFRASTRUCTURE:
         raise as_error(failure, "submission", "compiling the submission", context.scratch)
     complaint = "" if failure is None else f"it does not compile: {printable(failure.message)}"
     return installed.but(
@@ -114,19 +113,13 @@ async def _install(
 
 
 async def _compile(build: MavenSandbox, work: WorkTime, context: GradingContext) -> BuildFailure | None:
-    """Return why the project does not compile; tried again where the machine failed it."""
-    failure = None
-    for _ in range(TRIES):
-        try:
-            async with work.running(build.sandbox):
-                result = await build.maven("-DskipTests", "compile")
-        except OutOfTimeError as error:
-            raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
-        failure = None if result.ok else build.failure(result, context.scratch)
-        if failure is None or failure.kind not in (BuildFailureKind.LOST, BuildFailureKind.STARVED):
-            break
-        work.restart()
-    return failure
+    """Return why the project does not compile."""
+    try:
+        async with work.running(build.sandbox):
+            result = await build.maven("-DskipTests", "compile")
+    except OutOfTimeError as error:
+        raise out_of_time(error, build.gateway.troubles, build.gateway.longest_wait_s()) from error
+    return None if result.ok else build.failure(result, context.scratch)
 
 
 def build_limits(limits: Limits, seconds: float) -> Limits:

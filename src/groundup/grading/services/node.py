@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from groundup.domain.errors import SubmissionError, reading_submission
@@ -18,13 +19,14 @@ from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.steps import at_step
 from groundup.environments.failures import (
-    TRIES,
+    INFRASTRUCTURE,
     BuildFailure,
     BuildFailureKind,
     OutOfTimeError,
     WorkTime,
     as_error,
     classify,
+    failure_repeated,
     out_of_time,
 )
 from groundup.environments.toolchains import Toolchain
@@ -42,7 +44,6 @@ MANIFEST = "package.json"
 _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 _LARGEST = 1024 * 1024
 _INSTALLERS = re.compile(rb"(?<![\w.-])(npm|npx|yarn|pnpm|corepack)(?![\w.-])")
-_INFRASTRUCTURE = (BuildFailureKind.NETWORK, BuildFailureKind.HOST_DISK, BuildFailureKind.SANDBOX)
 _BUILD = ("npm", "run", "build", "--if-present")
 _TELLS_NOTHING = (">", "code ", "errno ", "A complete log", "npm notice")
 
@@ -94,10 +95,11 @@ async def _installed(found: NodeInstalled, lifecycle: Lifecycle, context: Gradin
     )
     async with context.builder.registries(NPM) as lent, await context.provider.open(spec) as sandbox:
         build = _Build(sandbox, lent, await lent.attach(sandbox), WorkTime(lifecycle.install_s, "installing"))
-        failure, argv = await build.run(install, context.scratch), install
-        if failure is None:
-            failure, argv = await build.run(_BUILD, context.scratch), _BUILD
-    if failure is not None and failure.kind in _INFRASTRUCTURE:
+        for argv in (install, _BUILD):
+            failure = await failure_repeated(partial(build.run, argv, context.scratch), build.work)
+            if failure is not None:
+                break
+    if failure is not None and failure.kind in INFRASTRUCTURE:
         raise as_error(failure, "submission", "installing the submission", context.scratch)
     return found.but(
         outcome=InstallOutcome.SUCCEEDED if failure is None else InstallOutcome.FAILED,
@@ -117,20 +119,14 @@ class _Build:
     log: bytes = b""
 
     async def run(self, argv: tuple[str, ...], place: Path) -> BuildFailure | None:
-        """Return why *argv* failed; tried again where the machine failed it. *place*: a folder on its disk."""
-        failure = None
-        for _ in range(TRIES):
-            try:
-                async with self.work.running(self.sandbox):
-                    result = await self.sandbox.run(Command(argv=argv, environment=self.variables))
-            except OutOfTimeError as error:
-                raise out_of_time(error, self._troubles(), self.lent.longest_wait_s()) from error
-            self.log += f"$ {' '.join(argv)}\n".encode() + result.stdout + result.stderr
-            failure = None if result.ok else self._failure(result, place)
-            if failure is None or failure.kind not in (BuildFailureKind.LOST, BuildFailureKind.STARVED):
-                break
-            self.work.restart()
-        return failure
+        """Return why *argv* failed. *place*: a folder on the disk of the machine."""
+        try:
+            async with self.work.running(self.sandbox):
+                result = await self.sandbox.run(Command(argv=argv, environment=self.variables))
+        except OutOfTimeError as error:
+            raise out_of_time(error, self._troubles(), self.lent.longest_wait_s()) from error
+        self.log += f"$ {' '.join(argv)}\n".encode() + result.stdout + result.stderr
+        return None if result.ok else self._failure(result, place)
 
     def _failure(self, result: CommandResult, place: Path) -> BuildFailure:
         """Say why a command failed, in the first lines of npm, or of what it ran: below them it names its log."""
