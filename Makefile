@@ -43,7 +43,7 @@ WORKERS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n < 7 ? n + 2 : 
 test: setup
 	@! command -v chromium > /dev/null || $(MAKE) --no-print-directory $(BROWSER_STAMP) \
 	    || echo "what drives a browser cannot be installed here: the tests of pages are skipped"
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
 # All that tests draw by chance, of which `make test` tries a third.
 thorough:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_timeout  # type: ignore[import-untyped]  # it has no types
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none either
 
 from groundup.sandbox.deadlines import Meter
 from groundup.sandbox.launcher.limits import take_census
@@ -24,6 +25,32 @@ def pytest_configure() -> None:
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         del os.environ[name]
     os.environ.update(GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull)
+
+
+_TOGETHER = (
+    "tests/docs/test_structure.py",
+    "tests/groundup_factory/test_service_sets.py",
+    "tests/groundup_fleet/test_agents.py",
+    "tests/groundup_fleet/test_fleet.py",
+    "tests/viewer/test_browser.py",
+)
+"""One worker takes all of such a file: its tests share what is dear to make, or are too heavy side by side."""
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Hand out test by test, and the files of `_TOGETHER` whole.
+
+    The mark `xdist_group` does nothing with pytest 9.2: xdist 3.8 writes the name where pytest does not look.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if file in _TOGETHER else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Let tests be handed out by `Scheduling`."""
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl
@@ -75,8 +102,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if item.nodeid in skipped or item.nodeid.startswith(_AS_ROOT)]
         config.hook.pytest_deselected(items=list(set(items) - set(left)))
         items[:] = left
-    long = ("xdist_group", "timeout", "end_to_end")  # a group has one worker
-    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in long])
+    items.sort(
+        key=lambda item: (
+            not item.nodeid.startswith(_TOGETHER),
+            *(item.get_closest_marker(name) is None for name in ("timeout", "end_to_end")),
+        )
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -36,6 +36,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or file.suffix != ".md" or anchor in anchors(file), target
 
 
+def test_pages_link_to_pages_of_the_site() -> None:
+    """A page of `docs/` becomes one of the site, which has no others."""
+    docs = ROOT / "docs"
+    for page in docs.rglob("*.md"):
+        away = [link for link in links(page) if not (page.parent / link).resolve().is_relative_to(docs)]
+        assert away == [], page.name
+
+
 def test_every_data_file_is_shown_by_a_page() -> None:
     """A table that no page links to would be found by nobody."""
     linked = {(page.parent / link.partition("#")[0]).resolve() for page in PAGES for link in links(page)}

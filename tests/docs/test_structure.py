@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
 from benchmarks.structure import PAGE as ARCHITECTURE
 from benchmarks.structure import SOURCES, figures, of_documentation, shown, stale
 
@@ -31,7 +30,6 @@ def test_figures_of_a_small_tree(tmp_path: Path) -> None:
     assert figures(sources)["circles of imports"] != "none"
 
 
-@pytest.mark.xdist_group("structure")
 def test_nothing_is_tangled() -> None:
     """No module imports twenty others, or itself through others, and no public class has a name twice."""
     counted = ours()
@@ -71,7 +69,6 @@ def test_the_walk_names_modules() -> None:
     assert len(walked) < 40
 
 
-@pytest.mark.xdist_group("structure")
 def test_the_figures_of_the_page_are_nearly_right() -> None:
     """`python -m benchmarks.structure --write`, which `make check` calls, corrects a page that this refuses."""
     assert stale(ARCHITECTURE.read_text(encoding="utf-8"), ours() | of_documentation()) == []

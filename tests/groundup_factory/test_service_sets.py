@@ -26,7 +26,6 @@ pytestmark = [
     pytest.mark.end_to_end,
     pytest.mark.registry,
     pytest.mark.needs("git", "package index", "Python 3.10"),
-    pytest.mark.xdist_group("notes"),
 ]
 
 

@@ -27,7 +27,6 @@ from tests.runs.toy import BEHAVIOUR
 from tests.runs.toy_agent import AGENT
 
 __all__ = ["settings"]
-pytestmark = pytest.mark.xdist_group("agents")
 WRITTEN = "tests.runs.toy:create_written"
 REQUEST = ChatRequest(messages=(Message(role="user", content="hello"),))
 

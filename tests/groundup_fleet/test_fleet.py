@@ -43,7 +43,6 @@ from tests.runs.conftest import predict, settings
 from tests.serving.house import Client, job_in, opened
 
 __all__ = ["predict", "settings"]
-pytestmark = pytest.mark.xdist_group("fleet")
 Predict = Callable[[Mapping[str, str]], Predictions]
 TIMES = ("started_at", "finished_at", "timings_s", "chain")
 

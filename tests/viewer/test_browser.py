@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from groundup_board.page import Entry
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("chromium"), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("chromium")]
 _PATIENCE_MS = patient(60) * 1000
 ATTEMPT = "/run/base/attempt/one/0"
 CODE = {
