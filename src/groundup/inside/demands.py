@@ -585,7 +585,7 @@ def _sequences(left: Any, right: Any) -> Iterator[tuple[str, Any, Any]] | None:
 def _by_place(left: Any, right: Any) -> Iterator[tuple[str, Any, Any]]:
     lengths = len(left), len(right)
     if lengths[0] != lengths[1]:
-        yield ".length", *lengths
+        yield (".length", *lengths)  # Python 3.7 needs the brackets
     if lengths[0] != lengths[1] and max(lengths) <= _ALIGNED:
         texts = [shown(one) for one in left], [shown(one) for one in right]
         for tag, a, b, c, d in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
