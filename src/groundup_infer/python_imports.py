@@ -170,7 +170,7 @@ def _context(node: Node, module: str = "") -> tuple[frozenset[Manner], str, str]
             r"suppress\(.*(ImportError|ModuleNotFound|Exception)", _head(parent)
         ):
             manners.add(Manner.GUARDED)
-    if Manner.FALLBACK in manners and (version := _CAME_WITH.get(blames.partition(".")[0])) and not marker:
+    if Manner.FALLBACK in manners and (version := _came_with(blames)) and not marker:
         # A backport stands in for a module that older interpreters lack: a requirement on those.
         manners = manners - {Manner.FALLBACK} | {Manner.VERSION}
         marker = f'python_version < "{version}"'
@@ -224,8 +224,22 @@ def _catches_import_errors(clause: Node) -> bool:
     return head.replace(" ", "") in {"except:", "except*"} or _IMPORT_ERRORS.search(head) is not None
 
 
-_CAME_WITH = {"tomllib": "3.11", "zoneinfo": "3.9", "graphlib": "3.9"}
-"""Modules of the standard library with the version that brought them."""
+_CAME_WITH = {"tomllib": "3.11", "zoneinfo": "3.9", "graphlib": "3.9"} | {
+    f"typing.{name}": version
+    for version, names in {
+        "3.10": "Concatenate ParamSpec ParamSpecArgs ParamSpecKwargs TypeAlias TypeGuard is_typeddict",
+        "3.11": "LiteralString Never NotRequired Required Self TypeVarTuple Unpack assert_never assert_type "
+        "dataclass_transform reveal_type",
+        "3.12": "TypeAliasType override",
+        "3.13": "NoDefault ReadOnly TypeIs",
+    }.items()
+    for name in names.split()
+}
+"""Modules of the standard library, and young names in them, with the version that brought them."""
+
+
+def _came_with(missing: str) -> str | None:
+    return _CAME_WITH.get(missing) or _CAME_WITH.get(missing.partition(".")[0])
 
 
 def _tried(statement: Node, child: Node) -> tuple[Manner | None, str]:
@@ -249,7 +263,9 @@ def _first_import(statement: Node) -> str:
         if target is not None:
             if target.type == "aliased_import":
                 target = target.child_by_field_name("name")
-            return _dotted(target)
+            module = _dotted(target)
+            taken = [f"{module}.{text_of(one).split()[0]}" for one in item.children_by_field_name("name")]
+            return max((one for one in taken if one in _CAME_WITH), key=_CAME_WITH.__getitem__, default=module)
     return ""
 
 

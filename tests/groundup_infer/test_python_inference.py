@@ -395,6 +395,20 @@ def test_a_backport_is_required_where_the_module_is_missing(source: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("taken", "marker"),
+    [("Any, override as o", "3.12"), ("(\n    Self,\n    TypeIs,\n)", "3.13"), ("TypeAlias", "3.10")],
+)
+def test_a_backport_of_a_name_is_required_where_the_name_is_missing(taken: str, marker: str) -> None:
+    """A module of the standard library got some of its names later."""
+    source = (
+        f"try:\n    from typing import {taken}\nexcept ImportError:\n    from typing_extensions import {taken}\n"
+    )
+    files = {"pyproject.toml": '[project]\nname = "a"\n', "src/a/__init__.py": source}
+    (found,) = inferred("python", files).dependencies
+    assert (found.kind, found.marker) == (InferredKind.RUNTIME, f'python_version < "{marker}"')
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "try:\n    import httpcore\nexcept ImportError:\n    import httpcore\n",
@@ -441,6 +455,18 @@ def test_projects_that_share_a_namespace_are_read_each_by_itself(folder: str) ->
         f"{foo}/__init__.py",
         f"{bar}/__init__.py",
     }
+
+
+@pytest.mark.parametrize("top", [{}, {"pyproject.toml": '[project]\nname = "acme"\n'}])
+def test_folders_called_as_their_part_of_a_namespace_need_no_project_file(top: dict[str, str]) -> None:
+    """The folder's name says that it holds a project, whether or not one file at the top describes them all."""
+    files = top | {
+        "src/company.foo/company/foo/__init__.py": "import requests\n",
+        "src/company.bar/company/bar/__init__.py": "import click\nfrom company.foo import get\n",
+    }
+    found = inferred("python", files)
+    assert names(found, InferredKind.RUNTIME) == {"click", "requests"}
+    assert len(found.dependencies) == 2
 
 
 def test_sample_projects_and_the_top_are_no_projects_of_their_own() -> None:

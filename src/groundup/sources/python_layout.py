@@ -295,19 +295,36 @@ def projects_below(tree: SourceFiles) -> dict[str, PythonLayout]:
     paths = [source.path for source in tree.sources if source.suffix in READ["python"]]
     aside = _TEST_FOLDERS | _DOCS_FOLDERS | _EXAMPLE_FOLDERS
     found: dict[str, PythonLayout] = {}
+    called = _called_as_their_packages(paths)
     folders = {path.rpartition("/")[0] for path in tree.manifests}
-    for folder in sorted(folders, key=lambda one: (one.count("/"), one)):
+    for folder in sorted(folders | called.keys(), key=lambda one: (one.count("/"), one)):
         is_sample = any(part.lower() in aside for part in PurePosixPath(folder).parts)
         if not folder or is_sample or any(folder.startswith(f"{other}/") for other in found):
             continue
         if any(path.startswith(f"{folder}/") for path in paths):
             layout = lay_out(below(tree, folder))
-            if layout.project.name and layout.modules:
-                found[folder] = layout
+            name = layout.project.name or called.get(folder, "")
+            if name and layout.modules:
+                found[folder] = layout._replace(project=layout.project._replace(name=name))
     own = outside(tree, found)
     rest = lay_out(own) if found else None
     is_package = rest is not None and SourcePlace.PACKAGE in {rest.places[path] for path in rest.names}
     return {} if is_package else found
+
+
+def _called_as_their_packages(paths: Iterable[str]) -> dict[str, str]:
+    """Return folders that hold one part of a namespace and are called by it: `src/company.foo/company/foo`.
+
+    They need no project file. Each has the name of its distribution.
+    """
+    found = {}
+    for path in paths:
+        parts = path.split("/")
+        for depth, part in enumerate(parts):
+            inner = part.split(".")
+            if len(inner) > 1 and all(map(str.isidentifier, inner)) and parts[depth + 1 :][: len(inner)] == inner:
+                found["/".join(parts[: depth + 1])] = normalised(part)
+    return found
 
 
 def outside(tree: SourceFiles, folders: Iterable[str]) -> SourceFiles:
