@@ -121,9 +121,12 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
                 or (piece.operator == "|" and not piped and program_of(following.split()[0]) in _PASSES_ON)
             )
         )
+        ignored = ignored or (piece.operator == "&" and _WAITS.search(script) is None)
         words = unwrapped(own)
         inner = _script_of(words)
-        if inner is not None:
+        if words and program_of(words[0]) == "find" and (called := _called_by_find(words)):
+            yield called._replace(may_fail=called.may_fail or ignored or all_may_fail)
+        elif inner is not None:
             for command in commands_of(inner, stops=False):
                 yield command._replace(may_fail=command.may_fail or ignored or all_may_fail)
         elif words:
@@ -132,11 +135,23 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
 
 _EXITS = re.compile(r"\b(?:exit|return)\s+[\"']?(?:\$|[1-9])|\bfalse\b")
 """The script itself says how it ended."""
+_WAITS = re.compile(r"\bwait\s+(?:-\w+\s+)*[\"']?[$%\d]|\bwait\s+-\w*n")
+"""The exit code of what ran in the background is asked for; `wait` alone ends well."""
 _ALWAYS_WELL = re.compile(r"\btrap\s+[\"'](?:exit 0|true|:)[\"']\s+(?:EXIT|ERR|0)\b")
 _ASKS = frozenset({"if", "elif", "while", "until", "!"})
 _PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts", "sort", "tr", "cut", "while"})
 """Programs that end well whatever comes to them through a pipe."""
 _CLOSES = frozenset({"done", "fi", "esac", "}", ")"})
+
+
+def _called_by_find(words: Sequence[str]) -> SimpleCommand | None:
+    """Return what `find` calls for files; its exit code is lost unless they come together (`+`)."""
+    at = next((at for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")), None)
+    if at is None:
+        return None
+    end = next((end for end, word in enumerate(words) if end > at and word in (";", "\\;", "+")), len(words))
+    called = unwrapped(words[at + 1 : end])
+    return SimpleCommand(called, may_fail="+" not in words[end : end + 1]) if called else None
 
 
 def _last_list(found: Sequence[ScriptPart]) -> int:

@@ -94,9 +94,9 @@ class Meanings:
         self, words: list[str], folder: str, variables: Mapping[str, str], depth: int
     ) -> Iterable[Meaning]:
         direct = meaning_of(words)
-        if direct is not None and direct.purpose is not Purpose.BUILD:
-            idle = direct.purpose is Purpose.TEST and _only_defines(self._tree, folder, words)
-            return [direct.but(purpose=Purpose.NOTHING) if idle else direct]
+        idle = _idle_call(self._tree, folder, words, direct)
+        if idle is not None or (direct is not None and direct.purpose is not Purpose.BUILD):
+            return [one for one in (idle or direct,) if one is not None]
         program = program_of(words[0])
         own = self._own(program, words, folder, variables, depth)
         if own is not None:
@@ -315,7 +315,7 @@ def _with_guess(meant: list[Meaning], script: str, words: Sequence[str], name: s
 
 
 def _idle(script: str, words: Sequence[str]) -> Meaning:
-    return Meaning(purpose=Purpose.NOTHING, command=script.strip()[:160]).under(" ".join(words)[:80])
+    return Meaning(purpose=Purpose.NOTHING, command=script.strip()[:160] or "nothing").under(" ".join(words)[:80])
 
 
 def _is_harmless(script: str) -> bool:
@@ -328,9 +328,9 @@ _PRINTS = re.compile(r"\s*(?:print|console\.log|process\.exit|sys\.exit)\([^()]*
 
 def prints_only(words: Sequence[str]) -> bool:
     """Whether a command only prints a text, or ends."""
-    if program_of(words[0]) in ("python", "node") and len(words) == 3 and words[1] in ("-c", "-e", "-p"):
-        return _PRINTS.fullmatch(words[2]) is not None
-    if words[1:] in (["--version"], ["-V"], ["--help"]):
+    if program_of(words[0]) in ("python", "node") and len(words) <= 3 and set(words[1:2]) & {"-c", "-e", "-p"}:
+        return _PRINTS.fullmatch("".join(words[2:])) is not None
+    if words[1:] in (["--version"], ["-V"], ["--help"]) or words == ["wait"]:
         return True
     return program_of(words[0]) in ("echo", "printf", "true", ":", "exit")
 
@@ -343,6 +343,43 @@ def is_followed(words: Sequence[str]) -> bool:
         or program in _PREPARES | _MANAGERS | _READERS.keys() | {"tox", "nox", "hatch"}
         or prints_only(words)
     )
+
+
+_SHOWN: Mapping[str, frozenset[str]] = {
+    "tox": frozenset(
+        {"--notest", "-l", "--listenvs", "-a", "--listenvs-all", "--showconfig", "config", "list", "devenv"}
+    ),
+    "nox": frozenset({"--install-only", "-l", "--list", "--list-sessions"}),
+    "make": frozenset({"-n", "--dry-run", "--just-print", "-t", "--touch"}),
+    "just": frozenset({"-n", "--dry-run", "-l", "--list", "-s", "--show"}),
+}
+"""Words with which those who run a project's own names show or prepare, and run none."""
+
+
+def _idle_call(tree: RepositoryTree, folder: str, words: Sequence[str], direct: Meaning | None) -> Meaning | None:
+    """Return what a command means that looks like a test and does nothing; None for any other."""
+    program = program_of(words[0])
+    idle = Meaning(purpose=Purpose.NOTHING, command=" ".join(words)[:160])
+    own = words[1 : words.index("--")] if "--" in words else words[1:]
+    if not _SHOWN.get(program, frozenset()).isdisjoint(own):
+        return idle
+    if program == "python" and any(re.fullmatch(r"-[a-zA-Z]*O+", word) for word in words[1:3]):
+        script = next((word for word in words[1:] if not word.startswith("-")), "")
+        path = _within(folder, script)
+        text = text_of(tree, path) if script.endswith(".py") else None
+        if text is not None and "assert" in text and _TELLS.search(text) is None:
+            return idle.under(path)  # `-O` leaves the asserts out
+    if program == "python" and words[1:2] == ["-c"]:
+        loaded = _LOADS.fullmatch(" ".join(words[2:]))
+        as_file = ["python", loaded[1].replace(".", "/") + ".py"] if loaded else []
+        return idle if as_file and _only_defines(tree, folder, as_file) else None
+    is_test = direct is not None and direct.purpose is Purpose.TEST
+    return idle if is_test and _only_defines(tree, folder, words) else None
+
+
+_TELLS = re.compile(r"\braise\b|\bexit\(|\b(?:unittest|pytest|doctest|nose2?|behave)\b")
+"""How a file in Python fails, if not by `assert`."""
+_LOADS = re.compile(r"\s*(?:import|from)\s+([\w.]+)(?:\s+import\s+[\w, *]+)?\s*;?\s*")
 
 
 def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bool:
@@ -399,6 +436,8 @@ def _does(node: Node) -> bool:
 
 
 def _is_definition(statement: ast.stmt) -> bool:
+    if ast.unparse(statement).startswith("sys.path."):
+        return True
     if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign):
         return not any(isinstance(part, ast.Call) for part in ast.walk(statement))
     return isinstance(

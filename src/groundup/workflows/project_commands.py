@@ -3,7 +3,7 @@
 import fnmatch
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from groundup.sources.project_files import json_of, table_at, toml_of
@@ -51,6 +51,14 @@ class _Rules:
         for line in self.runs[known]:
             yield self.expanded(line.replace("$*", stem).replace("$@", target))
 
+    def leave_up_to_date(self, folder: str, paths: Collection[str]) -> None:
+        """Run nothing for targets that lie there as files or folders and need nothing: they are up to date."""
+        phony = set(self.needs.get(".PHONY", ()))
+        for target, needs in self.needs.items():
+            path = str(PurePosixPath(folder, target))
+            if not needs and target not in phony and any(f"{one}/".startswith(f"{path}/") for one in paths):
+                self.runs[target] = []
+
     def match(self, target: str) -> tuple[str | None, str]:
         """Return the rule for *target*, and what stands for `%` in it."""
         if target in self.runs:
@@ -78,6 +86,8 @@ def _lines(
     if text is None:
         return None
     rules = read(text)
+    if read is _read_makefile:
+        rules.leave_up_to_date(folder, tree.paths())
     wanted = targets or [name for name in rules.runs if not name.startswith(".") and "%" not in name][:1]
     if not any(rules.match(target)[0] for target in wanted):
         return None

@@ -95,9 +95,9 @@ def meaning_of(words: Sequence[str]) -> Meaning | None:
     if purpose is None:
         return None
     part = None
-    if purpose is Purpose.TEST:
-        if _only_lists(words):
-            purpose = Purpose.NOTHING
+    if purpose in (Purpose.TEST, Purpose.MEASURE) and _only_lists(words):
+        purpose = Purpose.NOTHING
+    elif purpose is Purpose.TEST:
         part = _part_of(program, words[1:])
     return Meaning(purpose=purpose, command=line, part=part)
 

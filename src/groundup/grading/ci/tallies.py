@@ -53,6 +53,7 @@ _FORMS: tuple[_Form, ...] = (
         ("cucumber", r"\d+ scenarios? \((?P<counts>[^)]*)\)"),
         ("jest", r"Tests: +(?P<counts>(?:\d+ \w+, )*\d+ total)"),
         ("jest", r"No tests? (?:files? )?found, exiting with code \d(?P<none>)"),  # vitest, too
+        ("jest", r"No tests found related to files changed(?P<none>)"),
         ("vitest", r" +Tests +(?P<counts>\d+ [^()]*)\(\d+\)"),
         ("vitest", r" +Tests +no tests(?P<none>)"),
         ("vitest", r" +Errors +(?P<errors>\d+) errors?$"),

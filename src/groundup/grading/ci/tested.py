@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from groundup.domain.records import Record
 from groundup.grading.ci.records import ENDED_WELL, OriginalTests, RunCommand
 from groundup.grading.ci.tallies import RunnerTally
-from groundup.workflows.commands import options_of, program_of, simple_commands, unwrapped, words_of
+from groundup.workflows.commands import commands_of, options_of, program_of, unwrapped, words_of
 from groundup.workflows.meanings import is_followed, prints_only
 from groundup.workflows.runners import Meaning, Purpose
 from groundup.workflows.shell import pieces
@@ -38,6 +38,8 @@ class StepsWithTests(Record):
     """Those of one `dotnet run`: a summary in them is of that program, which is not silent then."""
     idle: str = ""
     """What is called as a test and does nothing, where the job runs no other."""
+    is_unheard: bool = False
+    """Whether no step is known for a test, and nothing comes of it when what may be one fails."""
 
 
 def steps_with_tests(
@@ -57,12 +59,16 @@ def steps_with_tests(
     ignored = tests - {step.key for step, meaning in known if not meaning.may_fail and meaning.purpose in _RUNS}
     ignored &= {step.key for step, meaning in known if meaning.purpose in _RUNS}
     telling = {step.key for step in steps if step.run is not None and _always_tells(step.run)}
+    comparing = _comparing(whole)
+    may_test = bool(tests or silent or comparing)
+    alone = [meaning for _, meaning in known]
     return StepsWithTests(
         tests=tests,
         telling=telling | ignored,
-        silent=silent | _comparing(whole) if tests else silent,
+        silent=silent | comparing if tests else silent,
         lone=_lone(known),
-        idle="" if tests or silent else _idle([meaning for _, meaning in known], whole),
+        idle="" if may_test else _idle(alone, whole),
+        is_unheard=not may_test and _is_unheard(alone, whole),
     )
 
 
@@ -94,17 +100,30 @@ def _comparing(whole: Sequence[Step]) -> frozenset[str]:
 
 def _idle(meanings: Sequence[Meaning], whole: Sequence[Step]) -> str:
     """Return what the steps of a job do in place of testing; empty where one of them may test."""
-    scripts = [step.run for step in whole if step.run is not None]
-    followed = {path for meaning in meanings for path in meaning.via}
-    may_test = any((step.uses or "").startswith("./") for step in whole) or not all(
-        is_followed(words) or any(word.removeprefix("./") in followed for word in words[:2])
-        for script in scripts
-        for words in simple_commands(script)
-    )
-    if may_test or not meanings or not all(map(_tests_nothing, meanings)):
+    unknown = _not_followed(meanings, whole)
+    if unknown or not meanings or not all(map(_tests_nothing, meanings)):
         return ""
     last = next((one for one in meanings if one.purpose is Purpose.NOTHING), meanings[-1])
     return " is ".join((*last.via[:1], repr(last.command)))
+
+
+def _is_unheard(meanings: Sequence[Meaning], whole: Sequence[Step]) -> bool:
+    unknown = _not_followed(meanings, whole)
+    lost = [meaning for meaning in meanings if meaning.may_fail and not _tests_nothing(meaning)]
+    heard = [meaning for meaning in meanings if not meaning.may_fail and not _tests_nothing(meaning)]
+    return bool(unknown or lost) and not heard and all(unknown)
+
+
+def _not_followed(meanings: Sequence[Meaning], whole: Sequence[Step]) -> list[bool]:
+    """Return for each command of the job of which nothing is known whether it may fail and nothing comes of it."""
+    followed = {path for meaning in meanings for path in meaning.via}
+    local = [False for step in whole if (step.uses or "").startswith("./")]
+    return local + [
+        may_fail
+        for step in whole
+        for words, may_fail in commands_of(step.run or "")
+        if not is_followed(words) and not any(word.removeprefix("./") in followed for word in words[:4])
+    ]
 
 
 def _tests_nothing(meaning: Meaning) -> bool:
@@ -246,7 +265,8 @@ def counted_tests(
     if any(one.cut for one in ran):
         return CountedTests(is_cut=True)
     passed = sum(map(sum, lines.values())) if lines else None
-    if passed is None and ran and all(one.step in steps.telling and not one.tallies for one in ran):
+    told = any(one.tallies for one in ran)
+    if passed is None and ran and not told and (steps.is_unheard or all(one.step in steps.telling for one in ran)):
         passed = 0
     return CountedTests(
         passed=passed,
