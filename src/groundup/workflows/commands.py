@@ -105,6 +105,7 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
     last = _last_list(found)
     tells_itself = _EXITS.search(script) is not None
     all_may_fail, piped = _ALWAYS_WELL.search(script) is not None, False
+    inside = _inside_ignored(found)
     for position, piece in enumerate(found):
         own = words_of(piece.text)
         if own[:1] == ["set"]:
@@ -121,7 +122,11 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
                 or (piece.operator == "|" and not piped and program_of(following.split()[0]) in _PASSES_ON)
             )
         )
-        ignored = ignored or (piece.operator == "&" and _WAITS.search(script) is None)
+        ignored = (
+            ignored
+            or (piece.operator == "&" and _WAITS.search(script) is None)
+            or (position in inside and not tells_itself)
+        )
         words = unwrapped(own)
         inner = _script_of(words)
         if words and program_of(words[0]) == "find" and (called := _called_by_find(words)):
@@ -142,6 +147,33 @@ _ASKS = frozenset({"if", "elif", "while", "until", "!"})
 _PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts", "sort", "tr", "cut", "while"})
 """Programs that end well whatever comes to them through a pipe."""
 _CLOSES = frozenset({"done", "fi", "esac", "}", ")"})
+
+
+_OPENS = re.compile(r"(?:for|while|until|if|case|select|\{)\s|\(")
+_CLOSING = re.compile(r"(?:done|fi|esac|\})(?=[\s;)<>&|]|$)|[^$]*\)$")
+
+
+def _inside_ignored(found: Sequence[ScriptPart]) -> frozenset[int]:
+    """Return which pieces lie in a loop, a group or a subshell of which nothing comes: `done || true`."""
+    opened: list[int] = []
+    ignored: set[int] = set()
+    for at, piece in enumerate(found):
+        text = piece.text.removeprefix("do ").removeprefix("then ").strip()
+        if _OPENS.match(text):
+            opened.append(at)
+        if opened and _CLOSING.match(text) and not (text.endswith(")") and "(" in text[1:]):
+            begin = opened.pop()
+            following = found[at + 1].text if at + 1 < len(found) else ""
+            if piece.operator == "||" and _HARMLESS.match(following):
+                ignored.update(range(begin, at + 1))
+    return frozenset(ignored)
+
+
+SHELL_WORDS = frozenset({
+    "for", "select", "case", "in", "do", "done", "fi", "esac", "}", ")", "read", "shift", "local", "break",
+    "continue", "function", "wait", "trap", "return",
+})  # fmt: skip
+"""First words of what a shell does itself."""
 
 
 def _called_by_find(words: Sequence[str]) -> SimpleCommand | None:

@@ -9,7 +9,14 @@ from tree_sitter import Node
 
 from groundup.grammars import parse
 from groundup.grammars import text_of as node_text
-from groundup.workflows.commands import commands_of, options_of, program_of, simple_commands, unwrapped
+from groundup.workflows.commands import (
+    SHELL_WORDS,
+    commands_of,
+    options_of,
+    program_of,
+    simple_commands,
+    unwrapped,
+)
 from groundup.workflows.project_commands import (
     OWN_COMMANDS,
     Called,
@@ -246,10 +253,13 @@ class Meanings:
         self, path: str, text: str, words: list[str], variables: Mapping[str, str], depth: int
     ) -> Iterator[Meaning]:
         meant: list[Meaning] = []
+        may_fail = False
         if not path.endswith(_OTHER_LANGUAGES):
             stops = re.match(r"#!.*\s-\w*e", text) is not None or "-e" in words[:2]
             script = _with_arguments(text, words)
             meant = list(self._script(script, "", variables, depth - 1, stops=stops))
+            may_fail = _ends_well(script, stops=stops)
+        called = Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7, may_fail=may_fail)
         if not any(meaning.purpose is Purpose.TEST for meaning in meant):
             hidden = _HIDDEN.search(text)
             if hidden:
@@ -260,13 +270,12 @@ class Meanings:
                     if path.endswith(_SCRIPTS)
                     else not path.endswith(_OTHER_LANGUAGES) and _is_harmless(text)
                 )
-                purpose = Purpose.NOTHING if idle else Purpose.TEST
-                meant.append(Meaning(purpose=purpose, command=" ".join(words)[:160], certainty=0.7))
+                meant.append(called.but(purpose=Purpose.NOTHING) if idle else called)
             elif not meant and (
                 path.endswith(_OTHER_LANGUAGES)
                 or (program_of(words[0]) in ("sh", "bash", PurePosixPath(path).name) and not _is_harmless(text))
             ):
-                meant.append(Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3))
+                meant.append(called.but(purpose=Purpose.OWN, certainty=0.3))
         for meaning in meant:
             yield meaning.under(path)
 
@@ -310,8 +319,16 @@ def _with_guess(meant: list[Meaning], script: str, words: Sequence[str], name: s
         return [_idle(script, words)]
     if any(meaning.purpose is not Purpose.OWN for meaning in meant):
         return meant
-    may_fail = all(may_fail or prints_only(own) for own, may_fail in commands_of(script, stops=False))
+    may_fail = _ends_well(script, stops=False)
     return meant + [one.but(may_fail=may_fail) for one in _guess(words, name)]
+
+
+def _ends_well(script: str, *, stops: bool) -> bool:
+    """Whether a script ends well whatever its commands come to."""
+    return all(
+        may_fail or prints_only(words) or words[0] in SHELL_WORDS
+        for words, may_fail in commands_of(script, stops=stops)
+    )
 
 
 def _idle(script: str, words: Sequence[str]) -> Meaning:
@@ -436,8 +453,10 @@ def _does(node: Node) -> bool:
 
 
 def _is_definition(statement: ast.stmt) -> bool:
-    if ast.unparse(statement).startswith("sys.path."):
+    if isinstance(statement, ast.Pass) or ast.unparse(statement).startswith("sys.path."):
         return True
+    if isinstance(statement, ast.If):
+        return not statement.orelse and all(map(_is_definition, statement.body))
     if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign):
         return not any(isinstance(part, ast.Call) for part in ast.walk(statement))
     return isinstance(

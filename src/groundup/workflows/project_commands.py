@@ -124,6 +124,9 @@ def _read_makefile(text: str) -> _Rules:
             for name in current:
                 rules.needs.setdefault(name, []).extend(rule[2].split())
                 rules.runs.setdefault(name, []).extend([rule[3].strip()] if rule[3] else [])
+    if ".IGNORE" in rules.needs:
+        for name in rules.needs[".IGNORE"] or rules.runs:
+            rules.runs[name] = [f"-{line}" for line in rules.runs.get(name, ())]
     return rules
 
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from groundup.domain.records import Record
 from groundup.grading.ci.records import ENDED_WELL, OriginalTests, RunCommand
 from groundup.grading.ci.tallies import RunnerTally
-from groundup.workflows.commands import commands_of, options_of, program_of, unwrapped, words_of
+from groundup.workflows.commands import SHELL_WORDS, commands_of, options_of, program_of, unwrapped, words_of
 from groundup.workflows.meanings import is_followed, prints_only
 from groundup.workflows.runners import Meaning, Purpose
 from groundup.workflows.shell import pieces
@@ -122,7 +122,9 @@ def _not_followed(meanings: Sequence[Meaning], whole: Sequence[Step]) -> list[bo
         may_fail
         for step in whole
         for words, may_fail in commands_of(step.run or "")
-        if not is_followed(words) and not any(word.removeprefix("./") in followed for word in words[:4])
+        if words[0] not in SHELL_WORDS
+        and not is_followed(words)
+        and not any(word.removeprefix("./") in followed for word in words[:4])
     ]
 
 
