@@ -239,14 +239,19 @@ async def _executed(
         data, work = one.masked.with_name("data"), one.masked.with_name("work")
         copy_tree(one.masked, work / "masked")
         InstanceFolder(data, SUBSETS[0]).put(one.made.instance, work / "masked", work)
+        title = one.made.job.title
+        say(f"{title}: executing the original and the masked repository, {times} times each; this can take long")
         async with instance_trial(data, data / VALIDITY, settings) as trial:
-            return await trial.execute(one.made.job.title, times)
+            return await trial.execute(title, times)
 
     async def other(failed: tuple[FailedJob, ...]) -> _Candidate:
         return await asyncio.to_thread(runner_up, failed)
 
     found = await first_that_stands(best, (), execute, other, say)
-    return found, read_validity(found.masked.with_name("data") / VALIDITY)[found.made.instance.instance_id]
+    validity = read_validity(found.masked.with_name("data") / VALIDITY)[found.made.instance.instance_id]
+    passed = next((one.passed_tests for one in validity.tries if one.passed_tests), None)
+    say(f"{found.made.job.title}: valid" + (f"; {passed} tests pass with the original" if passed else ""))
+    return found, validity
 
 
 async def _refuse_others(
