@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groundup.api.flags import Jobs
 from groundup.cli.options import Examples, Json, Run, time_option
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def verify(
         Path | None, typer.Option(help="If it holds, note it in this folder, for `leaderboard build`.")
     ] = None,
     by: Annotated[str, typer.Option(help="Who verifies, as the page says.")] = "not stated",
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
+    jobs: Annotated[Jobs, "Attempts at once."] = None,
     json: Json = False,
 ) -> int:
     """Prove BUNDLE's claims and grade a sample again. Exit code 0: they hold; 4: they do not; 3: not checked."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from groundup.api.flags import Output
+from groundup.api.flags import Grader, Output, Tasks
 from groundup.cli.options import Examples, Json, Suite
 from groundup_bridges.flags import HarborFlags
 
@@ -61,10 +61,8 @@ def export(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the tasks go; absent or empty.")
     ],
-    tasks: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="Only these tasks or groups; can be repeated.")
-    ] = None,
-    grader: Annotated[str | None, typer.Option(help="Who decides (default: the suite's grader).")] = None,
+    tasks: Annotated[Tasks, "Only these tasks or groups; can be repeated."] = None,
+    grader: Annotated[Grader, "Who decides (default: the suite's grader)."] = None,
     json: Json = False,
 ) -> int:
     """Write tasks of SUITE as folders that Harbor runs, each with an image for agents and one for the verifier.

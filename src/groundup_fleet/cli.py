@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from groundup.api.flags import Sandbox
 from groundup.cli.options import Examples, Json
 from groundup_fleet.flags import FleetFlags, MemoryMb, Slots
 
@@ -64,14 +65,14 @@ def join(
 
 def doctor(
     address: Annotated[str, typer.Argument(help="The file of `fleet up`, or an address.")],
-    sandbox: Annotated[str, typer.Option(help="The sandbox that runs will use.")] = "bubblewrap",
+    sandbox: Annotated[Sandbox, "The sandbox that runs will use (default: bubblewrap)."] = None,
     json: Json = False,
 ) -> int:
     """Check every node: versions, sandbox, and whether it can work with this groundup."""
     from groundup.cli.console import print_document, say
     from groundup_fleet import api
 
-    nodes = api.look(address, sandbox)
+    nodes = api.look(address, sandbox or "bubblewrap")
     troubled = [one for one in nodes if one.problem]
     if json:
         print_document({"nodes": [one.model_dump(mode="json") for one in nodes]})

@@ -107,6 +107,7 @@ Output = Annotated[
     AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
 ]
 RunId = Annotated[str | None, FlagHelp("Name of the run's folder (default: from suite, subject and time).", WORK)]
+ModelName = Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
 BaseUrl = Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]
 Prices = Annotated[AnyPath | None, FlagHelp("TOML file with prices of models (docs/models.md).", MODEL)]
 PriceOfTokens = Annotated[str | None, FlagHelp("USD per million tokens, as INPUT:OUTPUT, such as 2:8.", MODEL)]
@@ -219,7 +220,7 @@ class NamingFlags(TypedDict, total=False):
 class ModelFlags(TypedDict, total=False):
     """Which model, and how it is asked."""
 
-    model: Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
+    model: ModelName
     base_url: BaseUrl
     temperature: Annotated[
         float | None, FlagHelp("Sampling temperature (default: the agent's, else the endpoint's).", MODEL, least=0)

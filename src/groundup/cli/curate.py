@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import BaseUrl, names
+from groundup.api.flags import BaseUrl, Jobs, ModelName, Tasks, names
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
@@ -88,12 +88,7 @@ class InstanceDetails:
 def locate(
     repository: _Repository,
     commit: _Commit = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", "-m", help="PROVIDER/MODEL for a second opinion; its key comes from the environment."
-        ),
-    ] = None,
+    model: Annotated[ModelName, "PROVIDER/MODEL for a second opinion; its key comes from the environment."] = None,
     base_url: BaseUrl = None,
     json: Json = False,
 ) -> int:
@@ -252,13 +247,11 @@ def _kinds(given: list[str] | None) -> "frozenset[DependencyKind] | None":
 
 def validate(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="A suite that executes (dibench).")],
-    tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
-    ] = None,
+    tasks: Annotated[Tasks, "Tasks or groups; can be repeated."] = None,
     times: Annotated[
         int, typer.Option("--times", "-k", min=1, help="Times that each submission is executed.")
     ] = 3,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Tasks at once.")] = None,
+    jobs: Annotated[Jobs, "Tasks at once."] = None,
     again: Annotated[bool, typer.Option("--again", help="Also tasks that were validated before.")] = False,
     json: Json = False,
 ) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from groundup.api import warming
+from groundup.api.flags import Grader, Jobs
 from groundup.cli.console import print_document, say
 from groundup.cli.options import Examples, Json
 from groundup.domain.errors import UsageError
@@ -31,8 +32,8 @@ def warm(
         str | None, typer.Argument(metavar="SUITE", help="A suite's name; none with --from.", show_default=False)
     ] = None,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; can be repeated.")] = None,
-    grader: Annotated[str | None, typer.Option(help="Only what this grader needs (default: all graders).")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 2,
+    grader: Annotated[Grader, "Only what this grader needs (default: all graders)."] = None,
+    jobs: Annotated[Jobs, "Tasks at once (default: 2)."] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write all of it, with the interpreters, to this file."),
@@ -64,7 +65,14 @@ def warm(
 
     found = asyncio.run(
         warming.warm(
-            suite, task or (), settings, jobs=jobs, grader=grader, report=report, bundle=bundle, say=_say_of_bundle
+            suite,
+            task or (),
+            settings,
+            jobs=jobs or 2,
+            grader=grader,
+            report=report,
+            bundle=bundle,
+            say=_say_of_bundle,
         )
     )
     failed = [one for one in found if one.error is not None]

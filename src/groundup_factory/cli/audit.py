@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from groundup.api.flags import Grader, Jobs, Tasks
 from groundup.cli.options import Examples, Json
 
 EXAMPLES: dict[str, Examples] = {
@@ -25,9 +26,7 @@ EXAMPLES: dict[str, Examples] = {
 class AuditParts:
     """What is audited, and with what."""
 
-    tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="NAMES", help="Tasks or groups; can be repeated.")
-    ] = None
+    tasks: Annotated[Tasks, "Tasks or groups; can be repeated."] = None
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="Times that the oracle is graded.")] = 3
     submissions: Annotated[
         Path | None,
@@ -35,9 +34,7 @@ class AuditParts:
             metavar="FOLDER", help="Further submissions, such as cheats: a folder of predictions for each."
         ),
     ] = None
-    grader: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another grader than the suite's first, such as execution.")
-    ] = None
+    grader: Annotated[Grader, "Another grader than the suite's first, such as execution."] = None
 
 
 def audit(
@@ -47,7 +44,7 @@ def audit(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the audit (default: runs/audit-SUITE)."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Attempts at once.")] = None,
+    jobs: Annotated[Jobs, "Attempts at once."] = None,
     json: Json = False,
 ) -> int:
     """Check how well tasks measure: grade the oracle and worthless submissions, and read the hidden tests.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groundup.api.flags import Jobs
 from groundup.cli.options import Examples
 from groundup.cli.recipe_files import (
     free_for_recipe,
@@ -80,7 +81,7 @@ def build(
         Path | None,
         typer.Option("--output", "-o", help="Recipe file or folder (default: TASK.toml); for several, a folder."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 1,
+    jobs: Annotated[Jobs, "Tasks at once (default: 1)."] = None,
 ) -> int:
     """Make the recipes of TASKs for review: source, environment, layout, expected tests, controls.
 
@@ -103,7 +104,7 @@ def build(
         raise UsageError("--draft and --source are of one task; name only that")
 
     async def every() -> list[int]:
-        places = asyncio.Semaphore(jobs)
+        places = asyncio.Semaphore(jobs or 1)
 
         async def one(task: str) -> int:
             async with places:
@@ -196,7 +197,7 @@ def check(
         str | None,
         typer.Option("--shard", metavar="K/N", help="Of all, the K-th of N parts that take equally long."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Recipes at once.")] = 1,
+    jobs: Annotated[Jobs, "Recipes at once (default: 1)."] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
     ] = None,
@@ -239,7 +240,7 @@ def check(
         return NOT_AS_IT_WAS if any(differ) else 0
 
     async def checked() -> list[bool]:
-        places = asyncio.Semaphore(jobs)
+        places = asyncio.Semaphore(jobs or 1)
 
         async def one(recipe: "Recipe") -> bool:
             async with places:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import BaseUrl, MaxCost, PriceOfTokens, Prices, money, refuse_wrong_prices
+from groundup.api.flags import (
+    BaseUrl,
+    Jobs,
+    MaxCost,
+    ModelName,
+    PriceOfTokens,
+    Prices,
+    Workers,
+    money,
+    refuse_wrong_prices,
+)
 from groundup.api.flags import names as listed_names
 from groundup.cli.options import Examples, Json, time_option
 
@@ -94,10 +104,7 @@ class SetRules:
         int, typer.Option(min=1, help="Changes of a service that are tried; its tests must notice half of them.")
     ] = 12
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", "-m", help="PROVIDER/MODEL that writes libraries' specifications (default: extracted ones)."
-        ),
+        ModelName, "PROVIDER/MODEL that writes libraries' specifications (default: extracted ones)."
     ] = None
     base_url: BaseUrl = None
     max_cost: Annotated[
@@ -126,7 +133,7 @@ class SetRules:
             help="For all of it: hours, or such as 90m; the same command goes on later.",
         ),
     ] = None
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Entries at once.")] = 1
+    jobs: Annotated[Jobs, "Entries at once (default: 1)."] = None
     again: Annotated[bool, typer.Option("--again", help="Try entries again that were rejected before.")] = False
 
 
@@ -210,10 +217,7 @@ def make(
             "and optionally `commit`, `language`, `stars`.",
         ),
     ] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Make entries on a fleet: its address, or its file (docs/fleet.md)."),
-    ] = None,
+    workers: Annotated[Workers, "Make entries on a fleet: its address, or its file (docs/fleet.md)."] = None,
     json: Json = False,
 ) -> int:
     """Make a set of tasks: of each LIBRARY a recipe and a specification, of a repository an instance or a service.
@@ -284,7 +288,7 @@ def _request(entries: Sequence[str], folder: Path, rules: SetRules, filters: Set
         model=_model(rules),
         times=rules.times,
         mutants=rules.mutants,
-        jobs=rules.jobs,
+        jobs=rules.jobs or 1,
         minutes=rules.minutes,
         hours=rules.hours,
         again=rules.again,

@@ -1,0 +1,64 @@
+"""A flag is declared once: a command that takes it, too, says at most other words for its help."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[2] / "src"
+OTHER_THINGS = {
+    "again": "instances that were validated, and entries that were rejected",
+    "bundle": "a site of pages, and a file of layers",
+    "context_tokens": "a judge's window is never smaller than its question",
+    "declared": "counts of tests, and dependencies",
+    "format": "of a report, of a comparison, of an export",
+    "from": "a copy of data, and a file of layers",
+    "full": "texts, and tracebacks",
+    "host": "where clients come, and where nodes come",
+    "image": "sandboxes are made from it, and recipes are compared with it",
+    "language": "one of an instance, several of a set, several of what is read",
+    "layout": "of a report here, and of the publishers'",
+    "max_tokens": "of an attempt, and of a set",
+    "name": "of an instance, an image, a set",
+    "output": "what it is differs from command to command",
+    "port": "of a server, and of a scheduler",
+    "python": "in place of what tasks ask for, and of what is made",
+    "rounds": "of an attempt, and of a specification",
+    "seed": "of a sample, an order, a check, fresh inputs",
+    "slots": "of a server, and of a node",
+    "task": "whose predictions these are, and what is built",
+    "time": "in seconds of a run, and in hours of a set",
+    "timeout": "of a run, and of a check of one",
+    "times": "that something is executed: each command does it to something else",
+    "to": "a bundle, and a page",
+    "token": "several of a server's clients, and one of pages",
+    "version": "of a set, and of the next",
+    "yes": "to installing, and to removing",
+}
+"""Names that mean something else in each command that has them."""
+
+
+def test_a_flag_is_declared_once() -> None:
+    """`Annotated[Jobs, "Tasks at once."]` is one more use of a flag, not one more flag."""
+    declared = Counter(name for path in SOURCES.rglob("*.py") for name in _declared(path))
+    assert {name for name, times in declared.items() if times > 1} == OTHER_THINGS.keys()
+
+
+def _declared(path: Path) -> Iterator[str]:
+    """Yield the names of the options that a module declares."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.FunctionDef(args=args):
+                named = [(one.arg, one.annotation) for one in (*args.args, *args.kwonlyargs)]
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                named = [(name, annotation)]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                named = [(name.lower(), value)]
+            case _:
+                continue
+        for name, hint in named:
+            for call in ast.walk(hint) if hint is not None else ():
+                if isinstance(call, ast.Call) and ast.unparse(call.func) in ("typer.Option", "FlagHelp"):
+                    words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+                    long = [word for word in words if isinstance(word, str) and word.startswith("--")]
+                    yield long[0].removeprefix("--").replace("-", "_") if long else name
