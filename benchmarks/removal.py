@@ -20,10 +20,10 @@ from groundup.extensions import EXTENSIONS
 
 ROOT = Path(__file__).parents[1]
 WINGS = {
-    "viewer": ("src/groundup/viewer", "src/groundup/api/viewing.py"),
+    "viewer": ("src/groundup/viewer",),
     "judging": ("src/groundup/judging", "src/groundup/api/judging.py"),
 }
-"""Parts of groundup itself that can be removed, each with its door."""
+"""Parts of groundup itself that can be removed."""
 BESIDE = {"groundup_bridges": ("src/groundup_verifiers",)}
 """What goes with a package: the name that verifiers knows."""
 COPIED = (

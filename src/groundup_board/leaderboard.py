@@ -162,13 +162,13 @@ def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
 
 def _run_pages(path: Path, site: Path, settings: Settings) -> str:
     """Write pages over the run of the bundle at *path* below *site*; return their address there."""
-    from groundup.api.viewing import bundle
+    from groundup.cli.view import write_pages
 
     name = path.name.removesuffix(SUFFIX)
     with opened_bundle(path) as opened, tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
         called = Path(room) / opened.run.config().run_id
         called.symlink_to(opened.run.path)
-        bundle(called, site=site / "runs" / name, settings=settings)
+        write_pages(called, site=site / "runs" / name, settings=settings)
     return f"runs/{quote(name)}/{quote(called.name)}/index.html"
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from groundup.api.runs import run
-from groundup.api.serving import serving
-from groundup.api.viewing import bundle
 from groundup.cli.data import pulled
+from groundup.cli.serve import serve_job
+from groundup.cli.view import write_pages
 from groundup.settings import Settings, load
 from groundup.suites.sets import checked_set
 from groundup_factory.auditing import audit
@@ -87,7 +87,7 @@ def test_a_packed_set_is_run_audited_and_shown_elsewhere(place: Path, home: Sett
         assert verdict is not None
         assert verdict.score is not None
         scores[subject] = verdict.score.value
-    site = bundle(site=tmp_path / "site", settings=home)
+    site = write_pages(site=tmp_path / "site", settings=home)
 
     assert scores == {"oracle": 1.0, "nop": 0.0}
     assert [(one.task, one.standing) for one in found.tasks] == [(task.id, "valid")]
@@ -102,7 +102,10 @@ def test_a_set_is_served_exported_and_made_again(place: Path, home: Settings, tm
     files = {name: (reference / name).read_text() for name in ("app.py", "start.sh", "requirements.txt")}
 
     async def played() -> Mapping[str, object]:
-        async with opened(serving(str(place / "my-set"), settings=home)) as house, Client(house.address) as client:
+        async with (
+            opened(serve_job(str(place / "my-set"), settings=home)) as house,
+            Client(house.address) as client,
+        ):
             sid = await client.create()
 
             async def is_open() -> bool:

@@ -12,7 +12,8 @@ import httpx
 import uvicorn
 
 from groundup.api.flags import ServeFlags
-from groundup.api.serving import listening, serving
+from groundup.cli.listening import listening
+from groundup.cli.serve import serve_job
 from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
 from groundup.serving.http import ServedTasks, configured
 from groundup.serving.metrics import Log
@@ -101,7 +102,7 @@ def job_in(root: Path, suite: str = SUITE, **flags: Any) -> ServeJob:
         sandbox="tests.serving.house:create_provider",
         builder="tests.serving.house:create_builder",
     )
-    return serving(suite, settings=settings, **given)
+    return serve_job(suite, settings=settings, **given)
 
 
 @asynccontextmanager

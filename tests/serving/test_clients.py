@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import groundup
-from groundup.api.serving import serving
+from groundup.cli.serve import serve_job
 from groundup.domain.errors import UsageError
 from groundup.registries.uv import uv_program
 from groundup.settings import load
@@ -125,7 +125,7 @@ async def test_a_client_plays_nl2repobench(tmp_path: Path, python_of: Pythons, c
     if not os.environ.get("CLIENTS"):
         lack("make clients", "real episodes take a while")
     try:
-        job = serving("nl2repobench", settings=load({"output": tmp_path}), tasks=["jsonlines"])
+        job = serve_job("nl2repobench", settings=load({"output": tmp_path}), tasks=["jsonlines"])
     except UsageError as error:
         lack("data of NL2RepoBench", error)
     python, command = python_of(client), f"echo {original(tmp_path)} | base64 -d | tar xz"

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from websockets.asyncio.client import connect
 
-from groundup.api.serving import listening
+from groundup.cli.listening import listening
 from groundup.serving.http import BODY_BYTES, HEAD_BYTES, Connection, configured
 from tests.serving.house import Client, events, job_in, opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from groundup.api import serving
+from groundup.cli import serve as serving
 from groundup.domain.errors import NetworkError, UsageError
 from groundup.domain.tasks import Task
 from groundup.environments.requests import GitSource

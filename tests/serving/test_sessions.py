@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from groundup.api.serving import listening
+from groundup.cli.listening import listening
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
 from groundup.runs import api

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvicorn
 
-from groundup.api.serving import listening
+from groundup.cli.listening import listening
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import GraderIdentity, TestResult
 from groundup.settings import load

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from groundup.api.reports import report, write_report
-from groundup.api.viewing import bundle
+from groundup.cli.view import write_pages
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.summary import report_run
 from groundup.store.folder import RunWriter
@@ -387,7 +387,7 @@ def test_the_walk_from_a_failed_task_to_a_file_at_turn_7(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_static_site_works_from_a_disk(browser: "Browser", runs: Path, tmp_path: Path, scheme: str) -> None:
     """Styled, readable on a phone, with the arrow keys, and nothing that only a server can do."""
-    made = bundle(runs / "base", runs / "other", site=tmp_path / "site")
+    made = write_pages(runs / "base", runs / "other", site=tmp_path / "site")
     with Window(browser, color_scheme=scheme, viewport={"width": 390, "height": 740}) as window:
         page = window.page
         for name in ("index.html", "base/index.html", "base/one.0/index.html", "compare/run-base-run-other.html"):

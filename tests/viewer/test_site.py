@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from groundup.api.viewing import bundle
+from groundup.cli.view import write_pages
 from groundup.domain.errors import UsageError
 from groundup.domain.verdicts import TestResult
 from groundup.store.folder import RunWriter
@@ -46,7 +46,7 @@ def leading_nowhere(site: Path) -> list[str]:
 def test_each_link_leads_to_a_page(runs: Path, tmp_path: Path) -> None:
     """Of the runs that were asked for, at addresses that stay; trajectories are left out."""
     site = tmp_path / "site"
-    made = bundle(runs / "base", runs / "other", site=site)
+    made = write_pages(runs / "base", runs / "other", site=site)
     assert leading_nowhere(site) == []
     assert made.pages == len([*site.rglob("*.html")])
     assert "1 expected test did not pass" in words((site / "base/one.0/index.html").read_text())
@@ -62,7 +62,7 @@ def test_each_link_leads_to_a_page(runs: Path, tmp_path: Path) -> None:
 
 def test_trajectories_come_where_they_are_asked_for(runs: Path, tmp_path: Path) -> None:
     """Turn by turn, with the file as the turn left it."""
-    bundle(runs / "base", site=tmp_path / "site", trajectories=True)
+    write_pages(runs / "base", site=tmp_path / "site", trajectories=True)
     assert leading_nowhere(tmp_path / "site") == []
     turn = (tmp_path / "site/base/one.0/trajectory-turn-7.html").read_text()
     assert "+value = 7" in words(turn)
@@ -77,17 +77,17 @@ def test_nothing_of_a_user_s_is_replaced(runs: Path, tmp_path: Path) -> None:
     mine.mkdir()
     (mine / "index.html").write_text("my page")
     with pytest.raises(UsageError, match="no site of groundup"):
-        bundle(runs / "base", site=mine)
+        write_pages(runs / "base", site=mine)
     assert (mine / "index.html").read_text() == "my page"
     for chosen in ([runs / "base"], [runs / "base", runs / "other"]):
-        bundle(*chosen, site=tmp_path / "site")
+        write_pages(*chosen, site=tmp_path / "site")
     assert (tmp_path / "site/other/index.html").is_file()
 
 
 def test_one_run_that_cannot_be_read_is_left_out_by_name(runs: Path, tmp_path: Path) -> None:
     """The others have their pages, and the list says why it has none; a site of nothing else is refused."""
     (runs / "secret" / "config.json").write_text("{")
-    made = bundle(runs, site=tmp_path / "site")
+    made = write_pages(runs, site=tmp_path / "site")
     assert [said for said in made.unfit if said.startswith("secret has no pages: ")] == list(made.unfit)
     assert made.unfit
     listed = (tmp_path / "site/index.html").read_text()
@@ -95,7 +95,7 @@ def test_one_run_that_cannot_be_read_is_left_out_by_name(runs: Path, tmp_path: P
     assert leading_nowhere(tmp_path / "site") == []
     assert (tmp_path / "site/compare/run-base-run-other.html").is_file()
     with pytest.raises(UsageError, match="cannot be read"):
-        bundle(runs / "secret", site=tmp_path / "none")
+        write_pages(runs / "secret", site=tmp_path / "none")
 
 
 def test_a_run_has_three_megabytes_at_most(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_run_has_three_megabytes_at_most(tmp_path: Path) -> None:
     with RunWriter.create(tmp_path / "runs" / "large", config) as writer:
         for line in lines.values():
             writer.record(line, tests, {})
-    made = bundle(tmp_path / "runs" / "large", site=tmp_path / "site")
+    made = write_pages(tmp_path / "runs" / "large", site=tmp_path / "site")
     assert made.bytes <= RUN_BYTES
     assert made.left_out > 0
     assert leading_nowhere(tmp_path / "site") == []

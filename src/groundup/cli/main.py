@@ -55,7 +55,7 @@ COMMANDS = {
     "run": "run:run",
     "evaluate": "run:evaluate",
     "serve": "serve:serve",
-    "view": "serve:view",
+    "view": "view:view",
     "resume": "run:resume",
     "regrade": "run:regrade",
     "report": "report:report",

@@ -1,12 +1,30 @@
-"""`groundup serve` and `view`: tasks as environments over HTTP, and runs in a browser."""
+"""`groundup serve`: a suite's tasks as environments over HTTP."""
 
-from pathlib import Path
-from typing import Annotated
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Unpack
 
-import typer
-
-from groundup.api.flags import Host, Port, ServeFlags
+from groundup.api.flags import ServeFlags, names
+from groundup.api.requests import checked, settings_for
+from groundup.cli.console import say
+from groundup.cli.listening import TOKEN, listening
 from groundup.cli.options import DryRun, Examples, Suite
+from groundup.configuration import environment
+from groundup.domain.errors import MissingExtraError, UsageError
+from groundup.domain.limits import EpisodeLimits
+from groundup.domain.names import checked_name
+from groundup.extensions import lacking as lacking_packages
+from groundup.runs.gradable import lacking
+from groundup.runs.plan import left_out_notice, make_plan
+from groundup.settings import Settings
+from groundup.store.records import RunConfiguration, Served
+
+if TYPE_CHECKING:
+    from groundup.serving.server import ServeJob
 
 EXAMPLES: dict[str, Examples] = {
     "serve": (
@@ -20,13 +38,6 @@ EXAMPLES: dict[str, Examples] = {
         ("Grade on other machines", "groundup serve nl2repobench --slots 64 --workers fleet.json"),
         ("Go on with the folder of an earlier server", "groundup serve nl2repobench --run-id monday"),
     ),
-    "view": (
-        ("The runs of this project", "groundup view"),
-        ("Those of another folder", "groundup view .demo/runs"),
-        ("Two runs compared", "groundup view model-a model-b"),
-        ("As a static site, to send or to publish", "groundup view model-a model-b --bundle site"),
-        ("From another machine", "groundup view --host 0.0.0.0 --token $TOKEN"),
-    ),
 }
 
 
@@ -36,72 +47,139 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
     One session is one episode in one sandbox, with the tools `bash` and `submit` (docs/serving.md). Each episode
     is an attempt of a run: `groundup report` and `groundup show` work on its folder.
     """
-    from groundup.api import serving
-    from groundup.cli.console import say
-
-    job = serving.preflight(serving.serving(suite, **flags))
-    for notice in serving.notices(job):
+    job = preflight(serve_job(suite, **flags))
+    for notice in notices(job):
         say(f"groundup: {notice}")
     offered = len(job.offer().every)
     if dry_run:
         say(f"groundup: {offered} tasks as {', '.join(job.splits)}; the run would be in {job.path}")
         return 0
-    listener = serving.listening(flags.get("host"), flags.get("port"), has_token=bool(job.tokens))
+    listener = listening(flags.get("host"), flags.get("port"), has_token=bool(job.tokens))
     say(f"groundup: the run is in {job.path}")
     with listener:
         about = f"serving {job.plan.configuration.suite} at"
-        told = f"{offered} tasks by {serving.doors()}"
-        serving.serve(job, listener, lambda address: say(f"groundup: {about} {address}: {told}"))
+        told = f"{offered} tasks by {doors()}"
+        _serve(job, listener, lambda address: say(f"groundup: {about} {address}: {told}"))
     say(f"groundup: stopped; `groundup report {job.path}` shows what came of it")
     return 0
 
 
-def view(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="RUNS...", help="A folder of runs (default: the setting output), or runs to open."),
-    ] = None,
-    host: Host = None,
-    port: Port = None,
-    token: Annotated[
-        str | None, typer.Option(help="Secret that browsers must give as ?token=... in the address.")
-    ] = None,
-    bundle: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="SITE",
-            help="Write the pages into this folder instead, as a static site: no server, nothing to install.",
+def serve_job(suite: str, *, settings: Settings | None = None, **flags: Unpack[ServeFlags]) -> "ServeJob":
+    """Return what `serve` would do. Raises `UsageError`, also where the extra is not installed."""
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools")):
+        raise MissingExtraError(
+            "serving needs Starlette, uvicorn and httptools; install them with pip install 'groundup[serve]'"
+        )
+    from groundup.serving.server import ServeJob
+    from groundup.serving.session import Rules
+    from groundup.serving.sessions import Room
+
+    given: ServeFlags = checked(ServeFlags, flags)
+    found = settings_for(given, settings)
+    served = _served(given)
+    plan = make_plan(_configuration(suite, served, given, found), found)
+    name = checked_name(given.get("run_id") or f"{plan.suite.name}-served-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    path = found.output / name
+    room = {
+        "slots": given.get("slots"),
+        "waiting": given.get("waiting"),
+        "client_slots": given.get("client_slots"),
+        "idle_s": given.get("idle"),
+    }
+    return ServeJob(
+        plan=plan,
+        path=path,
+        settings=found,
+        rules=Rules(
+            submits=served.submits,
+            reward=served.reward,
+            shows_scores=served.shows_scores,
+            limits=served.limits,
         ),
-    ] = None,
-    trajectories: Annotated[
-        bool, typer.Option("--trajectories", help="With --bundle: what agents did as well, turn by turn.")
-    ] = False,
-) -> int:
-    """Show and compare runs in a browser: scores, tasks, trajectories, files, tests and logs.
-
-    Works without network; stop it with ^C. Needs an extra (docs/guide-compare.md).
-    """
-    from groundup.api.viewing import bundle as write_site
-    from groundup.api.viewing import view as serve
-    from groundup.cli.console import UNFIT, say
-    from groundup.domain.errors import UsageError
-
-    if bundle is not None:
-        site = write_site(*(runs or ()), site=bundle, trajectories=trajectories)
-        say(f"groundup: {site.pages} pages, {site.bytes / 1e6:.1f} MB; open {site.index}")
-        if site.left_out:
-            say(f"groundup: {site.left_out} lists of tests are left out, so that each run has at most 3 MB")
-        for unfit in site.unfit:
-            say(f"groundup: {unfit}")
-        return UNFIT if site.unfit else 0
-    if trajectories:
-        raise UsageError("--trajectories goes with --bundle; the pages of a server have them anyway")
-
-    serve(
-        *(runs or ()),
-        host=host,
-        port=port,
-        token=token,
-        ready=lambda address: say(f"groundup: runs are at {address}"),
+        room=Room.model_validate({key: value for key, value in room.items() if value is not None}),
+        splits=names(given.get("split"), "--split") or ("test",),
+        seed=given.get("seed"),
+        tokens=_tokens(given),
+        drain_s=float(given.get("drain", 60.0) or 0.0),
+        workers=given.get("workers"),
+        resumed=(path / "config.json").exists(),
     )
-    return 0
+
+
+def preflight(job: "ServeJob") -> "ServeJob":
+    """Return *job* without the tasks that cannot be graded here; not for a running event loop.
+
+    Raises `UsageError` for one that the user named, and when no task is left. On a fleet, nodes grade.
+    """
+    if job.workers is not None or job.settings.builder != "local":
+        return job
+    lacks = asyncio.run(lacking(job.plan.suite, list(job.plan.tasks.values()), job.settings))
+    named = [name for name in lacks if name in (job.plan.configuration.tasks or ())]
+    if lacks and (named or len(lacks) == len(job.plan.tasks)):
+        name = named[0] if named else next(iter(lacks))
+        raise UsageError(f"{name} cannot be graded, for this machine lacks {lacks[name]}")
+    return replace(job, lacking=lacks)
+
+
+def notices(job: "ServeJob") -> list[str]:
+    """Return sentences about tasks that are left out and why, and about doors that are closed."""
+    from groundup.serving.protocols import PROTOCOLS, spoken
+
+    said = [left_out_notice(job.plan)] if job.plan.left_out else []
+    by_lack: dict[str, list[str]] = {}
+    for name, lack in job.lacking.items():
+        by_lack.setdefault(lack, []).append(name)
+    for lack, left_out in by_lack.items():
+        some = ", ".join(left_out[:3]) + (", ..." if len(left_out) > 3 else "")
+        tasks = f"{len(left_out)} tasks are" if len(left_out) > 1 else "1 task is"
+        said.append(f"{tasks} not offered ({some}), for this machine lacks {lack}")
+    closed = [f"{one.name} is not offered: this installation {one.lacks}" for one in spoken() if one.lacks]
+    return [*said, *closed, *lacking_packages(PROTOCOLS.kind)]
+
+
+def doors() -> str:
+    """Return the protocols that a server speaks, and where."""
+    from groundup.serving.protocols import spoken
+
+    more = [f"{one.name} {one.place}".strip() for one in spoken() if not one.lacks]
+    return " and ".join(filter(None, (", ".join(["ORS", *more[:-1]]), *more[-1:])))
+
+
+def _serve(job: "ServeJob", listener: socket.socket, ready: Callable[[str], object]) -> None:
+    """Serve until a signal; *ready* gets the server's address once it answers."""
+    from groundup.serving import server
+
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    asyncio.run(server.serve(job, listener, lambda service: ready(f"http://{shown}:{port}")))
+
+
+def _tokens(given: ServeFlags) -> tuple[str, ...]:
+    """Return the tokens of the command line and of the environment."""
+    given_here = names(given.get("token"), "--token") or ()
+    return tuple(dict.fromkeys((*given_here, *(names(environment().get(TOKEN), TOKEN) or ()))))
+
+
+def _served(given: ServeFlags) -> Served:
+    submits = given.get("submits", 1)
+    return Served(
+        agent=given.get("agent_name") or "client",
+        model=given.get("model_name"),
+        limits=EpisodeLimits(turns=given.get("max_turns"), wall_clock_s=given.get("max_seconds")),
+        submits=submits or None,
+        reward="end" if given.get("reward_at_end") else "submit",
+        shows_scores=not given.get("hide_scores"),
+    )
+
+
+def _configuration(suite: str, served: Served, given: ServeFlags, settings: Settings) -> RunConfiguration:
+    language = given.get("lang")
+    return RunConfiguration(
+        suite=suite,
+        submissions=served,
+        grader=given.get("grader"),
+        tasks=names(given.get("tasks"), "--tasks"),
+        exclude=(*(names(given.get("exclude"), "--exclude") or ()), *((f"!{language}",) if language else ())),
+        timeout_s=given.get("timeout"),
+        sandbox=settings.sandbox,
+    )

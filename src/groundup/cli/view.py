@@ -1,15 +1,19 @@
-"""Runs in a browser: served on this machine, or as a static site."""
+"""`groundup view`: runs in a browser, served on this machine or as a static site."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlencode
 
-from groundup.api.flags import AnyPath
+import typer
+
+from groundup.api.flags import AnyPath, Host, Port
 from groundup.api.folders import run_folder
-from groundup.api.serving import listening
+from groundup.cli.console import UNFIT, say
+from groundup.cli.listening import listening
+from groundup.cli.options import Examples
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, runs_in
@@ -18,8 +22,64 @@ from groundup.trees.scratch import scratch_folder
 if TYPE_CHECKING:
     from groundup.viewer.site import Site
 
+EXAMPLES: dict[str, Examples] = {
+    "view": (
+        ("The runs of this project", "groundup view"),
+        ("Those of another folder", "groundup view .demo/runs"),
+        ("Two runs compared", "groundup view model-a model-b"),
+        ("As a static site, to send or to publish", "groundup view model-a model-b --bundle site"),
+        ("From another machine", "groundup view --host 0.0.0.0 --token $TOKEN"),
+    ),
+}
+
 
 def view(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RUNS...", help="A folder of runs (default: the setting output), or runs to open."),
+    ] = None,
+    host: Host = None,
+    port: Port = None,
+    token: Annotated[
+        str | None, typer.Option(help="Secret that browsers must give as ?token=... in the address.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SITE",
+            help="Write the pages into this folder instead, as a static site: no server, nothing to install.",
+        ),
+    ] = None,
+    trajectories: Annotated[
+        bool, typer.Option("--trajectories", help="With --bundle: what agents did as well, turn by turn.")
+    ] = False,
+) -> int:
+    """Show and compare runs in a browser: scores, tasks, trajectories, files, tests and logs.
+
+    Works without network; stop it with ^C. Needs an extra (docs/guide-compare.md).
+    """
+    if bundle is not None:
+        site = write_pages(*(runs or ()), site=bundle, trajectories=trajectories)
+        say(f"groundup: {site.pages} pages, {site.bytes / 1e6:.1f} MB; open {site.index}")
+        if site.left_out:
+            say(f"groundup: {site.left_out} lists of tests are left out, so that each run has at most 3 MB")
+        for unfit in site.unfit:
+            say(f"groundup: {unfit}")
+        return UNFIT if site.unfit else 0
+    if trajectories:
+        raise UsageError("--trajectories goes with --bundle; the pages of a server have them anyway")
+
+    serve_pages(
+        *(runs or ()),
+        host=host,
+        port=port,
+        token=token,
+        ready=lambda address: say(f"groundup: runs are at {address}"),
+    )
+    return 0
+
+
+def serve_pages(
     *runs: AnyPath,
     host: str | None = None,
     port: int | None = None,
@@ -52,7 +112,9 @@ def view(
         server.run(sockets=[listener])
 
 
-def bundle(*runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: Settings | None = None) -> "Site":
+def write_pages(
+    *runs: AnyPath, site: AnyPath, trajectories: bool = False, settings: Settings | None = None
+) -> "Site":
     """Write pages over *runs* (default: all in the folder of *settings*) as a static site below *site*.
 
     With *trajectories*, also what agents did, turn by turn. Raises `UsageError` for a *site* that holds anything

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.api.warming import WarmBundle, take_bundle, this_machine, used_layers, write_bundle
 from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.environments.bundles import WarmBundle, take_bundle, this_machine, used_layers, write_bundle
 from groundup.environments.interpreters import present_interpreter
 from groundup.environments.layers import Built, layer_store
 from groundup.environments.requests import Layer
