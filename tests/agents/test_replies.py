@@ -51,6 +51,9 @@ REPLIES = {
         f"Then the file `main.py`:\n```python\n{B}```\nRun `python main.py`:\n```bash\npython main.py\n```\n",
         BOTH,
     ),
+    "thoughts that begin in the prompt": Case(
+        f"Hm.\n```path=draft.py\nx\n```\n</think>\n{fenced('pkg/a.py', A)}", CHANGED
+    ),
     "thoughts first": Case(f"<think>\n```path=draft.py\nx\n```\n</think>\n{fenced('pkg/a.py', A)}", CHANGED),
     "tildes": Case(f"~~~python path=pkg/a.py\n{A}~~~\n", CHANGED),
     "line ends of Windows": Case(f"```path=pkg/a.py\r\n{A}```\r\n", CHANGED),

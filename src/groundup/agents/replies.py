@@ -61,7 +61,11 @@ class _Found:
 
 
 _APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]?"
-_THOUGHTS = re.compile(r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL)
+_THOUGHTS = re.compile(
+    r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*|\A(?:(?!<think>).)*?^\s*</think>\s*$",
+    re.DOTALL | re.MULTILINE,
+)
+"""Servers without a parser for a model's thoughts leave them there; some templates open them in the prompt."""
 _REFUSES = re.compile(
     rf"\A\W*(i{_APOSTROPHE}m (very |really )?sorry|i am sorry|sorry,|my apologies|i can{_APOSTROPHE}t|i cannot"
     rf"|i can not|i won{_APOSTROPHE}t|i will not|i{_APOSTROPHE}m (unable|not able)|i am (unable|not able)"

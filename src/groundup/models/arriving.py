@@ -1,6 +1,7 @@
 """An answer on its way: what came of it, what it says so far, and whether it was asked for and begun."""
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ _MOST_BYTES = 64 * 1024 * 1024
 _TAIL = 2000
 """How many of the newest characters are shown while an answer comes."""
 END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
+_FAILURE = re.compile(rb"error:(.*)", re.DOTALL)
+"""How llama.cpp's server told failures within streams until autumn 2025."""
+_IS_FAILURE = re.compile(rb"event:\s*error\b")
 _SENT = "send_request_body.complete"
 _BEGINNINGS = (b"data:", b"event:", b":")
 """How streams begin. Some servers call theirs JSON, or text."""
@@ -77,6 +81,18 @@ class Arriving:
         except BrokenReplyError:
             return False
         return parsed is not None and bool(parsed.reply.message.content or parsed.reply.message.tool_calls)
+
+    def holds_reply(self) -> bool:
+        """Whether this error holds what the model wrote, which then is the answer."""
+        try:
+            reply = self._form.refused(parsed_object(self.content)) if self._form else None
+        except BrokenReplyError:
+            return False
+        if reply is None:
+            return False
+        self.content = bytearray(json.dumps(reply).encode())
+        self.accepted, self.streams = True, False
+        return True
 
     def _tell(self, form: ReplyForm, saying: Callable[[str], None]) -> None:
         ends = [found.end() for found in END_OF_EVENT.finditer(self.content, self._told)]
@@ -142,8 +158,11 @@ def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
         data = data_of(event)
         if data == b"[DONE]":
             yield {}  # its form knows whether that is the end
+        elif failed := _FAILURE.match(event):
+            yield {"error": parsed_object(failed[1])}
         elif data:
-            yield parsed_object(data)
+            document = parsed_object(data)
+            yield {"error": document} if _IS_FAILURE.match(event) and "error" not in document else document
 
 
 def data_of(event: bytes) -> bytes:

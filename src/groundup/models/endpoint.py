@@ -286,7 +286,7 @@ class ModelEndpoint:
             other = stranger(answer.status, answer.headers, url, url.removeprefix(self.base_url))
             if other is not None:
                 raise _FailedError(CallFailure(kind=CallFailureKind.STRANGER, message=other))
-        if not answer.accepted:
+        if not answer.accepted and not answer.holds_reply():
             raise self._failed(answer.status, answer.headers, bytes(answer.content))
 
     def _reply(self, form: ReplyForm, answer: Arriving) -> Parsed:

@@ -122,6 +122,10 @@ _CODES = (
     (404, re.compile(r"model_not_found|not_found_error", re.IGNORECASE)),
 )
 """The status that an error without one means, by its words."""
+_BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
+"""Why a reply ends that its endpoint could not finish: OpenRouter and Mistral, vLLM and SGLang, DeepSeek."""
+_BAD_KEY = re.compile(r"api key not valid|(incorrect|invalid) api key|api_key_invalid", re.IGNORECASE)
+"""How Gemini and xAI say with status 400 what others say with 401."""
 _MALFORMED = re.compile(r"\b\d+ validation errors?:")
 """llama-cpp-python says so with status 500, and quotes the request, in which any words may stand."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
@@ -152,7 +156,7 @@ def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not error and isinstance(choice, dict):
-        error = choice.get("error") or choice.get("finish_reason") == "error"
+        error = choice.get("error") or choice.get("finish_reason") in _BROKEN_OFF
     if not error and "error" in (document.get("object"), document.get("type")):
         error = document
     if not error:
@@ -173,7 +177,7 @@ def _kind(status: int, signs: str, *, told: bool) -> CallFailureKind:
         return CallFailureKind.QUOTA
     if status == 429:
         return CallFailureKind.REQUEST if _NEVER_FITS.search(signs) else CallFailureKind.RATE_LIMIT
-    if status == 401:
+    if status == 401 or (status == 400 and _BAD_KEY.search(signs)):
         return CallFailureKind.KEY
     kind = _said(signs) if status < 500 or status in {500, 501} else None
     if kind is not None:  # some servers answer 500 to a prompt that is too long

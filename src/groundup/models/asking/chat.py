@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, ReplyTokens, ToolCall
 from groundup.models.asking.forms import (
@@ -106,7 +106,7 @@ class _Message(LooseReply):
 
 
 class _Choice(LooseReply):
-    message: _Message
+    message: Annotated[_Message | None, BeforeValidator(lambda value: value or None)] = None
     finish_reason: JsonValue = None
     logprobs: JsonValue = None
     token_ids: JsonValue = None
@@ -123,7 +123,9 @@ def parsed_reply(document: Mapping[str, JsonValue]) -> Parsed:
     """Read a reply. Raises `BrokenReplyError`."""
     received = validated(_Reply, document)
     choice = received.choices[0]
-    message = _message(choice.message, _raw_message(document))
+    if choice.message is None and not choice.finish_reason:  # Gemini leaves it out of what its filter stopped
+        raise BrokenReplyError("choices.0.message: it is missing")
+    message = _message(choice.message or _Message(), _raw_message(document))
     tokens = ReplyTokens(
         prompt_ids=_whole_numbers(choice.prompt_token_ids or received.prompt_token_ids),
         ids=_whole_numbers(choice.token_ids),
@@ -153,6 +155,8 @@ def _logprobs(found: JsonValue) -> tuple[float, ...]:
 _GROWING = ("logprobs", "token_ids")
 """Keys of a choice of which a stream sends a part with every event."""
 _Document = dict[str, JsonValue]
+_NOTHING: tuple[JsonValue, ...] = (None, "")
+"""Takes nothing's place: Ollama ends each piece for the reason "", Azure's last one names no model."""
 _WHOLE = frozenset({"role", "id", "type", "name", "index", "finish_reason", "format"})
 """Keys whose later values replace earlier ones; all other texts are pieces of one text."""
 
@@ -165,19 +169,19 @@ def joined(events: Iterable[_Document]) -> _Document:
     is_done = False
     for event in events:
         is_done = is_done or not event
-        whole |= {name: value for name, value in event.items() if name != "choices" and value is not None}
+        whole |= {name: value for name, value in event.items() if name != "choices" and value not in _NOTHING}
         choices = event.get("choices")
         for piece in choices if isinstance(choices, list) else ():
             if not isinstance(piece, dict) or piece.get("index", 0) != 0:
                 continue
             grown = {name: piece.pop(name) for name in _GROWING if piece.get(name) is not None}
-            choice |= {name: value for name, value in piece.items() if value is not None and name != "delta"}
+            choice |= {name: value for name, value in piece.items() if value not in _NOTHING and name != "delta"}
             _grow(choice, grown)
             delta = piece.get("delta")
             if isinstance(delta, dict):
                 _grow(message, delta)
     if whole.get("error") or "error" in (whole.get("object"), whole.get("type")):
-        return whole
+        return unread_call(whole) or whole
     if choice.get("finish_reason") is None and not (
         is_done and whole.get("usage")
     ):  # some do not say why they end
@@ -221,8 +225,8 @@ def _continues(item: JsonValue, piece: JsonValue) -> bool:
     """Whether *piece* is more of *item*; of several that fit, the newest is meant."""
     if not (isinstance(item, dict) and isinstance(piece, dict)):
         return False
-    # Some servers give every call the index 0 and an id of its own.
-    same_id = piece.get("id") in (None, "", item.get("id"))
+    # Some servers give every call the index 0 and an id of its own; others every piece of one call.
+    same_id = piece.get("id") in (None, "", item.get("id")) or ("index" in piece and _is_tail(piece))
     index = piece.get("index")
     if index is None or item.get("index") is None:  # some number no calls, or only some pieces of one
         return (
@@ -232,8 +236,8 @@ def _continues(item: JsonValue, piece: JsonValue) -> bool:
 
 
 def _is_tail(piece: _Document) -> bool:
-    """Whether a piece of a call without an id begins none: its function has no name."""
-    return not texts_at(piece["function"], "name")
+    """Whether a piece of a call begins none: its function has no name."""
+    return "function" in piece and not texts_at(piece["function"], "name")
 
 
 def piece(event: Mapping[str, JsonValue]) -> str:
@@ -246,16 +250,26 @@ def piece(event: Mapping[str, JsonValue]) -> str:
     return said + "".join(texts_at(function, "name", "arguments") for function in called)
 
 
-FORM = ReplyForm(parsed_reply, joined, piece, {"stream": True, "stream_options": {"include_usage": True}})
+def unread_call(document: Mapping[str, JsonValue]) -> _Document | None:
+    """Return the reply in an error that says only that the model's own call could not be read (Groq)."""
+    error = document.get("error")
+    said = error.get("failed_generation") if isinstance(error, dict) else None
+    if not isinstance(error, dict) or error.get("code") != "tool_use_failed" or not isinstance(said, str):
+        return None
+    return {"choices": [{"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}]}
+
+
+FORM = ReplyForm(
+    parsed_reply, joined, piece, {"stream": True, "stream_options": {"include_usage": True}}, refused=unread_call
+)
 
 
 def _raw_message(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     choices = document["choices"]
     assert isinstance(choices, list)  # as the form was validated
     assert isinstance(choices[0], dict)
-    message = choices[0]["message"]
-    assert isinstance(message, dict)
-    return message
+    message = choices[0].get("message")
+    return message if isinstance(message, dict) else {}
 
 
 def _message(received: _Message, raw: Mapping[str, JsonValue]) -> Message:
@@ -271,7 +285,11 @@ def _message(received: _Message, raw: Mapping[str, JsonValue]) -> Message:
     return Message(
         role="assistant",
         content=content or received.refusal or "",
-        tool_calls=tuple(_call(call, number) for number, call in enumerate(received.tool_calls or ())),
+        tool_calls=tuple(
+            call
+            for number, raw_call in enumerate(received.tool_calls or ())
+            if (call := _call(raw_call, number)).name or call.arguments  # LM Studio sends calls of nothing
+        ),
         reasoning=thoughts if isinstance(thoughts, str) and thoughts else None,
         original=original,
     )
@@ -290,15 +308,21 @@ def _call(raw: dict[str, JsonValue], number: int) -> ToolCall:
     )
 
 
+_FINISHES: dict[str, Finish] = {
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    **dict.fromkeys(
+        ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"), "content_filter"
+    ),
+    **dict.fromkeys(("stop", "tool_calls", "function_call", "eos", "end_turn", ""), "stop"),
+}
+"""Reasons of OpenAI, Mistral (`model_length`), Gemini (large letters; `content_filter: SAFETY`) and others."""
+
+
 def _finish(choice: _Choice, message: Message) -> Finish:
-    if choice.message.refusal and not choice.message.content:
+    if choice.message is not None and choice.message.refusal and not choice.message.content:
         return "content_filter"
-    match choice.finish_reason:
-        case "length":
-            return "length"
-        case "content_filter":
-            return "content_filter"
-        case "stop" | "tool_calls" | "function_call" | "eos" | None:  # some say "stop" though tools are called
-            return "tool_calls" if message.tool_calls else "stop"
-        case _:
-            return "tool_calls" if message.tool_calls else "other"
+    reason = choice.finish_reason if isinstance(choice.finish_reason, str) else ""
+    finish = _FINISHES.get(reason.partition(":")[0].lower(), "other")
+    if message.tool_calls and finish in {"stop", "other"}:  # some say "stop" though tools are called
+        return "tool_calls"
+    return finish

@@ -74,6 +74,8 @@ class ReplyForm:
     """What a request for a stream holds besides."""
     stream_path: Callable[[str], str] = str
     """Where a stream is asked for, where that is elsewhere."""
+    refused: Callable[[Mapping[str, JsonValue]], dict[str, JsonValue] | None] = lambda _: None
+    """Returns the reply that stands in an error; None where there is none."""
 
 
 class LooseReply(BaseModel):
