@@ -25,6 +25,7 @@ each figure of each two recorded runs of a suite in the folders of `--runs`; it 
 
 import argparse
 import contextlib
+import functools
 import itertools
 import math
 import sys
@@ -246,7 +247,7 @@ def _missed(found: Cell, draws: int) -> Iterator[str]:
 def cell(population: str, tasks: int, draws: int, seed: int, *, others: bool = False) -> Cell:
     """Draw *draws* samples of *tasks* tasks and compare what they say with the truth."""
     place = list(POPULATIONS).index(population)
-    truths = {k: _truths(population, np.random.default_rng((seed, place)), k) for k in _ATTEMPTS}
+    truths = {k: _truths(population, (seed, place), k) for k in _ATTEMPTS}
     generator = np.random.default_rng((seed, place, tasks))
     held, apart = dict.fromkeys(truths[1], 0.0), dict.fromkeys(CHANGES, 0.0)
     widths: dict[str, list[float]] = {name: [] for name in held}
@@ -308,7 +309,9 @@ def most_found(population: str, tasks: int) -> float:
     return float((wrong <= 1 - LEVEL).mean())
 
 
-def _truths(population: str, generator: np.random.Generator, attempts: int) -> dict[str, float]:
+@functools.cache
+def _truths(population: str, seed: tuple[int, int], attempts: int) -> dict[str, float]:
+    generator = np.random.default_rng(seed)
     chances = POPULATIONS[population](generator, _ENOUGH)
     figures = _figures(_scores(generator, chances, attempts))
     truths = {name: float(values.mean()) for name, values in figures.items()}

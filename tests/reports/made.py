@@ -1,11 +1,14 @@
 """Runs made up for reports, from one word or number per attempt."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
+from groundup.reports.document import Report
 from groundup.reports.plots import Plot
+from groundup.reports.summary import report_run, side_by_side
 from groundup.store.records import ConfigFile, Planned, Predictions, RunConfiguration, VerdictLine
 from tests.needs import lack
 
@@ -15,6 +18,11 @@ Word = str | tuple[float, float]
 """(numerator, denominator), or tampered, infrastructure, not_attempted, pending."""
 
 Run = tuple[ConfigFile, dict[AttemptKey, VerdictLine]]
+
+
+def report_of(runs: Iterable[Run]) -> Report:
+    """Report *runs*, each compared to the first."""
+    return side_by_side([report_run(*run) for run in runs])
 
 
 def run_of(

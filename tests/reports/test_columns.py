@@ -8,10 +8,9 @@ from starlette.testclient import TestClient
 from groundup.reports import columns
 from groundup.reports.columns import COLUMNS, Column
 from groundup.reports.formats import ShownReport
-from groundup.reports.summary import report_of
 from groundup.settings import load
 from groundup.viewer.app import Viewer
-from tests.reports.made import Word, run_of
+from tests.reports.made import Word, report_of, run_of
 from tests.viewer.made import write_run
 
 WORDS: dict[str, list[Word]] = {"one": [(1, 2), (2, 2)], "two": [(0, 2), "pending"]}

@@ -5,9 +5,9 @@ import pytest
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.comparison import compare
 from groundup.reports.formats import markdown
-from groundup.reports.summary import report_of, report_run
+from groundup.reports.summary import report_run
 from groundup.reports.views import comparison_views
-from tests.reports.made import GRADER, Word, run_of
+from tests.reports.made import GRADER, Word, report_of, run_of
 
 BASE: dict[str, list[Word]] = {
     "same": [(1, 1)],

@@ -16,9 +16,9 @@ from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.verdicts import Score
 from groundup.reports.formats import FORMS, ShownReport
 from groundup.reports.plots import plots_of
-from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.reports.summary import report_run, side_by_side
 from groundup.suites.base import Summary
-from tests.reports.made import Word, need_drawing, run_of, words
+from tests.reports.made import Word, need_drawing, report_of, run_of, words
 
 BASE: dict[str, list[Word]] = {"one": [(1, 2)], "two": [(2, 2)], "three": ["tampered"], "four": ["infrastructure"]}
 OTHER: dict[str, list[Word]] = {"one": [(2, 2)], "two": [(2, 2)], "three": [(0, 4)], "four": ["pending"]}

@@ -12,9 +12,8 @@ from groundup.domain.verdicts import Reason, Stage
 from groundup.reports.document import Report
 from groundup.reports.formats import markdown, show
 from groundup.reports.numbers import percent
-from groundup.reports.summary import report_of
 from groundup.reports.views import views_of
-from tests.reports.made import Word, run_of
+from tests.reports.made import Word, report_of, run_of
 
 WORDS: dict[str, list[Word]] = {
     "alpha": [(3, 4)],

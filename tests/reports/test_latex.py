@@ -8,10 +8,10 @@ import pytest
 
 from groundup.domain.verdicts import Score
 from groundup.reports.formats import PaperReport, ShownComparison, ShownReport, as_latex
-from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.reports.summary import report_run, side_by_side
 from groundup.reports.views import View
 from groundup.suites.base import Summary
-from tests.reports.made import Run, Word, run_of
+from tests.reports.made import Run, Word, report_of, run_of
 from tests.reports.test_files import report
 
 NAMED = "a-model-of-many-words-2026-11-25_with_instructions+more.MWMWMWMWMWMWMWMWMWMW"

@@ -8,9 +8,8 @@ import pytest
 from groundup.reports.comparison import task_means
 from groundup.reports.formats import ShownComparison, ShownReport
 from groundup.reports.statistics import ranks
-from groundup.reports.summary import report_of
 from tests.effort import often
-from tests.reports.made import Word, run_of
+from tests.reports.made import Word, report_of, run_of
 
 
 @pytest.mark.parametrize("means", [(0.7, 0.6, 0.5), (0.5, 0.5, 0.5, 0.5), (0.62, 0.6, 0.4, 0.38)])

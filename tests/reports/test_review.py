@@ -5,10 +5,9 @@ import pytest
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult
 from groundup.reports.review import CLEAN, Review, review_of
-from groundup.reports.summary import report_of
 from groundup.reports.views import views_of
 from groundup.store.records import References, VerdictLine
-from tests.reports.made import Run, run_of
+from tests.reports.made import Run, report_of, run_of
 
 KEY = AttemptKey(task="a", index=0)
 

@@ -8,9 +8,9 @@ from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.document import Figure, Report
 from groundup.reports.formats import markdown
-from groundup.reports.summary import report_of, report_run, side_by_side
+from groundup.reports.summary import report_run, side_by_side
 from groundup.reports.views import comparison_views, views_of
-from tests.reports.made import GRADER, Word, run_of
+from tests.reports.made import GRADER, Word, report_of, run_of
 
 
 def figures(words: dict[str, list[Word]]) -> dict[str, Figure]:

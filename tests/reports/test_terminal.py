@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from groundup.reports.formats import ShownReport
-from groundup.reports.summary import report_of
 from groundup.reports.terminal import Bar, bar_lines, print_rows
-from tests.reports.made import run_of
+from tests.reports.made import report_of, run_of
 
 WHY = "environment: the package index at https://packages.example/simple/with/a/very/long/path/to/it is down"
 

@@ -1,7 +1,7 @@
 """Reports on runs, read from run folders, groundup's own report files, and reports in the forms of suites."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -48,8 +48,8 @@ def report(
         raise UsageError(unknown("layout", layout, LAYOUTS))
     if layout == "paper":
         each = [runs_below(Path(one)) if holds_runs(Path(one)) else [one] for one in (run, *more)]
-        read = _read(list(dict.fromkeys(chain.from_iterable(each))), found)
-        return PaperReport.of(side_by_side(_named_apart(read)))  # which shows no comparison
+        names = dict.fromkeys(chain.from_iterable(each))
+        return PaperReport.of(side_by_side(_named_apart(_read(names, found))))  # which shows no comparison
     return ShownReport.of(_side_by_side((run, *more), found))
 
 
@@ -206,25 +206,25 @@ def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
 
 
 def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:
-    read = _read(names, settings)
+    read = list(_read(names, settings))
     made = side_by_side(_named_apart(read), power)
-    return with_copies(made, [folder for _, folder in read], settings)
+    return with_copies(made, [run for _, run in read], settings)
 
 
-def _read(names: Sequence[AnyPath], settings: Settings) -> list[tuple[RunReport, Path | None]]:
-    return [one for name in names for one in _runs(name, settings)]
+def _read(names: Iterable[AnyPath], settings: Settings) -> Iterator[tuple[RunReport, reporting.ReadRun | None]]:
+    return (one for name in names for one in _runs(name, settings))
 
 
-def _runs(name: AnyPath, settings: Settings) -> Iterator[tuple[RunReport, Path | None]]:
-    """Yield the runs that *name* is, with their folders; a report file has none."""
+def _runs(name: AnyPath, settings: Settings) -> Iterator[tuple[RunReport, reporting.ReadRun | None]]:
+    """Yield the reports that *name* stands for, with the runs that they were made from; a file has none."""
     path = Path(name)
     if path.name == "report.json" and RunFolder(path.parent).was_run():
         path = path.parent  # the report of a run is made from what the run holds
     if path.is_file():
-        yield from ((run, None) for run in _from_file(path, settings))
+        yield from ((report, None) for report in _from_file(path, settings))
     else:
-        folder = run_folder(path, settings)
-        yield from ((run, folder) for run in read_report([folder]).runs)
+        run = reporting.read_run(run_folder(path, settings), settings)
+        yield run.report, run
 
 
 def _from_file(path: Path, settings: Settings) -> tuple[RunReport, ...]:
@@ -294,14 +294,14 @@ def _results(folder: RunFolder) -> Results:
     )
 
 
-def _named_apart(read: Sequence[tuple[RunReport, Path | None]]) -> list[RunReport]:
+def _named_apart(read: Iterable[tuple[RunReport, reporting.ReadRun | None]]) -> list[RunReport]:
     """Give runs of one name others, so that tables have a column for each: a copied run that of its folder."""
     seen: dict[str, int] = {}
     named = []
-    for run, folder in read:
-        name = run.run_id
-        if name in seen and folder is not None:
-            name = folder.resolve().name
+    for report, run in read:
+        name = report.run_id
+        if name in seen and run is not None:
+            name = run.folder.path.resolve().name
         seen[name] = seen.get(name, 0) + 1
-        named.append(run.but(run_id=name if seen[name] == 1 else f"{name} ({seen[name]})"))
+        named.append(report.but(run_id=name if seen[name] == 1 else f"{name} ({seen[name]})"))
     return named

@@ -6,7 +6,7 @@ Which of several attempts at a task a run reports, and what feedback rounds brou
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from groundup.domain.limits import Effort, Selection
@@ -86,31 +86,10 @@ def after_rounds(
         yield f"after round {number} of {most}", values, "an attempt that ended before keeps its score"
 
 
-Summaries = Callable[[ConfigFile, Mapping[AttemptKey, VerdictLine]], Sequence[Summary]]
-"""What a run's suite makes of it."""
 _NAMED = 10
 """Attempts that one kind of warning names at most."""
 _RANKED_FROM = 3
 """Two runs have a comparison."""
-
-
-def report_of(
-    runs: Sequence[tuple[ConfigFile, Mapping[AttemptKey, VerdictLine]]],
-    summaries: Summaries | None = None,
-    made: Sequence[Collection[AttemptKey]] = (),
-    losses: Sequence[Mapping[AttemptKey, AttemptLosses]] = (),
-) -> Report:
-    """Report one run, or several with each compared to the first.
-
-    *made* are each run's attempts whose submissions have no score yet, *losses* what attempts lost, by cause.
-    """
-    given = itertools.zip_longest(runs, made, losses)
-    return side_by_side(
-        [
-            report_run(config, lines, summaries(config, lines) if summaries else (), one or (), lost or {})
-            for (config, lines), one, lost in given
-        ]
-    )
 
 
 def side_by_side(runs: Sequence[RunReport], difference: float | None = None) -> Report:

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
-from typing import NamedTuple
 
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.reports.answers import comparison_answer
 from groundup.reports.document import Report, RunComparison
+from groundup.runs.reporting import ReadRun
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import References, VerdictLine
@@ -20,52 +19,37 @@ _LOOKED_AT = 12
 """Submissions of each run that a comparison reads, about; whoever copies a run copies more than one of so many."""
 
 
-def with_copies(report: Report, folders: Sequence[Path | None], settings: Settings) -> Report:
+def with_copies(report: Report, runs: Sequence[ReadRun | None], settings: Settings) -> Report:
     """Return *report* with comparisons that say how many submissions of a run are those of its base, or nearly.
 
-    *folders* are those of its runs; None where a run was read from a report file.
+    *runs* are the report's, as read from their folders; None where a run was read from a report file.
     """
-    base, *others = folders
+    base, *others = runs
     asked = [
-        number
-        for number, (one, folder) in enumerate(zip(report.comparisons, others, strict=True))
-        if not one.same and folder is not None
+        (number, one, other)
+        for number, (one, other) in enumerate(zip(report.comparisons, others, strict=True))
+        if not one.same and other is not None
     ]
     if base is None or not asked:
         return report
-    its = _read(base)
-    tasks = _tasks(its.folder, settings)
+    tasks = _tasks(base.folder, settings)
     comparisons = list(report.comparisons)
-    for number in asked:
-        one, folder = comparisons[number], others[number]
-        assert folder is not None
-        comparisons[number] = one.but(same=_shared(one, its, _read(folder), tasks))
+    for number, one, other in asked:
+        comparisons[number] = one.but(same=_shared(one, base, other, tasks))
     if tuple(comparisons) == report.comparisons:
         return report
     told = report.but(comparisons=tuple(comparisons))
     return told.but(answer=comparison_answer(told))
 
 
-class _Run(NamedTuple):
-    """A run, and the line that counts for each of its attempts."""
-
-    folder: RunFolder
-    lines: Mapping[AttemptKey, VerdictLine]
-
-
-def _read(path: Path) -> _Run:
-    folder = RunFolder(path)
-    return _Run(folder, folder.records().lines)
-
-
-def _shared(one: RunComparison, base: _Run, other: _Run, tasks: Mapping[str, Task]) -> str:
+def _shared(one: RunComparison, base: ReadRun, other: ReadRun, tasks: Mapping[str, Task]) -> str:
     """Say how many submissions of *other* are those of *base*, or nearly; "" for none."""
     runs = (base, other)
     both = set.intersection(*({key.task for key, line in run.lines.items() if line.submission} for run in runs))
     known = sorted(task for task in both & tasks.keys() if tasks[task].deliverable != "edits")
     most = max(sum(key.task in both for key in run.lines) for run in runs)
     drawn = known[:: max(1, most // _LOOKED_AT)]
-    its, theirs = (list(_handed_in(*run, drawn, tasks).values()) for run in runs)
+    its, theirs = (list(_handed_in(run.folder, run.lines, drawn, tasks).values()) for run in runs)
     count = shared(theirs, its)
     if not count:
         return ""

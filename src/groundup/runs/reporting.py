@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.domain.errors import GroundupError
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.causes import AttemptLosses, attempt_losses
 from groundup.reports.document import Report, RunReport
-from groundup.reports.summary import report_of, side_by_side
+from groundup.reports.summary import report_run, side_by_side
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder
@@ -16,19 +17,33 @@ from groundup.suites.base import Summary, Tables
 from groundup.suites.opening import open_suite
 
 
+class ReadRun(NamedTuple):
+    """A run's report, and what it was made from."""
+
+    report: RunReport
+    folder: RunFolder
+    lines: Mapping[AttemptKey, VerdictLine]
+    """The line that counts for each attempt."""
+
+
 def read_report(folders: Sequence[Path], settings: Settings) -> Report:
     """Report the runs in *folders*."""
+    return side_by_side([read_run(folder, settings).report for folder in folders])
 
-    def summaries(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine]) -> Sequence[Summary]:
-        return suite_summaries(config, lines, settings)
 
-    opened = [RunFolder(folder) for folder in folders]
-    records = [folder.records() for folder in opened]
-    runs = [(folder.config(), found.lines) for folder, found in zip(opened, records, strict=True)]
-    made = [folder.made(*run) for folder, run in zip(opened, runs, strict=True)]
-    losses = [losses_by_attempt(folder, lines) for folder, (_, lines) in zip(opened, runs, strict=True)]
-    report = report_of(runs, summaries, made, losses)
-    return side_by_side(tuple(map(with_faults, report.runs, records, folders)))
+def read_run(path: Path, settings: Settings) -> ReadRun:
+    """Report the run in the folder *path*, with the verdicts that say so: they take longest to read."""
+    folder = RunFolder(path)
+    config, records = folder.config(), folder.records()
+    lines = records.lines
+    report = report_run(
+        config,
+        lines,
+        suite_summaries(config, lines, settings),
+        folder.made(config, lines),
+        losses_by_attempt(folder, lines),
+    )
+    return ReadRun(with_faults(report, records, path), folder, lines)
 
 
 def losses_by_attempt(

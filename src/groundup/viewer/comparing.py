@@ -13,7 +13,7 @@ from groundup.reports.summary import side_by_side
 from groundup.reports.views import evidence_views
 from groundup.runs import evidence
 from groundup.runs.copies import with_copies
-from groundup.runs.reporting import read_report
+from groundup.runs.reporting import read_run
 from groundup.settings import Settings
 from groundup.viewer.addresses import whole_number
 from groundup.viewer.index import RunIndex
@@ -35,9 +35,9 @@ def compared(index: RunIndex, settings: Settings, asked: QueryParams) -> dict[st
     if len(names) < 2 or not set(names) <= known:
         return None
     power = min(whole_number(asked.get("power")), 100)
-    paths = [settings.output / name for name in names]
-    runs = [run.but(run_id=name) for run, name in zip(read_report(paths, settings).runs, names, strict=True)]
-    made = with_copies(side_by_side(runs, power / 100 or None), paths, settings)
+    read = [read_run(settings.output / name, settings) for name in names]
+    named = [one.report.but(run_id=name) for one, name in zip(read, names, strict=True)]
+    made = with_copies(side_by_side(named, power / 100 or None), read, settings)
     wanted, first = asked.get("q", ""), whole_number(asked.get("first"))
     part, other = (asked.get(name, "") for name in ("part", "other"))
     if part not in _PARTS or other not in names[1:]:
