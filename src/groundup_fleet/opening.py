@@ -1,7 +1,7 @@
 """A run's way into a fleet: the connection, the suite's data for its nodes, and a relay for agents there."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from groundup.runs.fleets import FleetRequest
 from groundup.suites.places import data_folder, split_variants, with_data_set
@@ -10,7 +10,7 @@ from groundup.trees.writer import in_thread
 from groundup_fleet import node
 from groundup_fleet.agents import relay_at
 from groundup_fleet.attempts import RunFleet
-from groundup_fleet.clusters import read_address
+from groundup_fleet.clusters import FleetAddress, read_address, security
 from groundup_fleet.driver import connected
 from groundup_fleet.orders import packed
 
@@ -18,10 +18,21 @@ _DATA_BYTES = 256 * 2**20
 """The most that is sent to nodes of a suite's data, packed; Dask's scheduler keeps it in memory."""
 
 
-@asynccontextmanager
-async def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> AsyncIterator[RunFleet]:
-    """Yield the fleet that a run asks for, whose nodes have the suite's data. What the catalog names."""
+def open_fleet(request: FleetRequest, warn: Callable[[str], None]) -> AbstractAsyncContextManager[RunFleet]:
+    """Return the fleet that a run asks for, whose nodes get the suite's data. What the catalog names.
+
+    An address that cannot be one is refused at once; nothing is connected before the fleet is entered. Raises
+    `UsageError`.
+    """
     address = read_address(request.workers)
+    security(address)
+    return _opened(address, request, warn)
+
+
+@asynccontextmanager
+async def _opened(
+    address: FleetAddress, request: FleetRequest, warn: Callable[[str], None]
+) -> AsyncIterator[RunFleet]:
     async with connected(address, warn, RunFleet) as fleet, AsyncExitStack() as stack:
         _, settings = with_data_set(request.suite, request.settings)
         folder = data_folder(split_variants(request.suite_name)[0], settings)

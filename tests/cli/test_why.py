@@ -195,6 +195,30 @@ def test_without_a_task_those_that_lost_are_shown(groundup: Groundup, predict: P
     assert "all 2 expected tests passed" in groundup("why", "whole", "task-0000").err
 
 
+def test_attempts_without_a_verdict_are_counted_with_the_command_that_finishes_them(
+    groundup: Groundup, tmp_path: Path
+) -> None:
+    """A run that was cut off has not lost nothing: whoever asks why learns that it is not over."""
+    config, lines = run_of("cut", {"task-0000": [(2, 2)], "task-0001": [(1, 2)]}, loaded=WRITTEN)
+    with RunWriter.create(tmp_path / "runs" / "cut", config) as writer:
+        first, second = lines
+        again = f"1 attempt has no verdict; finish with `groundup resume {writer.folder.path}`"
+        none = groundup("why", "cut")
+        assert none.code == 2
+        assert "no attempt has a verdict yet; 2 attempts have no verdict; finish with `groundup resume" in none.err
+        writer.record(lines[first], [], {})
+        whole = groundup("why", "cut")
+        assert whole.code == 2
+        assert f"no attempt lost points; {again}" in whole.err
+        assert again not in groundup("why", "cut", str(first)).err
+        assert again in groundup("why", "cut", str(second)).err
+        told = Reason(stage=Stage.TEST, message="some expected tests did not pass")
+        verdict = lines[second].verdict
+        assert verdict is not None
+        writer.record(lines[second].but(verdict=verdict.but(reasons=(told,))), [], {})
+        assert "no verdict" not in groundup("why", "cut").err
+
+
 def test_nothing_is_not_called_passed() -> None:
     """Of a job that was not executed nothing was expected, and nothing passed."""
     assert all_passed([]) == "no test was counted, so none can have passed"

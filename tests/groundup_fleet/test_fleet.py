@@ -34,6 +34,7 @@ from groundup_fleet.clusters import FleetAddress, parsed, read_address, ssh_node
 from groundup_fleet.driver import DaskFleet
 from groundup_fleet.node import MEMORY
 from groundup_fleet.orders import NodeAnswer, Order
+from tests.cli.conftest import Groundup, groundup
 from tests.groundup_fleet.fleets import ROOT, RunningFleet, by_ssh, fleet_of, worker_here
 from tests.groundup_fleet.test_orders import an_order
 from tests.needs import lack
@@ -42,7 +43,7 @@ from tests.runs.configurations import BUILDER, evaluation, oracle
 from tests.runs.conftest import predict, settings
 from tests.serving.house import Client, job_in, opened
 
-__all__ = ["predict", "settings"]
+__all__ = ["groundup", "predict", "settings"]
 Predict = Callable[[Mapping[str, str]], Predictions]
 TIMES = ("started_at", "finished_at", "timings_s", "chain")
 
@@ -406,6 +407,33 @@ def test_addresses_that_are_none_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give the name of the file") as raised:
         read_address('{"scheduler": "tls://host:1", "key": "secret"}\n')
     assert "secret" not in str(raised.value)
+
+
+TOY = "tests.runs.toy:create_written"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", TOY, "-a", "nop"),
+        ("evaluate", TOY, "-p", "handed"),
+        ("resume", "cut"),
+        ("regrade", "cut"),
+        ("serve", TOY),
+    ],
+)
+def test_a_dry_run_refuses_a_fleet_that_cannot_be(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """As the run itself does, in each command that takes --workers; whether one answers is not asked."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "handed/task-0000").mkdir(parents=True)
+    assert groundup("run", TOY, "-a", "nop", "--run-id", "cut").code == 0
+    refused = groundup(*command, "--dry-run", "--workers", "nofile.json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "nofile.json is neither an address such as tcp://host:8786 nor a file" in refused.err
+    assert "takes keys" in groundup(*command, "--dry-run", "--workers", "tls://127.0.0.1:1").err
+    assert groundup(*command, "--dry-run", "--workers", "tcp://127.0.0.1:1").code == 0
 
 
 def test_other_machines_get_the_address_on_standard_input() -> None:

@@ -33,6 +33,12 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def unfinished_words(pending: int, again: str | None) -> str:
+    """Say how many attempts have no verdict, and which command finishes them; *again* None: none does."""
+    missing = "1 attempt has" if pending == 1 else f"{pending} attempts have"
+    return f"{missing} no verdict{f'; finish with `{again}`' if again else ''}"
+
+
 def print_document(document: "BaseModel | dict[str, object]") -> None:
     """Print the one JSON document of a command, on standard output."""
     import json

@@ -131,7 +131,7 @@ def _program() -> str:
 def _worked(request: "NewRun") -> int:
     """Work on a run and show every attempt; its report waits for the last one."""
     from groundup.api.runs import finished
-    from groundup.cli.console import say
+    from groundup.cli.console import say, unfinished_words
     from groundup.cli.options import Talk
     from groundup.cli.progress import shown_progress
 
@@ -139,7 +139,7 @@ def _worked(request: "NewRun") -> int:
         ended = finished(request, progress)
     if ended.exit_code:
         again = f"cd {shlex.quote(str(Path.cwd()))} && {_program()} resume {ended.folder}"
-        say(f"groundup: {ended.pending} attempts have no verdict; finish with `{again}`")
+        say(f"groundup: {unfinished_words(ended.pending, again)}")
     return ended.exit_code
 
 

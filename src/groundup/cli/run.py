@@ -109,9 +109,8 @@ def run(
 
     if config is not None:
         if suite or agent or not flags.keys() <= _BESIDE_A_FILE:
-            raise UsageError(
-                "with --config, suite, subject, tasks and grader are the file's to say; write them there"
-            )
+            besides = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(_BESIDE_A_FILE))
+            raise UsageError(f"with --config, the file says everything but {besides}; write it there")
         return _run_file(config, flags, talk, dry_run=dry_run)
     if suite is None or not agent:
         raise UsageError("name a suite and an agent, such as `groundup run nl2repobench -a oracle`, or a --config")
@@ -261,7 +260,7 @@ def new_run(request: "NewRun", talk: Talk, *, dry_run: bool, layout: str | None 
 def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:
     """Work on a run, print its report and return the exit code; *layout*: of the report to write beside it."""
     from groundup.api.runs import finished
-    from groundup.cli.console import say
+    from groundup.cli.console import say, unfinished_words
     from groundup.cli.progress import shown_progress
     from groundup.domain.names import count
 
@@ -274,8 +273,7 @@ def worked(request: "Request", talk: Talk, layout: str | None = None) -> int:
     if ended.ungraded:
         say(f"groundup: made and not graded: {count(ended.ungraded, 'submission')}; `groundup resume` grades them")
     if ended.exit_code:
-        missing = "1 attempt has" if ended.pending == 1 else f"{ended.pending} attempts have"
-        say(f"groundup: {missing} no verdict; finish with `groundup resume {ended.folder}`")
+        say(f"groundup: {unfinished_words(ended.pending, f'groundup resume {ended.folder}')}")
         return ended.exit_code
     if not talk.quiet:
         lost = any(row.standing == "graded" and row.reasons for run in report.runs for row in run.attempts)

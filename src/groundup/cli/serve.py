@@ -18,6 +18,7 @@ from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.names import checked_name
 from groundup.extensions import lacking as lacking_packages
+from groundup.runs.execution import fleet_wanted
 from groundup.runs.gradable import lacking
 from groundup.runs.plan import left_out_notice, make_plan
 from groundup.settings import Settings
@@ -78,6 +79,7 @@ def serve_job(suite: str, *, settings: Settings | None = None, **flags: Unpack[S
     found = settings_for(given, settings)
     served = _served(given)
     plan = make_plan(_configuration(suite, served, given, found), found)
+    fleet_wanted(plan, given.get("workers"), found)
     name = checked_name(given.get("run_id") or f"{plan.suite.name}-served-{datetime.now(UTC):%Y%m%d-%H%M%S}")
     path = found.output / name
     room = {

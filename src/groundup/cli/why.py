@@ -85,7 +85,7 @@ def why(
     """Print what attempts of RUN lost, by cause: lines of the submission, and one test of each with its values."""
     from groundup.api.folders import run_folder
     from groundup.cli.attempts import print_heading
-    from groundup.cli.console import print_document, say
+    from groundup.cli.console import print_document, say, unfinished_words
     from groundup.cli.lost_tests import print_every
     from groundup.settings import load
     from groundup.store.folder import RunFolder
@@ -96,7 +96,9 @@ def why(
     unfit = records.told(folder.path)
     if unfit:
         say(f"groundup: {unfit}")
-    asked = _asked(folder, records.lines, task, fits=not unfit)
+    pending = [key for key in _meant(folder, task) if key not in records.bad and not _settled(records.lines, key)]
+    unfinished = unfinished_words(len(pending), _again(folder)) if pending else ""
+    asked = _asked(folder, records.lines, task, unfinished, fits=not unfit)
     # What passed is of no use where each attempt has a line; of a long run it would take long to read.
     if not asked:
         return UNFIT
@@ -118,29 +120,57 @@ def why(
             print_every(folder, one, test, settings)
     else:
         _print_screen(folder, records.lines, attempts)
+    if unfinished:
+        say(f"groundup: {unfinished}")
     return UNFIT if unfit else 0
 
 
-def _asked(
-    folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", task: str | None, *, fits: bool
-) -> "Sequence[AttemptKey]":
-    """Return the attempts that *task* names; of several, those that lost points. Raises `UsageError`.
-
-    Where the records do not fit, an attempt that is not among them may have lost any number of points.
-    """
+def _meant(folder: "RunFolder", task: str | None) -> "Sequence[AttemptKey]":
+    """Return the attempts that *task* names: one, those of a task, or all. Raises `UsageError`."""
     from groundup.cli.attempts import planned_key
-    from groundup.domain.errors import UsageError
 
     if task is not None and "/" in task:
         return [planned_key(folder, task)]
     keys = folder.config().planned.keys
-    if task is not None:
-        named = planned_key(folder, task)
-        keys = tuple(key for key in keys if key.task == named.task)
+    if task is None:
+        return keys
+    named = planned_key(folder, task)
+    return [key for key in keys if key.task == named.task]
+
+
+def _settled(lines: "Mapping[AttemptKey, VerdictLine]", key: "AttemptKey") -> bool:
+    return key in lines and lines[key].settles
+
+
+def _again(folder: "RunFolder") -> str | None:
+    """Return the command that finishes the run; None: a server's run, whose episodes end elsewhere."""
+    from groundup.store.records import Served
+
+    served = isinstance(folder.config().configuration.submissions, Served)
+    return None if served else f"groundup resume {folder.path}"
+
+
+def _asked(
+    folder: "RunFolder",
+    lines: "Mapping[AttemptKey, VerdictLine]",
+    task: str | None,
+    unfinished: str,
+    *,
+    fits: bool,
+) -> "Sequence[AttemptKey]":
+    """Return the attempts that *task* names; of several, those that lost points. Raises `UsageError`.
+
+    *unfinished* says how many have no verdict. Where the records do not fit, an attempt that is not among them
+    may have lost any number of points.
+    """
+    from groundup.domain.errors import UsageError
+
+    keys = _meant(folder, task)
     lost = [key for key in keys if key in lines and (verdict := lines[key].verdict) and verdict.reasons]
     if not lost and len(keys) > 1 and task is None and fits:
-        graded = any(key in lines and lines[key].settles for key in keys)
-        raise UsageError("no attempt lost points" if graded else "no attempt has a verdict yet")
+        graded = any(_settled(lines, key) for key in keys)
+        told = "no attempt lost points" if graded else "no attempt has a verdict yet"
+        raise UsageError("; ".join(filter(None, (told, unfinished))))
     return lost or (keys[:1] if fits or task is not None else ())
 
 

@@ -22,7 +22,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Verdict
 from groundup.episodes.backends import SANDBOXES, named
 from groundup.reports.formats import ShownReport
-from groundup.runs.execution import execute, refuse
+from groundup.runs.execution import execute, fleet_wanted, refuse
 from groundup.runs.interrupts import EXIT_CODE, StopSignal
 from groundup.runs.plan import (
     RunOptions,
@@ -124,6 +124,7 @@ class NewRun(NamedTuple):
         )
         refuse_repeated_gradings(made)
         SANDBOXES.find(named(self.configuration.sandbox)[0])
+        fleet_wanted(made, self.options.workers, self.settings, agents=self.options.agents_on_nodes)
         return made
 
     def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
@@ -181,7 +182,9 @@ class Resumption(NamedTuple):
             )
         if keys := changed_fields(earlier, _with(earlier, self.changes)):
             refuse(config.run_id, keys)
-        return make_plan(earlier, self.settings)
+        made = make_plan(earlier, self.settings)
+        fleet_wanted(made, self.options.workers, self.settings, agents=self.options.agents_on_nodes)
+        return made
 
 
 Request = NewRun | Resumption

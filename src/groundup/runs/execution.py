@@ -14,7 +14,7 @@ from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
 from groundup.models.protocol import BudgetSpentError, UnusableModelError
-from groundup.runs.fleets import Fleet, FleetRequest, fleet_for
+from groundup.runs.fleets import Fleet, FleetRequest, fleet_for, refuse_unknown_fleet
 from groundup.runs.generation import model_of_run
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
@@ -150,13 +150,15 @@ def _budget_mb(options: RunOptions) -> int:
 def fleet_wanted(
     plan: RunPlan, workers: str | None, settings: Settings, *, agents: bool = False
 ) -> FleetRequest | None:
-    """Return which fleet works on *plan*; None: it is worked on here."""
+    """Return which fleet works on *plan*; None: it is worked on here. Raises `UsageError`."""
     if workers is None:
         return None
     made = plan.configuration.submissions
     if agents and isinstance(made, Generated) and made.rounds > 1:
         raise UsageError("nodes keep no rounds; leave --agents-on-nodes out, and they still grade")
-    return FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
+    request = FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
+    refuse_unknown_fleet(request)
+    return request
 
 
 def _standing(fleet: Fleet | None) -> FleetStanding | None:

@@ -58,8 +58,13 @@ class Fleet(Protocol):
 
 
 FleetOpener = Callable[[FleetRequest, Callable[[str], None]], AbstractAsyncContextManager[Fleet]]
-"""Opens the fleet that is asked for; the second argument gets warnings."""
+"""Returns the fleet that is asked for, which connects when it is entered; the second argument gets warnings."""
 FLEETS: Table[FleetOpener] = Table("fleet", {})
+
+
+def refuse_unknown_fleet(request: FleetRequest) -> None:
+    """Raise `UsageError` where no fleet can be what *request* names; whether one answers is not asked."""
+    FLEETS.find(_ENGINE)(request, lambda message: None)
 
 
 @asynccontextmanager
