@@ -18,12 +18,13 @@ from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
+from groundup.reports.publishing import reason_for_others
 from groundup.store.checking import paid
 from groundup.store.files import write_atomically
 from groundup.store.folder import RunFolder
 from groundup.store.lines import sealed_anew, written_lines
 from groundup.store.ownership import digest_of_file, note_made, refuse_others
-from groundup.store.records import ConfigFile, LockFile, RunConfiguration
+from groundup.store.records import ConfigFile, LockFile, RunConfiguration, VerdictLine
 from groundup.trees.archives import anonymous, extract_archive
 from groundup.trees.digest import TreeDigest, tree_digest
 from groundup.trees.scratch import scratch_folder
@@ -204,10 +205,17 @@ def _without_places(run: RunFolder, room: Path) -> dict[str, Path]:
     shared = _last_names(config.configuration.model_dump(mode="json"))
     config = _write_config(made["config.json"], config, RunConfiguration.model_validate(shared))
     lock = LockFile.model_validate(_last_names(run.lock().model_dump(mode="json")))
-    lines, lock = sealed_anew(written_lines(run.path / "verdicts.jsonl"), config, lock)
+    lines, lock = sealed_anew(written_lines(run.path / "verdicts.jsonl"), config, lock, _for_others)
     write_atomically(made["verdicts.jsonl"], lines)
     write_atomically(made["lock.json"], lock.model_dump_json(indent=1).encode() + b"\n")
     return made
+
+
+def _for_others(line: VerdictLine) -> VerdictLine:
+    """Return *line* without what hidden tests said."""
+    if line.verdict is None:
+        return line
+    return line.but(verdict=line.verdict.but(reasons=tuple(map(reason_for_others, line.verdict.reasons))))
 
 
 def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguration) -> ConfigFile:

@@ -103,7 +103,7 @@ def test_a_run_has_three_megabytes_at_most(tmp_path: Path) -> None:
     config, lines = run_of("large", {f"task-{number:03}": [(1, 2)] for number in range(60)})
     tests = [
         TestResult(
-            id=f"tests/test_a.py::test_{number}_{'x' * 60}", outcome="failed", expected=True, detail="y" * 900
+            id=f"tests/test_a.py::test_{number}_{'x' * 600}", outcome="failed", expected=True, detail="y" * 900
         )
         for number in range(150)
     ]

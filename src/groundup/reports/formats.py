@@ -14,6 +14,7 @@ from groundup.domain.names import printable, unknown
 from groundup.reports.columns import Cell, data_row, left_out_rows
 from groundup.reports.document import Report
 from groundup.reports.numbers import share
+from groundup.reports.publishing import row_for_others
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
 from groundup.reports.views import View, comparison_views, coverage, paper_views, views_of
 
@@ -121,10 +122,15 @@ class ShownReport(Report):
     def markdown(self) -> str:
         return markdown(self.views())
 
+    def for_others(self) -> Self:
+        """Return the report without what hidden tests said: no page of it holds their text."""
+        runs = [run.but(attempts=tuple(map(row_for_others, run.attempts))) for run in self.runs]
+        return self.but(runs=tuple(runs))
+
     def written(self, form: str) -> bytes:
         """Return the report as a file of the form *form*, one of `FORMS`. Raises `UsageError`.
 
-        `html` is one file for people with plots; the others are for programs and papers.
+        `html` is one file for people with plots, `latex` is for papers: both for others. The rest is for programs.
         """
         from groundup.reports import exchange
 
@@ -133,10 +139,11 @@ class ShownReport(Report):
         if form == "html":
             from groundup.reports.pages import page
 
-            return page(self, self.views()).encode()
+            shared = self.for_others()
+            return page(shared, shared.views()).encode()
         if form == "csv":
             return exchange.as_csv(self.rows())
-        return exchange.as_junit(self) if form == "junit" else as_latex(self.views())
+        return exchange.as_junit(self) if form == "junit" else as_latex(self.for_others().views())
 
     def below(self, least: float | None) -> str | None:
         """Return a sentence when the mean score of some run is below *least*, a share, or is none at all."""

@@ -8,7 +8,7 @@ careless edits, and is no signature.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,16 +95,25 @@ class Chain:
         return _digest(run.encode(), by, self.end.encode(), data)
 
 
-def sealed_anew(lines: Iterable[WrittenLine], config: ConfigFile, lock: LockFile) -> tuple[bytes, LockFile]:
+def sealed_anew(
+    lines: Iterable[WrittenLine],
+    config: ConfigFile,
+    lock: LockFile,
+    changed: Callable[[VerdictLine], VerdictLine] = lambda line: line,
+) -> tuple[bytes, LockFile]:
     """Return *lines*, which fit, as those of the run that *config* and *lock* describe, and the lock for them.
 
-    Lines without a chain, and such as cannot be read, stay as they are.
+    What *changed* does to a line is written. Lines without a chain stay otherwise as they are, as do such as
+    cannot be read.
     """
     chain, whole, written, mended = Chain(config), hashlib.sha256(), list[bytes](), lock.mended
     chain.know(lock.starts)
     for number, data, line, _ in lines:
-        found = _TAIL.search(data) if line is not None else None
-        made = data if found is None or line is None else chain.seal(data[: found.start()] + b"}", line.start)
+        made = data
+        if line is not None:
+            found, told = _TAIL.search(data), changed(line)
+            body = encode(told) if told != line else data[: found.start()] + b"}" if found else data
+            made = body if found is None else chain.seal(body, line.start)
         chain.add(made, is_line=line is not None)
         whole.update(made)
         written.append(made)

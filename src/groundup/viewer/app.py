@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -92,10 +93,10 @@ class Viewer:
     """The pages over the runs of one folder."""
 
     def __init__(self, settings: Settings, *, still: bool = False) -> None:
-        """With *still*, pages are for files: they lead to no part of an attempt that a static site lacks."""
+        """With *still*, pages are files for others: without what a site lacks, and what hidden tests said."""
         self.settings = settings
         self.still = still
-        self.index = RunIndex(settings.output)
+        self.index = RunIndex(settings.output, for_others=still)
         self._templates = templates(still=still)
 
     def app(self, token: str | None = None, hosts: frozenset[str] | None = None) -> Starlette:
@@ -230,11 +231,11 @@ class Viewer:
         folder = RunFolder(self.settings.output / run)
         attempt = folder.attempt(AttemptKey(task=task, index=number))
         tab = request.query_params.get("tab", "why")
-        parts = {
+        parts: dict[str, Callable[[AttemptFolder, Request], dict[str, Any]]] = {
             "instruction": self._instruction,
             "trajectory": self._trajectory,
             "files": self._files,
-            "tests": tests_of,
+            "tests": partial(tests_of, for_others=self.still),
             "logs": logs_of,
         }
         values = parts.get(tab, self._why)(attempt, request)
@@ -266,7 +267,7 @@ class Viewer:
             said = {"opinions": evidence.opinions(folder, key), "unjudged": ""}
         except UsageError as error:
             said = {"opinions": [], "unjudged": str(error)}
-        return {**lost_of(attempt, request), **said}
+        return {**lost_of(attempt, request, for_others=self.still), **said}
 
     def _instruction(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return what was asked, as this machine's data of the suite has it."""

@@ -25,6 +25,7 @@ from groundup.reports.answers import run_answer
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.lost import kinds_in_all, stage_of, worst_first
 from groundup.reports.numbers import standing_words
+from groundup.reports.publishing import row_for_others
 from groundup.reports.summary import report_run
 from groundup.reports.views import grader_words
 from groundup.reports.why import row_words
@@ -137,10 +138,14 @@ def _put_aside(path: Path) -> None:
 
 
 class RunIndex:
-    """The index of one folder of runs. Safe to use from several threads."""
+    """The index of one folder of runs. Safe to use from several threads.
 
-    def __init__(self, folder: Path) -> None:
+    *for_others*: without what hidden tests said.
+    """
+
+    def __init__(self, folder: Path, *, for_others: bool = False) -> None:
         self.folder = folder
+        self._for_others = for_others
         self._lock = threading.Lock()
         self._connection = self._opened()
 
@@ -174,7 +179,7 @@ class RunIndex:
                     _forget(cursor, name)
                     # Records hold no cycles, and walking so many again costs a third.
                     with collecting_nothing():
-                        _insert(cursor, name, stamp, path)
+                        _insert(cursor, name, stamp, path, for_others=self._for_others)
             self._connection.commit()
 
     def runs(self) -> list[RunSummary]:
@@ -391,13 +396,15 @@ def _forget(cursor: sqlite3.Cursor, name: str) -> None:
     cursor.execute("DELETE FROM runs WHERE name = ?", (name,))
 
 
-def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path) -> None:
+def _insert(cursor: sqlite3.Cursor, name: str, stamp: str, path: Path, *, for_others: bool) -> None:
     try:
         # Pages of a site are made from links to runs. A copied run is called as its folder, as its address says.
         report = run_report(path.resolve()).but(run_id=name)
     except UsageError as error:
         cursor.execute("INSERT INTO runs VALUES (?, ?, 0, NULL, NULL, ?)", (name, stamp, str(error)))
         return
+    if for_others:
+        report = report.but(attempts=tuple(map(row_for_others, report.attempts)))
     cursor.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)", _attempt_rows(name, report.attempts))
     kept = report.but(attempts=()).model_dump_json()
     began, head = report.created_at.timestamp(), _head(report).model_dump_json()

@@ -9,8 +9,9 @@ from starlette.requests import Request
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult
-from groundup.reports.causes import grouped
+from groundup.reports.causes import CauseGroup, grouped
 from groundup.reports.document import AttemptRow
+from groundup.reports.publishing import cause_for_others, without_parameters
 from groundup.runs import evidence
 from groundup.store.attempts import AttemptFolder
 from groundup.viewer.addresses import whole_number
@@ -20,11 +21,18 @@ TESTS_SHOWN = 200
 LOST_SHOWN = 10
 
 
-def lost_of(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    """Return what was lost by cause, those of most tests first, each with one test as an example."""
+def lost_of(attempt: AttemptFolder, request: Request, *, for_others: bool) -> dict[str, Any]:
+    """Return what was lost by cause, those of most tests first, each with one test as an example.
+
+    *for_others*: without anything that a test said.
+    """
     tests = _read_tests(attempt)
     causes = grouped(tests)
-    said = evidence.excerpts(attempt) if causes else {}
+    said = evidence.excerpts(attempt) if causes and not for_others else {}
+    if for_others:
+        causes = tuple(
+            CauseGroup(cause_for_others(group.cause), tuple(map(_named_alone, group.tests))) for group in causes
+        )
     quoted = request.scope.get("quoted", LOST_SHOWN)
     lost = sum(group.cause.tests for group in causes)
     return {
@@ -50,15 +58,24 @@ def _read_record(attempt: AttemptFolder) -> Submission | None:
     return None
 
 
+def _named_alone(test: TestResult) -> TestResult:
+    """Return a hidden test without what it said; what is wrong with a dependency is no text of a test."""
+    if test.kind == "dependency":
+        return test
+    return test.but(id=without_parameters(test.id), message="", detail="", demand="")
+
+
 def _pytest_name(test: str) -> str:
     """Return what a log of pytest calls the test of this id."""
     return test.partition("::")[2].replace("::", ".")
 
 
-def tests_of(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
-    """Return the tests that the address asks for, lost ones first."""
+def tests_of(attempt: AttemptFolder, request: Request, *, for_others: bool) -> dict[str, Any]:
+    """Return the tests that the address asks for, lost ones first; *for_others*: without what they said."""
     wanted, outcome = (request.query_params.get(name, "") for name in ("q", "outcome"))
     tests = _read_tests(attempt)
+    if for_others:
+        tests = tuple(map(_named_alone, tests))
     outcomes = sorted({test.outcome for test in tests})
     found = [
         test for test in tests if wanted.lower() in test.id.lower() and (not outcome or test.outcome == outcome)
@@ -66,7 +83,8 @@ def tests_of(attempt: AttemptFolder, request: Request) -> dict[str, Any]:
     first = whole_number(request.query_params.get("first"))
     found.sort(key=lambda test: (test.outcome == "passed", not test.expected))
     shown = found[first : first + TESTS_SHOWN]
-    said = evidence.excerpts(attempt) if any(test.outcome != "passed" for test in shown) else {}
+    quotes = not for_others and any(test.outcome != "passed" for test in shown)
+    said = evidence.excerpts(attempt) if quotes else {}
     return {
         "tests": [(test, said.get(_pytest_name(test.id))) for test in shown],
         "total": len(found),
