@@ -53,10 +53,16 @@ class _Rules:
 
     def leave_up_to_date(self, folder: str, paths: Collection[str]) -> None:
         """Run nothing for targets that lie there as files or folders and need nothing: they are up to date."""
-        phony = set(self.needs.get(".PHONY", ()))
+        phony = self.needs.get(".PHONY", [])
+        is_known = not any(re.search(r"[$%]", name) for name in phony)
         for target, needs in self.needs.items():
             path = str(PurePosixPath(folder, target))
-            if not needs and target not in phony and any(f"{one}/".startswith(f"{path}/") for one in paths):
+            if (
+                is_known
+                and not needs
+                and target not in phony
+                and any(f"{one}/".startswith(f"{path}/") for one in paths)
+            ):
                 self.runs[target] = []
 
     def match(self, target: str) -> tuple[str | None, str]:
