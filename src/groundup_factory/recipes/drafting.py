@@ -96,8 +96,11 @@ def attempts(root: Path, wanted: str | None, released: str, settings: Settings) 
     by_then = [one for one in here if RELEASED[one] < str((moment - _HALF_A_YEAR).date())]
     by_then = by_then or [min(here, key=MINORS.index)]
     is_old = now - moment > _OLD
-    day = max(moment + _SOON_AFTER, _EARLIEST).date()
-    then = Attempt(max(by_then, key=MINORS.index) if is_old else by_then[0], f"{day}T00:00:00Z", old=True)
+    python = max(by_then, key=MINORS.index) if is_old else by_then[0]
+    # Only a later interpreter may be here, which no pytest of the library's time works with.
+    ready = datetime.fromisoformat(RELEASED[python]).replace(tzinfo=UTC) + _HALF_A_YEAR
+    day = max(moment + _SOON_AFTER, _EARLIEST, ready).date()
+    then = Attempt(python, f"{day}T00:00:00Z", old=True)
     return [then, Attempt(here[0], today)] if is_old else [Attempt(here[0], today), then]
 
 
@@ -110,11 +113,13 @@ def first_of_each(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _moment(text: str) -> datetime | None:
+    """Return what *text* says; None where it says nothing, as the 0 of a folder without history does."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found if found.timestamp() > 0 else None
 
 
 _PASS = re.compile(r"^(\d+) of \d+ tests pass")

@@ -7,9 +7,16 @@ import pytest
 
 from groundup.domain.errors import TaskError
 from groundup.settings import load
+from groundup_factory.recipes import drafting
 from groundup_factory.recipes.candidates import MINORS
 from groundup_factory.recipes.drafting import Attempt, attempts, first_of_each, most_telling, runs_pytest
 from tests.grading.library.laboratory import write_tree
+
+
+@pytest.fixture(autouse=True)
+def every_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever this machine has, it has all of them."""
+    monkeypatch.setattr(drafting, "python_at_hand", lambda *_: True)
 
 
 def test_an_old_release_is_tried_as_its_authors_had_it(tmp_path: Path) -> None:
@@ -35,6 +42,18 @@ def test_a_release_of_last_year_is_tried_with_what_was_there_then_after_what_is_
     assert then.day[:10] == str((released + timedelta(days=90)).date())
     assert MINORS.index(oldest.python) <= MINORS.index(then.python)
     assert oldest.day == "2021-07-01T00:00:00Z"
+
+
+def test_a_later_interpreter_gets_what_works_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it alone is here, the index is seen as of a day when pytest knew it, not of the library's time."""
+    monkeypatch.setattr(drafting, "python_at_hand", lambda minor, _: minor == "3.11")
+    old, today = attempts(tmp_path, None, "2021-05-03T00:00:00+00:00", load())
+    assert (old.python, old.day, today.python) == ("3.11", "2023-04-22T00:00:00Z", "3.11")
+
+
+def test_a_folder_without_history_is_of_today(tmp_path: Path) -> None:
+    """Its commit has the time 0, which says nothing of how old the library is."""
+    assert not any(one.old for one in attempts(tmp_path, None, "1970-01-01T00:00:00+00:00", load()))
 
 
 def test_a_project_for_no_interpreter_is_refused(tmp_path: Path) -> None:
