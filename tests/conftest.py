@@ -48,6 +48,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         return file if file in _TOGETHER else nodeid
 
 
+@pytest.hookimpl(optionalhook=True)  # with -p no:xdist, nobody asks
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Let tests be handed out by `Scheduling`."""
     return Scheduling(config, log)
@@ -115,7 +116,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} tests were skipped:")
-    for line in skipped_by_reason(str(report.longrepr) for report in skipped):
+    # Of a skipped test pytest keeps file, line and reason.
+    for line in skipped_by_reason(report.longrepr[2] for report in skipped):
         terminalreporter.write_line(line)
     if "SKIPPED_TO" in os.environ:
         names = "".join(f"{json.dumps(report.nodeid)}\n" for report in skipped)

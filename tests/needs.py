@@ -151,7 +151,7 @@ def skipped_by_reason(reasons: Iterable[str]) -> list[str]:
     counted: Counter[str] = Counter()
     for reason in reasons:
         found = _REASON.search(reason)
-        counted[f"need {found['tool']}" if found else reason.partition("Skipped: ")[2] or reason] += 1
+        counted[f"need {found['tool']}" if found else reason.removeprefix("Skipped: ")] += 1
     lines = []
     for what, count in counted.most_common():
         command = _BRINGS.get(what.removeprefix("need "), "")
