@@ -304,3 +304,21 @@ def test_compare_tells_what_a_mend_brought_back(groundup: Groundup, tmp_path: Pa
     document = json.loads(groundup("compare", "old", "new", "task-0000", "--json").out)
     assert document["new"] == ["tests/test_a.py::test_new"]
     assert len(document["back"]) == 2
+
+
+def test_without_a_list_of_tests_the_next_command_tells_more(groundup: Groundup, tmp_path: Path) -> None:
+    """Logs where there are some, which `show` names, too; nothing is named that has nothing to tell."""
+    config, lines = run_of("r", {"task-0000": [(1, 2)], "task-0001": [(1, 2)]}, loaded=WRITTEN)
+    with RunWriter.create(tmp_path / "runs" / "r", config) as writer:
+        for key, line in lines.items():
+            assert line.verdict is not None
+            reasons = (Reason(stage=Stage.TEST, message="a command failed"),)
+            logs = {"job.txt": b"why it failed"} if key.task == "task-0000" else {}
+            writer.record(line.but(verdict=line.verdict.but(reasons=reasons)), (), logs)
+    told = groundup("why", "r", "task-0000").err
+    show = f"`groundup show {tmp_path}/runs/r task-0000/0 --logs`"
+    assert told == f"groundup: no list of tests: {show} shows what was printed\n"
+    assert groundup("why", "r", "task-0000", "--full").err.endswith("--logs` shows what was printed\n")
+    assert "why it failed" in groundup("show", "r", "task-0000/0", "--logs").out
+    assert "--logs shows what was printed" in groundup("show", "r", "task-0000").err
+    assert groundup("why", "r", "task-0001").err == "groundup: no list of tests\n"

@@ -68,7 +68,8 @@ def show(
         )
         return 0
     if not steps:
-        say(f"groundup: {key} has no trajectory: no agent worked on it in this run")
+        more = "; --logs shows what was printed when it was graded" if attempt.logs.is_dir() else ""
+        say(f"groundup: {key} has no trajectory: no agent worked on it in this run{more}")
     for step in steps:
         _print_step(step, full=full)
     records = folder.records()

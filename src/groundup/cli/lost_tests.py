@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from groundup.cli.why import Lost
+    from groundup.domain.subjects import AttemptKey
     from groundup.domain.verdicts import TestResult
     from groundup.settings import Settings
     from groundup.store.folder import RunFolder
@@ -23,6 +24,14 @@ def all_passed(tests: "Sequence[TestResult]") -> str:
     return f"all {expected} expected tests passed" if expected else "no test was counted, so none can have passed"
 
 
+def further(folder: "RunFolder", key: "AttemptKey") -> str:
+    """Return which command tells more of an attempt without a list of tests; "" where none does."""
+    attempt, show = folder.attempt(key), f"groundup show {folder.path} {key}"
+    if attempt.logs.is_dir():
+        return f": `{show} --logs` shows what was printed"
+    return f": `{show}` says how it ended" if attempt.trajectory_file.is_file() else ""
+
+
 def print_every(folder: "RunFolder", one: "Lost", test: str | None, settings: "Settings") -> None:
     """Print each lost test of an attempt, and dependencies that are declared otherwise."""
     from groundup.cli.attempts import print_heading, print_text
@@ -36,7 +45,7 @@ def print_every(folder: "RunFolder", one: "Lost", test: str | None, settings: "S
         print_heading(stage, {}, "bold")
         print_text("\n".join(reason.message for reason in group), full=True)
     if not one.tests:
-        say(f"groundup: {one.key} has no list of tests: `groundup show {folder.path} {one.key}` says how it ended")
+        say(f"groundup: {one.key} has no list of tests{further(folder, one.key)}")
         return
     for line in lacking_lines(lost):
         print_text(line, full=True)

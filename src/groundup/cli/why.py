@@ -214,7 +214,7 @@ def _print_screen(
 ) -> None:
     """Print the causes of all *attempts*, those that lost most points first, in at most `SCREEN` lines."""
     from groundup.cli.console import say, tables
-    from groundup.cli.lost_tests import all_passed
+    from groundup.cli.lost_tests import all_passed, further
 
     ordered = sorted(attempts, key=lambda one: (one.reward, one.key.task, one.key.index))
     room = SCREEN
@@ -234,7 +234,7 @@ def _print_screen(
     if any(one.tests for one in attempts):
         say(f"groundup: {all_passed(attempts[0].tests)}")
     else:
-        say(f"groundup: no list of tests: `groundup show {folder.path} {attempts[0].key}` says how it ended")
+        say(f"groundup: no list of tests{further(folder, attempts[0].key)}")
 
 
 def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> str:
