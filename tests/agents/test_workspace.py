@@ -100,7 +100,7 @@ async def test_who_ends_the_sandbox_by_its_limits_is_no_failure_of_the_machine(t
     provider = FakeProvider(lambda spec, command: answer(None, ending=Ending.PROCESSES))
     async with open_workspace(agent_context(tmp_path, FakeModel(), provider=provider)) as place:
         seen = [await run_bash(place, "bomb", 5, 1000) for _ in range(25)]
-    assert [one.content for one in seen[:20]] == ["[ended: too many processes]"] * 20
+    assert all("more than 256 processes and threads ran at once" in one.content for one in seen[:20])
     assert all(one.content.startswith("[not run: ") for one in seen[20:])
     assert len(provider.sandboxes) == 20
 

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from groundup.domain.limits import Limits
 from groundup.domain.verdicts import Score
 from groundup.episodes.backends import Backends
 from groundup.episodes.driving import DrivenEpisode, Observation, open_episode
@@ -26,11 +28,15 @@ async def provider(tmp_path: Path) -> AsyncIterator[SandboxProvider]:
 
 
 @asynccontextmanager
-async def _opened(tmp_path: Path, provider: SandboxProvider) -> AsyncIterator[DrivenEpisode]:
+async def _opened(
+    tmp_path: Path, provider: SandboxProvider, limits: Limits | None = None
+) -> AsyncIterator[DrivenEpisode]:
     spec, settings = an_episode(), Settings(cache_dir=tmp_path / "cache")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     grading = load_grading(spec, Backends(provider, HostBuilder(tmp_path / "layers")), settings)
+    if limits is not None:
+        grading = replace(grading, task=grading.task.but(limits=limits))
     async with open_episode(spec, grading, scratch) as episode:
         yield episode
 
@@ -87,3 +93,23 @@ async def test_a_long_command_is_run_or_says_why_not(tmp_path: Path, provider: S
             await episode.run(BOMB)
             assert [one async for one in _tried(episode, long, 100) if one.exit_code is None]
             assert (await episode.run(long)).output == "done\n[exit code 0]"
+
+
+@pytest.mark.end_to_end
+async def test_limits_are_named_and_the_episode_goes_on(tmp_path: Path, provider: SandboxProvider) -> None:
+    """Whoever fills the disk, also from the background, can write, run and hand in afterwards."""
+    fills = "head -c 40000000 /dev/zero > large; sleep 20"
+    async with _opened(tmp_path, provider, Limits(memory_mb=128, disk_mb=16)) as episode:
+        await episode.write_file("behaviour", "half")
+        seen = await episode.run("head -c 2G /dev/zero | tail; true")
+        assert "out of memory: a process was killed, for all together may use 128 MB" in seen.output
+        seen = await episode.run(fills)
+        assert "more than 16 MB lay in /workspace" in seen.output
+        assert "removed what left no room on the disk: /workspace/large" in seen.output
+        await episode.run(f"({fills}) > /dev/null 2>&1 & sleep 0.1")
+        await asyncio.sleep(4)
+        await episode.write_file("behaviour", "pass")
+        assert (await episode.run("cat behaviour")).output == "pass\n[exit code 0]"
+        assert await episode.read_file("behaviour") == b"pass"
+        result = await episode.grade()
+    assert result.settled().score == Score(numerator=2, denominator=2)

@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
+from groundup.agents.observations import in_words
 from groundup.agents.workspace import PREFIX, AgentSandbox
 from groundup.domain.conversations import ChatReply, Message, Picture, Tool
 from groundup.inside import source_of
-from groundup.sandbox.protocol import Command, CommandResult, Ending
+from groundup.sandbox.protocol import Command, Ending
 
 _OPENING = re.compile(r"^(`{3,})[ \t]*([A-Za-z]*)[ \t]*$")
 
@@ -121,16 +122,6 @@ def _read(name: str, arguments: str, identifier: str) -> Call:
 _ARGUMENT_BYTES = 100_000
 """The kernel takes no longer argument than 128 KiB."""
 _LONG = "/tmp/.command"  # noqa: S108 - the guest's own
-_ENDINGS = {
-    Ending.TIMEOUT: "[ended: it ran longer than {seconds:g} s; start what takes long in the background]",
-    Ending.MEMORY: "[ended: out of memory]",
-    Ending.PROCESSES: "[ended: too many processes]",
-    Ending.DISK: "[the sandbox was ended: too much was written; files in /workspace are kept, processes are gone]",
-    Ending.SANDBOX_DIED: "[the sandbox died and is started anew; /workspace is kept, processes are gone]",
-    Ending.WALL_CLOCK: "[the sandbox was ended: its time is over]",
-}
-
-
 _SPENT = "[not run: commands have ended the sandbox too often; hand in what there is]"
 
 
@@ -154,17 +145,7 @@ async def run_bash(place: AgentSandbox, command: str, timeout_s: float, output_b
         # What the guest did to that place, or to its sandbox, ends this command alone.
         argv, stdin = ("/bin/sh", "-c", f"cat > {_LONG} && exec /bin/bash {_LONG} < /dev/null"), script
     result = await place.run(Command(argv=argv, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes))
-    return ToolResult(in_words(result, timeout_s), result.exit_code, result.duration_s)
-
-
-def in_words(result: CommandResult, timeout_s: float) -> str:
-    """Return a result in words: the output, then how it ended. Durations are left out, for they never repeat."""
-    output = (result.stdout + result.stderr).decode(errors="replace")
-    if output and not output.endswith("\n"):
-        output += "\n"
-    if result.ending is Ending.EXITED:
-        return f"{output}[exit code {result.exit_code}]"
-    return output + _ENDINGS[result.ending].format(seconds=timeout_s)
+    return ToolResult(in_words(result, timeout_s, place.spec.limits), result.exit_code, result.duration_s)
 
 
 BASH = Tool(
@@ -252,7 +233,7 @@ async def run_file_tool(
     )
     if result.ending is Ending.EXITED and not result.stderr:
         return ToolResult(result.stdout.decode(errors="replace"), result.exit_code, result.duration_s)
-    return ToolResult(in_words(result, _FILE_SECONDS), result.exit_code, result.duration_s)
+    return ToolResult(in_words(result, _FILE_SECONDS, place.spec.limits), result.exit_code, result.duration_s)
 
 
 IS_IMAGE = 3

@@ -9,12 +9,12 @@ does not have is no failure: the prompt says that there is none. Its registry is
 ask it.
 """
 
+import asyncio
 import importlib.resources
 import itertools
 import math
 import re
 import secrets
-import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
@@ -26,6 +26,7 @@ from pydantic import Field
 
 from groundup.agents.absence import brings_copies, hiding
 from groundup.agents.base import AgentContext
+from groundup.agents.mending import make_room, open_closed
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
 from groundup.domain.languages import RegistryKind, ToolchainName
 from groundup.domain.limits import Limits
@@ -39,7 +40,7 @@ from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
 from groundup.registries.uv import uv_program
-from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread
 
@@ -158,6 +159,8 @@ _VENDORING = ("setuptools", "wheel")
 _ENDS = 20
 """How often a sandbox of one attempt may die, and how often the guest's own limits may end it."""
 _DAY_S = 24 * 3600.0
+_FORK = Command(argv=("/bin/sh", "-c", "(:)"), timeout_s=10.0, output_bytes=1024, is_look=True)
+_LOOKS, _LOOK_S = 3, 0.3
 
 Attach = Callable[[Sandbox], Awaitable[Mapping[str, str]]]
 """Is called with every sandbox that is opened for the attempt; returns variables for its commands."""
@@ -227,28 +230,55 @@ class AgentSandbox:
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its limits. One that ended the sandbox says so by its ending."""
         sandbox = await self.sandbox()
-        reopened = self._reopened()
+        told = []
+        if closed := open_closed(self._own):
+            told.append(f"opened again what an earlier command closed to everybody: {', '.join(closed)}")
         result = await sandbox.run(self._furnished(command))
-        if reopened:
-            told = f"sandbox: opened again what an earlier command closed to everybody: {', '.join(reopened)}\n"
-            result = result.but(stderr=told.encode() + result.stderr)
         # Its limits ended the sandbox; the next command gets a fresh one, as after a restart of the machine.
         if result.exit_code is None and result.ending is not Ending.TIMEOUT:
             has_died = result.ending is Ending.SANDBOX_DIED
             self._died, self._limited = self._died + has_died, self._limited + (not has_died)
             await self.close()
+            if result.ending is Ending.DISK:
+                told += await self._made_room()
+        elif Ending.PROCESSES in (result.ending, *result.met) and not await _has_room(sandbox):
+            await self.close()
+            told.append("ended all processes, for those in the background left no room for another one")
+        if told:
+            words = "".join(f"sandbox: {one}\n" for one in told)
+            result = result.but(stderr=words.encode() + result.stderr)
         return result
 
-    def _reopened(self) -> list[str]:
-        """Open folders that a command closed to their owner, in which no further one could run; return them."""
-        own = [(mount.target, mount.source) for mount in self.spec.mounts if mount.writable]
-        closed = []
-        for target, folder in [("/workspace", self.spec.workspace), *own]:
-            mode = folder.stat().st_mode
-            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-                folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
-                closed.append(target)
-        return closed
+    async def write_file(self, path: str, content: bytes) -> None:
+        """Write a file as the guest. Raises `SandboxError`."""
+        try:
+            await (await self.sandbox()).write_file(path, content)
+        except SandboxError:
+            await self._renew()
+            await (await self.sandbox()).write_file(path, content)
+
+    async def read_file(self, path: str) -> bytes:
+        """Read a file as the guest. Raises `FileNotFoundError`, `ValueError` and `SandboxError`."""
+        try:
+            return await (await self.sandbox()).read_file(path)
+        except SandboxError:
+            await self._renew()
+            return await (await self.sandbox()).read_file(path)
+
+    async def _renew(self) -> None:
+        """Have a command find out why the sandbox is gone: what ran in the background may have ended it."""
+        await self.run(Command(argv=("/bin/true",)))
+
+    @property
+    def _own(self) -> list[tuple[str, Path]]:
+        """Where the guest writes, and where that is on the host."""
+        writable = [(mount.target, mount.source) for mount in self.spec.mounts if mount.writable]
+        return [(WORKSPACE, self.spec.workspace), *writable]
+
+    async def _made_room(self) -> list[str]:
+        """Remove what would end the next sandbox, too; return what to say of it."""
+        gone = await in_thread(lambda: make_room(self._own, self.spec.limits.disk_mb * 2**20))
+        return [f"removed what left no room on the disk: {', '.join(gone)}"] if gone else []
 
     async def close(self) -> None:
         """Close the sandbox; the next command opens another."""
@@ -258,6 +288,15 @@ class AgentSandbox:
 
     def _furnished(self, command: Command) -> Command:
         return command.but(environment={**self._variables, **command.environment})
+
+
+async def _has_room(sandbox: Sandbox) -> bool:
+    """Whether a shell can start a process, now or when what is ending has ended."""
+    for _ in range(_LOOKS):
+        if (await sandbox.run(_FORK)).ok:
+            return True
+        await asyncio.sleep(_LOOK_S)
+    return False
 
 
 @asynccontextmanager

@@ -77,7 +77,7 @@ async def lock_requirements(
         result = await run_program(
             [uv_program(), *argv],
             cwd=folder,
-            environment=_client_environment(configuration),
+            environment=client_environment(configuration),
             timeout_s=_TIMEOUT_S,
             stdin="\n".join(requirements).encode() + b"\n",
         )
@@ -122,7 +122,7 @@ def locked_lines(text: str) -> tuple[str, ...]:
     return tuple(sorted(pins))
 
 
-def _client_environment(configuration: "RegistrySettings") -> dict[str, str]:
+def client_environment(configuration: "RegistrySettings") -> dict[str, str]:
     """Return the user's environment with the indexes as uv reads them, so that pip's configuration counts too."""
     # An active environment, or the default index by its old name, would count beside what is set here.
     kept = {name: value for name, value in environment().items() if name not in {"VIRTUAL_ENV", "UV_INDEX_URL"}}

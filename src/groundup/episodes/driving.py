@@ -107,13 +107,13 @@ class DrivenEpisode:
         """Write a file in the workspace, making its folders."""
         self._check_open()
         data = content.encode() if isinstance(content, str) else content
-        await (await self._sandbox.sandbox()).write_file(str(PurePosixPath(WORKSPACE) / path), data)
+        await self._sandbox.write_file(str(PurePosixPath(WORKSPACE) / path), data)
         self._record("written", path=path, bytes=len(data))
 
     async def read_file(self, path: str) -> bytes:
         """Return the content of a file of at most 16 MiB in the workspace. Raises `FileNotFoundError`."""
         self._check_open()
-        return await (await self._sandbox.sandbox()).read_file(str(PurePosixPath(WORKSPACE) / path))
+        return await self._sandbox.read_file(str(PurePosixPath(WORKSPACE) / path))
 
     async def submit(self) -> SubmitResult:
         """Grade a copy of the workspace as it is now, and say what the episode's feedback allows."""

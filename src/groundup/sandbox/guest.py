@@ -69,6 +69,8 @@ class SupervisedSandbox(Closing):
         )
         self._life: asyncio.TimerHandle | None = None
         self._uid = -1
+        self._told = {Ending.MEMORY: 0, Ending.PROCESSES: 0}
+        """Kills and refusals that results of commands have told of."""
         self._peak_bytes: int | None = None
         self._cpu_s: float | None = None
         self._closing = False
@@ -172,10 +174,21 @@ class SupervisedSandbox(Closing):
             stdout=captures[0].value(),
             stderr=captures[1].value(),
             report=captures[2].value() if len(captures) > 2 else b"",
+            met=self._met(),
             truncated=any(capture.truncated for capture in captures),
             duration_s=stopwatch.wall_s(),
             uncounted_s=stopwatch.uncounted_s(),
         )
+
+    def _met(self) -> tuple[Ending, ...]:
+        """Return which limits processes met since this was asked last, by the kernel's counters."""
+        now = {
+            Ending.MEMORY: self._group.memory_kills(),
+            Ending.PROCESSES: self._group.refused_processes(),
+        }
+        met = tuple(limit for limit, count in now.items() if count > self._told[limit])
+        self._told = now
+        return met
 
     async def start(self, command: Command) -> "SupervisedService":
         """Start a program and return at once."""

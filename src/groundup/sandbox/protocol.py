@@ -107,6 +107,10 @@ class CommandResult(Record):
     stderr: bytes
     report: bytes = b""
     truncated: bool = False
+    met: tuple[Ending, ...] = Field(
+        default=(),
+        description="limits that processes of the sandbox met since its last command, whatever the exit code",
+    )
     duration_s: float
     uncounted_s: float = Field(
         default=0.0,

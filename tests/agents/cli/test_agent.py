@@ -124,6 +124,20 @@ async def test_a_program_that_fails_is_a_crash_with_its_words(stage: Stage) -> N
     assert stage.kept["stderr.log"] == b"no such flag\n"
 
 
+async def test_what_its_commands_met_is_told(stage: Stage) -> None:
+    """A program whose command was killed for its memory goes on, and how it ended names the limit."""
+    program = ASKING + (
+        "import subprocess, sys; ask([{'role': 'user', 'content': 'x'}])\n"
+        "eats = 'x = []\\nwhile True: x.append(bytes(2**20))'\n"
+        "print(subprocess.run([sys.executable, '-c', eats]).returncode)\n"
+    )
+    ended = await stage.play(program, "{prompt_file}", model=FakeModel([says("go on")]))
+    assert (ended.outcome, stage.kept["stdout.log"]) == (Outcome.SUBMITTED, b"-9\n")
+    assert ended.detail.startswith(
+        "exit code 0; out of memory: a process was killed, for all together may use 512 MB"
+    )
+
+
 async def test_a_model_that_will_not_answer_is_no_crash(stage: Stage) -> None:
     """A program that fails because its model declined ends as refused, and what it had written counts."""
     program = ASKING + "open('/workspace/half', 'w').close()\nask([{'role': 'user', 'content': task}])\n"

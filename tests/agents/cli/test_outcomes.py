@@ -6,7 +6,7 @@ from groundup.agents.cli.preset import Preset
 from groundup.agents.cli.results import Finished, outcome_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.errors import MachineError
-from groundup.domain.limits import EpisodeLimits
+from groundup.domain.limits import EpisodeLimits, Limits
 from groundup.domain.subjects import Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.models.exchanges import Account, Exchange, Stop
@@ -36,7 +36,9 @@ def ended(
 ) -> Outcome:
     """Return the outcome."""
     last = Exchange(number=1, form="chat", request=ChatRequest(messages=()), reply=None if more else REPLY)
-    return outcome_of(PRESET, Finished(result=done, stop=stop, last=last), used or account()).outcome
+    return outcome_of(
+        PRESET, Finished(result=done, limits=Limits(), stop=stop, last=last), used or account()
+    ).outcome
 
 
 def test_a_program_that_says_that_it_is_done_has_submitted() -> None:
@@ -46,7 +48,9 @@ def test_a_program_that_says_that_it_is_done_has_submitted() -> None:
 
 def test_a_program_that_fails_has_crashed_with_its_last_words() -> None:
     """Another exit code is reported with the last line that the program printed, without terminal colours."""
-    finished = Finished(result=result(3, stderr=b"first\n\x1b[31mno key\x1b[0m\n\n"), stop=None, last=None)
+    finished = Finished(
+        result=result(3, stderr=b"first\n\x1b[31mno key\x1b[0m\n\n"), limits=Limits(), stop=None, last=None
+    )
     printed = outcome_of(PRESET, finished, account())
     assert (printed.outcome, printed.detail) == (Outcome.CRASHED, "the program ended with exit code 3: no key")
 
@@ -65,6 +69,16 @@ def test_a_program_that_never_reached_its_model_failed_us(code: int | None, endi
 def test_a_limit_of_the_sandbox_is_a_limit(ending: Ending) -> None:
     """Time, memory, disk and processes are limits, whatever exit code comes with them."""
     assert ended(result(None, ending)) is Outcome.LIMIT
+
+
+def test_the_limit_is_named() -> None:
+    """Also where the program went on and ended well, after the kernel killed something that it had started."""
+    told = Finished(result=result(None, Ending.MEMORY), limits=Limits(memory_mb=2048), stop=None, last=None)
+    assert outcome_of(PRESET, told, account()).detail == (
+        "the program needed more than the 2,048 MB of memory that it may have"
+    )
+    survived = Finished(result=result().but(met=(Ending.MEMORY,)), limits=Limits(), stop=None, last=None)
+    assert "exit code 0; out of memory: a process was killed" in outcome_of(PRESET, survived, account()).detail
 
 
 def test_a_spent_limit_decides_when_the_program_wanted_more() -> None:
@@ -96,5 +110,5 @@ def test_a_model_that_failed_for_good_is_no_fault_of_the_program() -> None:
 def test_a_model_that_would_not_go_on_is_no_crash(exit_code: int, how: dict[str, object]) -> None:
     """A program whose last question was declined, or whose last reply was cut by a filter, ends as refused."""
     last = Exchange.model_validate({"number": 1, "form": "chat", "request": ChatRequest(messages=()), **how})
-    finished = Finished(result=result(exit_code), stop=None, last=last)
+    finished = Finished(result=result(exit_code), limits=Limits(), stop=None, last=last)
     assert outcome_of(PRESET, finished, account()).outcome is Outcome.REFUSED

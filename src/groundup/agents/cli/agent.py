@@ -120,7 +120,7 @@ class CliAgent(Agent):
         for name, content in kept_files(home_of(context), self.preset.trajectory):
             context.keep(name, content)
         stop, account = (None, None) if gateway is None else (gateway.stopped, gateway.account)
-        finished = Finished(result=result, stop=stop, last=exchanges.last)
+        finished = Finished(result=result, limits=self._limits(context.task), stop=stop, last=exchanges.last)
         return with_paid(exchanges.paid, outcome_of(self.preset, finished, account))
 
     async def _program(self, builder: EnvironmentBuilder) -> InstalledProgram | None:

@@ -14,10 +14,12 @@ from pydantic import JsonValue
 
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.preset import Preset
+from groundup.agents.observations import limit_met
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import paid_for, reply_fields
 from groundup.agents.workspace import AgentSandbox
 from groundup.domain.errors import InfrastructureError, MachineError
+from groundup.domain.limits import Limits
 from groundup.domain.subjects import Outcome
 from groundup.domain.usage import ModelUse
 from groundup.models.exchanges import Account, Exchange, Stop
@@ -169,9 +171,9 @@ def _beginning(entry: TreeEntry, most: int) -> bytes | None:
 _LIMITS = {
     Ending.TIMEOUT: "the program did not end in time",
     Ending.WALL_CLOCK: "the program did not end in time",
-    Ending.MEMORY: "the program needed more memory than it may have",
-    Ending.DISK: "the program wrote more to disk than it may",
-    Ending.PROCESSES: "the program started more processes than it may",
+    Ending.MEMORY: "the program needed more than the {memory_mb:,} MB of memory that it may have",
+    Ending.DISK: "the program wrote more than the {disk_mb:,} MB to disk that it may",
+    Ending.PROCESSES: "the program ran more than the {processes} processes and threads at once that it may",
 }
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -181,6 +183,8 @@ class Finished:
     """How a program ended."""
 
     result: CommandResult
+    limits: Limits
+    """Of its sandbox."""
     stop: Stop | None
     """Why its model answered no more; None: it would have answered."""
     last: Exchange | None
@@ -206,7 +210,8 @@ def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> A
         return AgentResult(
             outcome=Outcome.REFUSED, detail=finished.last.error or "the endpoint's filter ended the reply"
         )
-    how = _LIMITS.get(result.ending, f"the program ended with exit code {result.exit_code}")
+    how = _LIMITS.get(result.ending, "the program ended with exit code {code}")
+    how = how.format(code=result.exit_code, **finished.limits.model_dump())
     if account is not None and preset.protocol != "none" and account.turns == 0:
         # A wrong flag, a version that cannot start: nothing was measured of the model, so there is no 0 for it.
         raise MachineError(f"{how} before its model had answered once: {_last_words(result)}")
@@ -214,7 +219,8 @@ def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> A
         return AgentResult(outcome=Outcome.LIMIT, detail=how)
     if not done:
         return AgentResult(outcome=Outcome.CRASHED, detail=f"{how}: {_last_words(result)}")
-    return AgentResult(outcome=Outcome.SUBMITTED, detail=f"exit code {result.exit_code}")
+    met = limit_met(result, finished.limits)
+    return AgentResult(outcome=Outcome.SUBMITTED, detail=f"exit code {result.exit_code}{met and '; '}{met}")
 
 
 def _last_words(result: CommandResult) -> str:
