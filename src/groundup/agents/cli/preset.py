@@ -32,6 +32,7 @@ def _in_home(path: str) -> str:
 
 InHome = Annotated[str, AfterValidator(_in_home)]
 """A path below the program's HOME."""
+OwnName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$")]
 
 
 class Install(Record):
@@ -80,6 +81,10 @@ class Preset(Record):
     environment: dict[str, str] = {}
     files: dict[InHome, str] = Field(
         default={}, description="path below its HOME -> text, written before it starts"
+    )
+    bring: dict[OwnName, Path] = Field(
+        default={},
+        description="name below {own} -> a file or folder of this machine, by its path from the preset's file",
     )
     trajectory: tuple[InHome, ...] = Field(
         default=(), description="shell patterns of the files below its HOME that say what it did"
@@ -184,8 +189,15 @@ def shipped_preset(name: str) -> Preset:
 
 def _from_path(path: Path) -> Preset:
     try:
-        return parse_preset(read_regular(path).decode("utf-8-sig"), str(path))
+        preset = parse_preset(read_regular(path).decode("utf-8-sig"), str(path))
     except OSError as error:
         raise UsageError(f"{path}: the preset cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: the preset is not UTF-8 (byte {error.start + 1})") from error
+    brought = {name: (path.parent / place.expanduser()).absolute() for name, place in preset.bring.items()}
+    for name, place in brought.items():
+        if not place.exists():
+            raise UsageError(
+                f"{path}: bring: there is no {place}; name what {name} is, by its path from this file"
+            )
+    return preset.but(bring=brought)
