@@ -80,7 +80,7 @@ def serve(python: Path, model: Path, name: str, port: int, context: int) -> int:
     """Serve the model; return the server's exit code."""
     print(f"loading {model.name} ({model.stat().st_size / 1e6:.0f} MB), {context} tokens of context", flush=True)
     print(f"-m llamacpp/{name} --base-url http://127.0.0.1:{port}/v1", flush=True)
-    argv = [python, "-c", _SERVE.replace("{ready}", READY), str(model), name, str(port), str(context)]
+    argv = [str(python), "-c", _SERVE.replace("{ready}", READY), str(model), name, str(port), str(context)]
     try:
         return subprocess.run(argv, check=False).returncode
     except KeyboardInterrupt:

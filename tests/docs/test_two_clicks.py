@@ -12,7 +12,7 @@ WANTED = {
     "grade with published numbers": "groundup evaluate nl2repobench -p predictions/ --grader official",
     "compare two models with error bars": "groundup compare runs/model-a runs/model-b",
     "see why a task lost points": "groundup why runs/mine",
-    "run an agent of my own in a container": "| an image, a binary without a package | no way in",
+    "run an agent of my own in a container": "| a container image | [unpacked into a folder]",
     "resume after a crash": "groundup resume runs/mine",
     "use my proxy and mirror": "Certificates come from `SSL_CERT_FILE`",
     "let models be called through my proxy": "the proxy that `HTTPS_PROXY` names",

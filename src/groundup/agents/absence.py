@@ -25,6 +25,9 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_bytes, digest_of, short
 from groundup.domain.errors import InfrastructureError
+from groundup.environments.requests import PythonEnvironment
+from groundup.inside import source_of, stand_in_pip
+from groundup.registries.uv import uv_program
 from groundup.sandbox.composition import masked_folders
 from groundup.sandbox.protocol import Mount
 from groundup.store.files import write_atomically
@@ -257,3 +260,25 @@ def _contents(root: Path) -> Contents:
     """Return the prints of the code below *root*, but for what no sandbox shows, and for standard libraries."""
     unseen = tuple(f"{folder}/" for folder in masked_folders())
     return contents_of_folder(root, lambda folder: f"{folder}/".startswith(unseen) or is_standard(folder))
+
+
+def uv_as_pip(environment: PythonEnvironment, prefix: Path, target: str) -> tuple[Mount, ...]:
+    """Let pip be uv, which brings no copies along, in new environments, too; return what shows it.
+
+    *prefix* is seen inside at *target*.
+    """
+    minor = f"python{'.'.join(environment.python_version.split('.')[:2])}"
+    bundled = prefix.with_name("ensurepip")
+    bundled.mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        (bundled / name).write_bytes(source_of("stand_in_pip.py"))
+    stand_in_pip.install(prefix / "lib" / minor / "site-packages", prefix / "bin", f"{target}/bin/python")
+    return (
+        Mount(source=uv_program(), target=stand_in_pip.UV),
+        *(
+            Mount(source=bundled, target=f"{mount.target}/{place}")
+            for mount in environment.mounts
+            for place in (f"lib/{minor}/ensurepip", f"{minor}/ensurepip", "ensurepip")
+            if (mount.source / place).is_dir() and f"{mount.target}/{place}".endswith(f"/lib/{minor}/ensurepip")
+        ),
+    )

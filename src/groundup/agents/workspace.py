@@ -24,7 +24,7 @@ from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 from pydantic import Field
 
-from groundup.agents.absence import brings_copies, hiding
+from groundup.agents.absence import brings_copies, hiding, uv_as_pip
 from groundup.agents.base import AgentContext
 from groundup.agents.mending import make_room, open_closed
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
@@ -34,12 +34,10 @@ from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
-from groundup.inside import source_of, stand_in_pip
 from groundup.languages import LANGUAGES
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
-from groundup.registries.uv import uv_program
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread
@@ -339,7 +337,7 @@ async def _spec(
     def laid_out() -> tuple[Mount, ...]:
         make_prefix(environment, prefix)
         home.mkdir()
-        uv = () if has_pip else _uv_as_pip(environment, prefix)
+        uv = () if has_pip else uv_as_pip(environment, prefix, PREFIX)
         shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *uv)
         own = Mount(source=prefix, target=PREFIX, writable=True), Mount(source=home, target=HOME, writable=True)
         memory = _memory(limits, context) if context.provider.name == "bubblewrap" else ()
@@ -457,25 +455,6 @@ async def _environment(
 
 def _name(line: str) -> str:
     return canonicalize_name(line.partition("==")[0])
-
-
-def _uv_as_pip(environment: PythonEnvironment, prefix: Path) -> tuple[Mount, ...]:
-    """Let pip be uv, which brings no Python sources along, in new environments, too; return what shows it."""
-    minor = f"python{'.'.join(environment.python_version.split('.')[:2])}"
-    bundled = prefix.with_name("ensurepip")
-    bundled.mkdir()
-    for name in ("__init__.py", "__main__.py"):
-        (bundled / name).write_bytes(source_of("stand_in_pip.py"))
-    stand_in_pip.install(prefix / "lib" / minor / "site-packages", prefix / "bin", f"{PREFIX}/bin/python")
-    return (
-        Mount(source=uv_program(), target=stand_in_pip.UV),
-        *(
-            Mount(source=bundled, target=f"{mount.target}/{place}")
-            for mount in environment.mounts
-            for place in (f"lib/{minor}/ensurepip", f"{minor}/ensurepip", "ensurepip")
-            if (mount.source / place).is_dir() and f"{mount.target}/{place}".endswith(f"/lib/{minor}/ensurepip")
-        ),
-    )
 
 
 def _attaching(index: PyPIGateway) -> Attach:

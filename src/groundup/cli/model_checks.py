@@ -11,7 +11,7 @@ from groundup.agents.opening import open_agent
 from groundup.api.flags import ModelCheckFlags
 from groundup.api.requests import checked
 from groundup.api.subjects import settings_of_model
-from groundup.cli.console import print_document, print_table
+from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Examples, Json
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.errors import UsageError
@@ -74,6 +74,7 @@ def check_model(flags: ModelCheckFlags, json: Json = False) -> int:
             "prices": given.get("prices"),
         }
     )
+    say(f"groundup: asking {name} eight short questions; a slow model takes minutes")
     answers = asyncio.run(_all_answers(name, settings))
     if json:
         print_document({"model": name, "answers": [one.model_dump(mode="json") for one in answers]})

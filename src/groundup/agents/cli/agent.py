@@ -7,7 +7,6 @@ endpoint on the loopback. An attempt that is tried again starts it again: its st
 import asyncio
 import shlex
 from collections.abc import Mapping
-from functools import cached_property
 
 from pydantic import Field, JsonValue, ValidationError
 from typing_extensions import override
@@ -26,7 +25,7 @@ from groundup.agents.cli.results import (
 )
 from groundup.agents.resuming import Clock
 from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_of, open_workspace
-from groundup.domain.digests import digest_bytes, digest_of
+from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record, plainly
@@ -36,8 +35,6 @@ from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import InstalledProgram
 from groundup.models.gateway import ModelAddress, ModelGateway
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox
-from groundup.trees.digest import tree_digest
-from groundup.trees.walking import LARGE, read_regular
 
 _OWN = "/opt/own"
 _PROMPT_FILE = f"{HOME}/instruction.md"
@@ -88,14 +85,6 @@ class CliAgent(Agent):
         self._pinned = pinned
         self._options = options
 
-    @cached_property
-    def _brought(self) -> Mapping[str, str]:
-        """What the files and folders are that the preset brings."""
-        return {
-            name: tree_digest(place).digest if place.is_dir() else digest_bytes(read_regular(place, LARGE))
-            for name, place in self.preset.bring.items()
-        }
-
     @override
     def identity(self) -> Mapping[str, JsonValue]:
         """Return the preset without its description, with the version and the options."""
@@ -104,7 +93,7 @@ class CliAgent(Agent):
         return {
             "preset": fields,
             "version": self._pinned,
-            **({"brought": dict(self._brought)} if self.preset.bring else {}),
+            **({"brought": dict(self.preset.brought)} if self.preset.bring else {}),
             "prompts": digest_of([_OPENING, _HANDED_IN, _SEE_FILE]),
             **options,
         }

@@ -7,6 +7,7 @@ explains the keys.
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
+from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
 from groundup.environments.requests import ProgramRequest
-from groundup.trees.walking import read_regular
+from groundup.trees.digest import tree_digest
+from groundup.trees.walking import LARGE, read_regular
 
 SUFFIX = ".toml"
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$")]
@@ -94,6 +97,14 @@ class Preset(Record):
     ended: EndedProgram | None = Field(default=None, description="None: there are further versions of it")
     trials: tuple[PresetTrial, ...] = Field(default=(), description="empty: untested")
     notes: str = ""
+
+    @cached_property
+    def brought(self) -> Mapping[str, str]:
+        """Return the digests of what it brings: by them a run knows it again."""
+        return {
+            name: tree_digest(place).digest if place.is_dir() else digest_bytes(read_regular(place, LARGE))
+            for name, place in self.bring.items()
+        }
 
     @property
     def proved(self) -> str | None:
