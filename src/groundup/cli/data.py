@@ -12,6 +12,7 @@ from groundup.catalog import Table
 from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Examples, Json, Suite
 from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.settings import Settings, load
 from groundup.store.ownership import write_made
@@ -105,6 +106,7 @@ def convert(
     suite: Suite,
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A file of instances in the older form.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="NEW", help="File for the converted data.")],
+    json: Json = False,
 ) -> int:
     """Convert data of SUITE from an older form."""
     found = ForCommands.of(open_suite(suite, load())).data_source()
@@ -112,7 +114,10 @@ def convert(
         raise UsageError(f"the data of {suite} has no older form")
     converted = found.convert(old)
     write_made(output, converted)
-    say(f"groundup: {output} holds {len(converted.splitlines())} instances")
+    instances = len(converted.splitlines())
+    if json:
+        print_document({"file": str(output), "instances": instances})
+    say(f"groundup: {output} holds {count(instances, 'instance')}")
     return 0
 
 

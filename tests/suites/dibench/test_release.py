@@ -151,8 +151,9 @@ def test_the_older_schema_with_its_marks_is_read_whole(groundup: Groundup, tmp_p
     }  # fmt: skip
     (tmp_path / "old.jsonl").write_text(json.dumps(older) + "\n")
     write_tree(tmp_path / "new/python/own_marked", {path: MARKED[path]})
-    converted = groundup("data", "convert", "dibench", "old.jsonl", "-o", "new/regular.jsonl")
+    converted = groundup("data", "convert", "dibench", "old.jsonl", "-o", "new/regular.jsonl", "--json")
     assert converted.code == 0, converted.err
+    assert json.loads(converted.out) == {"file": "new/regular.jsonl", "instances": 1}
     (problem,) = read_dataset(tmp_path / "new").problems
     command = job_command(problem.instance)
     assert (command.job, command.workflow) == ("run-pytest", _WORKFLOW)
