@@ -43,6 +43,12 @@ def test_no_mean_holds_what_does_not_fit(runs: Path, tmp_path: Path, settings: S
     assert "not fit" in found.conclusion
 
 
+def test_a_copy_is_named_by_its_folder(runs: Path, tmp_path: Path, settings: Settings) -> None:  # noqa: F811
+    """Whoever checks a copy does not read the name of the run that it was copied from."""
+    copy = Path(shutil.copytree(runs / "nl2repobench", tmp_path / "copy"))
+    assert check_run(RunFolder(copy), settings).run == "copy"
+
+
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [

@@ -1,19 +1,57 @@
-"""Each lost test of an attempt whole, as `groundup why` prints it with --full or -t."""
+"""What an attempt lost, and each lost test whole, as `groundup why` prints it with --full or -t."""
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from groundup.cli.why import Lost
     from groundup.domain.subjects import AttemptKey
-    from groundup.domain.verdicts import TestResult
+    from groundup.domain.verdicts import Reason, TestResult
     from groundup.settings import Settings
     from groundup.store.folder import RunFolder
+    from groundup.store.records import VerdictLine
 
 _SILENT = 20
 """Tests of which only the names are known that are listed."""
+
+
+class Lost(NamedTuple):
+    """What is known of an attempt's losses."""
+
+    key: "AttemptKey"
+    line: "VerdictLine | None"
+    tests: "tuple[TestResult, ...]"
+
+    @property
+    def reasons(self) -> "tuple[Reason, ...]":
+        """The reasons of its verdict."""
+        return () if self.line is None or self.line.verdict is None else self.line.verdict.reasons
+
+    @property
+    def ended(self) -> str:
+        """How making its submission ended, where it did not end by itself."""
+        from groundup.reports.why import ended_words
+
+        return "" if self.line is None else ended_words(self.line.outcome, self.line.effort)
+
+    @property
+    def reward(self) -> float:
+        """Its score as a share of 1; 1 where there is none."""
+        from groundup.domain.verdicts import counted
+
+        reward = None if self.line is None else counted(self.line.verdict)
+        return 1.0 if reward is None else reward
+
+    @property
+    def score(self) -> str:
+        """What it got."""
+        from groundup.reports.numbers import share
+
+        verdict = None if self.line is None else self.line.verdict
+        if verdict is None:
+            return "no verdict yet" if self.line is None else "not attempted"
+        return share(verdict.score) if verdict.score else verdict.status.value
 
 
 def all_passed(tests: "Sequence[TestResult]") -> str:
@@ -32,7 +70,7 @@ def further(folder: "RunFolder", key: "AttemptKey") -> str:
     return f": `{show}` says how it ended" if attempt.trajectory_file.is_file() else ""
 
 
-def print_every(folder: "RunFolder", one: "Lost", test: str | None, settings: "Settings") -> None:
+def print_every(folder: "RunFolder", one: Lost, test: str | None, settings: "Settings") -> None:
     """Print each lost test of an attempt, and dependencies that are declared otherwise."""
     from groundup.cli.attempts import print_heading, print_text
     from groundup.cli.console import say
@@ -69,7 +107,7 @@ def print_every(folder: "RunFolder", one: "Lost", test: str | None, settings: "S
         say(f"groundup: {all_passed(one.tests)}")
 
 
-def _hidden_files(folder: "RunFolder", one: "Lost", settings: "Settings") -> "Mapping[str, str]":
+def _hidden_files(folder: "RunFolder", one: Lost, settings: "Settings") -> "Mapping[str, str]":
     """Return the text of the hidden tests, which the run's owner has on the disk; dependencies have none."""
     import asyncio
 

@@ -38,7 +38,7 @@ def compare_task(runs: Sequence[str], output: Output, *, json: bool) -> int:
     from groundup.api.folders import run_folder
     from groundup.cli.attempts import planned_key
     from groundup.cli.console import UNFIT, print_document, say, tables
-    from groundup.cli.why import Lost
+    from groundup.cli.lost_tests import Lost
     from groundup.domain.errors import UsageError
     from groundup.domain.names import count, printable
     from groundup.reports.causes import grouped

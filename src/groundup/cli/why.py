@@ -2,12 +2,13 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from groundup.api.flags import Output
 from groundup.cli.console import UNFIT
+from groundup.cli.lost_tests import Lost, print_every
 from groundup.cli.options import Examples, Json, Run
 
 if TYPE_CHECKING:
@@ -31,44 +32,6 @@ _BY_ATTEMPT = 6
 """Lines of one attempt at least, where several lost; with less room each has one line."""
 
 
-class Lost(NamedTuple):
-    """What is known of an attempt's losses."""
-
-    key: "AttemptKey"
-    line: "VerdictLine | None"
-    tests: "tuple[TestResult, ...]"
-
-    @property
-    def reasons(self) -> "tuple[Reason, ...]":
-        """The reasons of its verdict."""
-        return () if self.line is None or self.line.verdict is None else self.line.verdict.reasons
-
-    @property
-    def ended(self) -> str:
-        """How making its submission ended, where it did not end by itself."""
-        from groundup.reports.why import ended_words
-
-        return "" if self.line is None else ended_words(self.line.outcome, self.line.effort)
-
-    @property
-    def reward(self) -> float:
-        """Its score as a share of 1; 1 where there is none."""
-        from groundup.domain.verdicts import counted
-
-        reward = None if self.line is None else counted(self.line.verdict)
-        return 1.0 if reward is None else reward
-
-    @property
-    def score(self) -> str:
-        """What it got."""
-        from groundup.reports.numbers import share
-
-        verdict = None if self.line is None else self.line.verdict
-        if verdict is None:
-            return "no verdict yet" if self.line is None else "not attempted"
-        return share(verdict.score) if verdict.score else verdict.status.value
-
-
 def why(
     run: Run,
     task: Annotated[
@@ -86,7 +49,6 @@ def why(
     from groundup.api.folders import run_folder
     from groundup.cli.attempts import print_heading
     from groundup.cli.console import print_document, say, unfinished_words
-    from groundup.cli.lost_tests import print_every
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 
@@ -245,7 +207,7 @@ def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> s
 
     config = folder.config()
     report = report_run(config, lines, (), folder.made(config, lines))
-    return printable(f"{config.run_id}: {short_answer(report)}")
+    return printable(f"{folder.path.resolve().name}: {short_answer(report)}")
 
 
 def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> None:

@@ -28,7 +28,7 @@ from groundup.trees.walking import LARGE, read_regular
 class RunCheck(Record):
     """What was found in a run's folder."""
 
-    run: str
+    run: str = Field(description="the folder's name: a copy has the run_id of what it was copied from")
     attempts: int = Field(description="with a verdict, fitting or not")
     faults: tuple[RecordFault, ...] = Field(description="what does not fit")
     notes: tuple[str, ...] = Field(description="what is no fault, and should be known")
@@ -55,7 +55,7 @@ def check_run(run: RunFolder, settings: Settings) -> RunCheck:
             faults += _of_attempt(run, key)
     faults += _of_others(run)
     return RunCheck(
-        run=config.run_id,
+        run=run.path.resolve().name,
         attempts=len(records.lines),
         faults=tuple(faults),
         notes=tuple(_notes(run, config, records.unchained, settings)),
