@@ -3,53 +3,29 @@
     python -m benchmarks.programs [NAME[@VERSION] ...] [--newest] [--service] [--output FOLDER]
 
 Every program gets the task jsonlines of NL2RepoBench (with `--service` SimpleFastPyAPI of RepoGenesis) and a
-scripted model, which has it write the original with the program's own shell. The program is installed through the
-gateways, run, recorded and graded as in any run: one that works has 27 of 27 (2 of 2). `--newest` takes the newest
-version from the registry, for a monthly check. Prints the table docs/data/programs.tsv; ends with 1 when a program
-did not get there.
+scripted model, which has it write the original by what it offers (program_replies.py): its own shell, files in a
+reply, or the documents of its roles. The program is installed through the gateways, run, recorded and graded as in
+any run: one that works has 27 of 27 (2 of 2). `--newest` takes the newest version from the registry, for a monthly
+check. Prints rows for docs/data/programs.tsv, with the most memory that its sandbox held and the size of what was
+installed; ends with 1 when a program did not get there.
 """
 
 import argparse
-import base64
-import io
 import json
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.program_replies import script_for
+
 import groundup
 from groundup.agents.cli.preset import Preset, preset_names, shipped_preset
+from groundup.settings import load
 from groundup.store.folder import RunFolder
 
 LIBRARY, SERVICE = ("nl2repobench", "jsonlines"), ("repogenesis", "SimpleFastPyAPI")
-SHELLS: dict[str, tuple[str, dict[str, object]]] = {
-    "claude-code": ("Bash", {"command": "{}"}),
-    "cline": ("run_commands", {"commands": ["{}"]}),
-    "codex": ("exec_command", {"cmd": "{}"}),
-    "continue": ("Bash", {"command": "{}"}),
-    "copilot": ("bash", {"command": "{}", "description": "write the library"}),
-    "deepagents": ("execute", {"command": "{}"}),
-    "deepcode": ("bash", {"command": "{}"}),
-    "gemini-cli": ("run_shell_command", {"command": "{}", "description": "write the library"}),
-    "gptme": ("shell", {"command": "{}"}),
-    "grok-cli": ("bash", {"command": "{}"}),
-    "hermes": ("terminal", {"command": "{}"}),
-    "kimi-cli": ("Shell", {"command": "{}"}),
-    "mini-swe-agent": ("bash", {"command": "{}"}),
-    "mistral-vibe": ("bash", {"command": "{}"}),
-    "ms-agent": ("code_executor---shell_executor", {"command": "{}"}),
-    "openhands": ("terminal", {"command": "{}", "security_risk": "LOW"}),
-    "opencode": ("bash", {"command": "{}", "description": "write the library"}),
-    "pi": ("bash", {"command": "{}"}),
-    "qwen-agent": ("shell", {"command": "{}"}),
-    "qwen-code": ("run_shell_command", {"command": "{}", "is_background": False}),
-}
-"""What each program calls its shell, and that tool's arguments."""
-WRITERS = frozenset({"aider"})
-"""Programs without a shell: they write the files that a reply gives whole, each after a line with its name."""
 
 
 def main() -> int:
@@ -64,7 +40,7 @@ def main() -> int:
     asked = SERVICE if given.service else LIBRARY
     tree = original(folder, asked)
     failed = False
-    print("| program | version | points | turns | seconds | outcome |\n|---|---|---|---|---|---|")
+    print(f"| program | version | points | turns | seconds | memory_mb | disk_mb | outcome |\n|{'---|' * 8}")
     for name in given.programs or preset_names():
         preset = shipped_preset(name.partition("@")[0])
         last = preset.ended.version if preset.ended else ""
@@ -82,27 +58,6 @@ def original(folder: Path, asked: tuple[str, str] = LIBRARY) -> Path:
     suite, task = asked
     run = groundup.run(suite, "oracle", tasks=task, output=folder, run_id="oracle")
     return run.folder / "attempts" / task / "0" / "submission"
-
-
-def writing(tree: Path) -> str:
-    """Return the shell command that writes *tree* into the working folder."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
-        for path in handed_in(tree):
-            archive.add(path, path.name)
-    return f"echo {base64.b64encode(packed.getvalue()).decode()} | base64 -d | tar xJ && ls"
-
-
-def handed_in(tree: Path) -> list[Path]:
-    """Return what of *tree* is the library: not its tests, nor what its build left."""
-    left_out = ("tests", "PKG-INFO")
-    return [one for one in sorted(tree.iterdir()) if one.name not in left_out and one.suffix != ".egg-info"]
-
-
-def in_whole(tree: Path) -> str:
-    """Return the files of *tree* as a reply that gives them whole."""
-    files = [path for top in handed_in(tree) for path in ([top] if top.is_file() else sorted(top.rglob("*")))]
-    return "\n".join(f"{path.relative_to(tree)}\n```\n{path.read_text()}```\n" for path in files if path.is_file())
 
 
 def newest(preset: Preset) -> str:
@@ -133,28 +88,16 @@ def trial(preset: Preset, version: str, tree: Path, asked: tuple[str, str]) -> t
     """Return the row of one program that writes *tree*, the oracle's, and whether it got all points."""
     suite, task = asked
     folder = tree.parents[4]
-    rules: list[dict[str, object]] = []
-    first: dict[str, object]
-    if preset.name in WRITERS:  # their prompts hold replies as examples, so turns cannot be counted
-        first = {"content": in_whole(tree)}
-        rules = [{"when": ".", **first}]
-    elif preset.name in SHELLS:
-        tool, arguments = SHELLS[preset.name]
-        command = writing(tree)
-        filled = {
-            name: [command] if value == ["{}"] else command if value == "{}" else value
-            for name, value in arguments.items()
-        }
-        first = {"content": "", "calls": [{"tool": tool, "arguments": filled}]}
-    else:
-        return [preset.name, version, "-", "-", "-", "not tried: its shell is not known here (SHELLS)"], True
+    replies = script_for(preset.name, tree)
+    if replies is None:
+        return [preset.name, version, *("-" * 5), "not tried: nobody wrote its replies (program_replies.py)"], True
     script = folder / f"{preset.name}.json"
-    script.write_text(json.dumps({"turn": [first, {"content": "Done."}], "rule": rules}))
+    script.write_text(json.dumps(replies))
     began = time.monotonic()
     try:
         run = groundup.run(
             suite, f"{preset.name}@{version}", model=f"scripted/{script}", tasks=task, output=folder,
-            run_id=f"{preset.name}-{version}", max_turns=12, max_seconds=900,
+            run_id=f"{preset.name}-{version}", max_turns=60, max_seconds=900,
         )  # fmt: skip
     except groundup.GroundupError as error:
         return [
@@ -163,6 +106,8 @@ def trial(preset: Preset, version: str, tree: Path, asked: tuple[str, str]) -> t
             "-",
             "-",
             f"{time.monotonic() - began:.0f}",
+            "-",
+            "-",
             str(error).replace("\n", " ")[:200],
         ], False
     (attempt,) = RunFolder(run.folder).latest().values()
@@ -172,7 +117,19 @@ def trial(preset: Preset, version: str, tree: Path, asked: tuple[str, str]) -> t
     detail = f"{attempt.outcome}: {reasons[0].message}" if reasons else str(attempt.outcome)
     turns = attempt.effort.turns if attempt.effort else 0
     whole = score is not None and score.numerator == score.denominator
-    return [preset.name, version, points, str(turns), f"{time.monotonic() - began:.0f}", detail[:200]], whole
+    took = f"{time.monotonic() - began:.0f}"
+    return [preset.name, version, points, str(turns), took, *needed(run.folder, task), detail[:200]], whole
+
+
+def needed(folder: Path, task: str) -> tuple[str, str]:
+    """Return the MB of memory and of disk that the program took, as far as they are known."""
+    lines = (folder / "attempts" / task / "0" / "trajectory.jsonl").read_text().splitlines()
+    steps = {step["kind"]: step for step in map(json.loads, lines)}
+    peak = steps.get("used", {}).get("peak_memory_mb")
+    layer = steps.get("program", {}).get("installed", {}).get("layer", "").removeprefix("sha256:")[:16]
+    found = [*(load().cache_dir / "layers").glob(f"program-*/{layer}")] if layer else []
+    size = sum(path.lstat().st_size for path in found[0].rglob("*")) if found else 0
+    return f"{peak:.0f}" if peak else "-", f"{size / 2**20:.0f}" if size else "-"
 
 
 if __name__ == "__main__":

@@ -76,7 +76,9 @@ async def test_a_program_asks_its_model_and_hands_in_files(stage: Stage) -> None
     assert (ended.usage.input_tokens, ended.cost_usd) == (100, 0.01)
     assert {path.name for path in (stage.root / "workspace").iterdir()} == {"hello.py"}
     assert (stage.root / "workspace" / "hello.py").read_text() == "print('hello')"
-    assert stage.memory.kinds() == ["program", "message", "reply"]
+    assert stage.memory.kinds() == ["program", "message", "reply", "used"]
+    (used,) = stage.memory.of("used")
+    assert used.keys() >= {"seconds", "peak_memory_mb", "cpu_s"}
     assert "Write it." in str(model.requests[0].messages[-1].content)
     assert stage.kept["stdout.log"] == b"done\n"
     assert stage.kept["trajectory-log.json"] == b"[1]"

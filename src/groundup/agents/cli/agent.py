@@ -170,6 +170,7 @@ class CliAgent(Agent):
             )
             clock.start()
             result = await watched(place, command, gateway)
+            context.trajectory.append("used", seconds=round(result.duration_s, 1), **dict(sandbox.usage()))
         context.keep("stdout.log", result.stdout)
         context.keep("stderr.log", result.stderr)
         return result
