@@ -32,10 +32,13 @@ class Lines(NamedTuple):
         """Return the lines of *texts*; what is no text has none."""
         step, found = 1, set[int]()
         for text in texts:
-            for line in set() if b"\0" in text else {one.strip() for one in text.splitlines()}:
-                number = int.from_bytes(blake2b(line, digest_size=8).digest(), "big")
-                if len(line) >= _SAYING and number % step == 0:
-                    found.add(number)
+            lines = set() if b"\0" in text else {one.strip() for one in text.splitlines()}
+            numbers = (
+                int.from_bytes(blake2b(line, digest_size=8).digest(), "big")
+                for line in lines
+                if len(line) >= _SAYING
+            )
+            found.update(numbers if step == 1 else (number for number in numbers if number % step == 0))
             while len(found) > _KEPT:
                 step *= 2
                 found = {number for number in found if number % step == 0}
@@ -44,9 +47,12 @@ class Lines(NamedTuple):
     def nearly(self, other: "Lines") -> bool:
         """Whether one of the two holds nearly all lines of the other."""
         step = max(self.step, other.step)
-        left, right = (frozenset(one for one in lines.numbers if one % step == 0) for lines in (self, other))
+        left, right = (lines._every(step) for lines in (self, other))
         shared = len(left & right)
         return shared * step >= LEAST and shared >= NEARLY * min(len(left), len(right))
+
+    def _every(self, step: int) -> frozenset[int]:
+        return self.numbers if step == self.step else frozenset(one for one in self.numbers if one % step == 0)
 
 
 def written_lines(tree: Path, task: Task) -> Lines:
