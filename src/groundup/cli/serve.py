@@ -149,11 +149,11 @@ def doors() -> str:
 
 def _serve(job: "ServeJob", listener: socket.socket, ready: Callable[[str], object]) -> None:
     """Serve until a signal; *ready* gets the server's address once it answers."""
-    from groundup.serving import server
+    from groundup.serving.server import serve as serve_job
 
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    asyncio.run(server.serve(job, listener, lambda service: ready(f"http://{shown}:{port}")))
+    asyncio.run(serve_job(job, listener, lambda service: ready(f"http://{shown}:{port}")))
 
 
 def _tokens(given: ServeFlags) -> tuple[str, ...]:
