@@ -178,6 +178,7 @@ _PREPARING = re.compile(
 """Names of programs that do something else than testing."""
 _CHECKING = re.compile(
     r"check|verif|valid|assert|smoke|example|demo|spec|test|self|sanity|e2e|integration|try|prove"
+    r"|probe|trial|accept|regress|conform|golden"
 )
 _ASSERTS = re.compile(r"\bassert|process\.exit|\bthrow\b|sys\.exit|unwrap\(")
 
