@@ -11,6 +11,7 @@ RUN_BY = {
     "curate.md": "tests/groundup_factory/test_curate_set.py",
     "harnesses.md": "tests/groundup_bridges/test_clients.py",
     "manifests.md": "tests/docs/test_python_examples.py",
+    "own-agents.md": "tests/docs/test_own_agents.py",
     "serving.md": "tests/serving/test_clients.py",
     "tutorial.md": "tests/docs/test_commands.py",
 }
