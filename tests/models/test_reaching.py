@@ -1,6 +1,7 @@
 """An endpoint that is not there is known before anything begins, with what mends it."""
 
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.steps import heard_by
+from groundup.models import reaching
 from groundup.models.client import EndpointModel
 from groundup.models.opening import open_model
 from groundup.models.protocol import (
@@ -85,6 +87,15 @@ async def test_a_server_that_was_not_started_is_named_at_once() -> None:
 async def test_a_host_that_nobody_knows_is_named() -> None:
     """The reserved name never exists."""
     assert "no such host is known; check --base-url" in str(await trouble("http://models.invalid/v1"))
+
+
+async def test_a_server_without_tls_is_told_by_its_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for the end of a line that never comes; an address with http:// may as well be slow."""
+    monkeypatch.setattr(reaching, "_REACHED_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}/v1"
+        assert "a server without TLS wants http://" in str(await trouble(f"https://{address}"))
+        assert "TLS" not in str(await trouble(f"http://{address}"))
 
 
 @pytest.mark.parametrize(

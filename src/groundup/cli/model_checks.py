@@ -43,6 +43,8 @@ _ADD = Tool(
 )
 _WRITE = "Write a Python module of about forty lines that reads and writes CSV files. Reply with the code alone."
 _WINDOWS = ("max_model_len", "context_length", "context_window", "inputTokenLimit", "max_context_length", "n_ctx")
+_MOST_TOKENS = 1000
+"""Of an answer: room for thoughts, and an end for a small model that never comes to one."""
 _INSTRUCTION = "word " * 3000
 """As long as a usual instruction, for the guess."""
 
@@ -85,14 +87,19 @@ def check_model(flags: ModelCheckFlags, json: Json = False) -> int:
 
 
 async def _all_answers(name: str, settings: ModelSettings) -> list[ModelAnswer]:
-    return [answer async for answer in _answers(name, settings)]
+    """Return what came of each question, and say it at once: a model on a processor takes a minute for each."""
+    answers = []
+    async for one in _answers(name, settings):
+        say(f"groundup: {one.asked}: {one.answer}")
+        answers.append(one)
+    return answers
 
 
 async def _answers(name: str, settings: ModelSettings) -> AsyncIterator[ModelAnswer]:
     async with open_model(name, settings) as model:
         if isinstance(model, EndpointModel):
             await model.reach()
-        reply = await model.complete(ChatRequest(messages=(_user("Reply with the one word: ready"),)))
+        reply = await model.complete(_question("Reply with the one word: ready"))
         yield _answered("a question", reply, reply.message.content.strip()[:60] or f"empty ({reply.finish})")
         yield ModelAnswer(
             asked="tokens reported",
@@ -101,12 +108,12 @@ async def _answers(name: str, settings: ModelSettings) -> AsyncIterator[ModelAns
         )
         async for answer in _tools(model):
             yield answer
-        yield await _asked("temperature 0", model, ChatRequest(messages=(_user("Say a"),), temperature=0.0))
-        yield await _asked("a seed", model, ChatRequest(messages=(_user("Say a"),), seed=7))
+        yield await _asked("temperature 0", model, _question("Say a").but(temperature=0.0))
+        yield await _asked("a seed", model, _question("Say a").but(seed=7))
         yield await _window(model, settings)
-        written = await model.complete(ChatRequest(messages=(_user(_WRITE),), max_output_tokens=600))
+        written = await model.complete(_question(_WRITE).but(max_output_tokens=600))
     async with open_model(name, settings.but(stream=True)) as model:
-        yield await _asked("a stream", model, ChatRequest(messages=(_user("Say a"),)))
+        yield await _asked("a stream", model, _question("Say a"))
     speed = written.usage.output_tokens / written.latency_s if written.latency_s else 0.0
     yield _answered("speed", written, f"{speed:.0f} output tokens a second, one call at a time")
     yield _guess(name, settings, speed)
@@ -132,8 +139,7 @@ def _answered(what: str, reply: ChatReply, detail: str = "") -> ModelAnswer:
 
 async def _tools(model: ChatModel) -> AsyncIterator[ModelAnswer]:
     """Yield whether a tool is called with arguments that fit, and whether its result is taken."""
-    asking = _user("What is 2 plus 3? Use the tool add.")
-    request = ChatRequest(messages=(asking,), tools=(_ADD,))
+    request = _question("What is 2 plus 3? Use the tool add.").but(tools=(_ADD,))
     try:
         reply = await model.complete(request)
     except (ModelError, RefusedError, ContextOverflowError) as error:
@@ -148,7 +154,7 @@ async def _tools(model: ChatModel) -> AsyncIterator[ModelAnswer]:
         answer="yes" if calls[0].name == _ADD.name and _is_sum(calls[0].arguments) else "no"
     )
     results = tuple(Message(role="tool", content="5", tool_call_id=call.id) for call in calls)
-    followed = request.but(messages=(asking, reply.message, *results))
+    followed = request.but(messages=(*request.messages, reply.message, *results))
     yield await _asked("a tool's result", model, followed)
 
 
@@ -192,8 +198,8 @@ def _guess(name: str, settings: ModelSettings, speed: float) -> ModelAnswer:
     )
 
 
-def _user(text: str) -> Message:
-    return Message(role="user", content=text)
+def _question(text: str) -> ChatRequest:
+    return ChatRequest(messages=(Message(role="user", content=text),), max_output_tokens=_MOST_TOKENS)
 
 
 def _counts(reply: ChatReply) -> str:

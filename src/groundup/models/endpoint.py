@@ -172,8 +172,12 @@ class ModelEndpoint:
 
     async def get(self, path: str, timeout_s: float) -> "httpx.Response":
         """Return what is at *path*, whatever it is. Raises `TimeoutError` and the errors of httpx."""
+        import httpx
+
+        # httpcore leaves a socket open where a handshake is cancelled; its own limit, a little earlier, closes it.
+        limits = httpx.Timeout(timeout_s, connect=0.9 * timeout_s)
         async with self._slots, asyncio.timeout(timeout_s):
-            return await self._client().get(f"{self.base_url}{path}", headers=self._headers())
+            return await self._client().get(f"{self.base_url}{path}", headers=self._headers(), timeout=limits)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -59,7 +59,8 @@ async def _trouble(endpoint: "ModelEndpoint", what: str, *, may_load: bool) -> s
         if response.status_code == 404:
             await _refuse_address(endpoint, what)
     except (TimeoutError, httpx.TimeoutException):
-        return f"no answer within {limit_s:g} s; check --base-url and the network; {_WAIT}"
+        plain = "; a server without TLS wants http://" if endpoint.base_url.startswith("https://") else ""
+        return f"no answer within {limit_s:g} s; check --base-url and the network{plain}; {_WAIT}"
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise EndpointUnreachableError(f"{what} cannot be reached: {error}; check --base-url") from error
     except httpx.HTTPError as error:
