@@ -126,7 +126,7 @@ def test_a_file_of_runs_keeps_versions_as_they_are_written(tmp_path: Path) -> No
         (("-a", "oneshot", "-m", "scripted/x", "--max-attempt-cost", "0"), "--max-attempt-cost 0 is no limit"),
         (("-a", "oneshot", "-m", "scripted/x", "--model-option", "timeout_s=0"), "model setting timeout_s"),
         ((), "name a suite and an agent"),
-        (("-a", "loop", "--config", "x.toml"), "write them there"),
+        (("-a", "loop", "--config", "x.toml"), "write it there"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_done(

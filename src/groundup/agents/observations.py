@@ -23,14 +23,21 @@ _MET = {
     Ending.PROCESSES: "too many processes: {processes} may run at once, counting threads and the background",
     Ending.DISK: "too large a file: the sandbox may write {disk} MB",
 }
-_SAID = (
-    (r"No space left on device", "no room: /tmp takes {disk} MB and counts as memory; write to /workspace"),
-    (r"File (too large|size limit exceeded)", _MET[Ending.DISK]),
-    (r"Too many open files", "too many open files: `ulimit -n` says how many one process may have"),
-    (r"Cannot allocate memory", "out of memory: all processes together may use {memory} MB, /tmp included"),
-    (r"Resource temporarily unavailable|can't start new thread|Cannot fork", _MET[Ending.PROCESSES]),
+_NO_PROCESS = r"[:\]] (Resource temporarily unavailable|can't start new thread|Cannot fork)\b"
+_NO_MEMORY = (
+    r"^MemoryError\b|[:\]] Cannot allocate memory\b|\bstd::bad_alloc\b|memory allocation of \d+ bytes failed"
 )
-"""How programs say that they met a limit, after a colon or a bracket, and what it is."""
+_SAID = (
+    (
+        r"[:\]] No space left on device\b",
+        "no room: /tmp takes {disk} MB and counts as memory; write to /workspace",
+    ),
+    (r"[:\]] File (too large|size limit exceeded)\b", _MET[Ending.DISK]),
+    (r"[:\]] Too many open files\b", "too many open files: `ulimit -n` says how many one process may have"),
+    (_NO_MEMORY, "out of memory: all together may use {memory} MB, /tmp included"),
+    (_NO_PROCESS, _MET[Ending.PROCESSES]),
+)
+"""How programs say that they met a limit, and what it is. An ordinary user has no counters of the kernel."""
 _TAIL = 2000
 """How much of the end of an output is read for that."""
 
@@ -57,8 +64,17 @@ def limit_met(result: CommandResult, limits: Limits, output: str = "", seconds: 
     elif found := [one for one in (result.ending, *result.met) if one in _MET]:
         sentence = _MET[found[0]]
     else:
-        tail = output[-_TAIL:]
-        sentence = next((told for words, told in _SAID if re.search(rf"[:\]] ({words})\b", tail)), "")
+        sentence = next((told for words, told in _SAID if _says(output, words)), "")
     return sentence.format(
         seconds=seconds, memory=f"{limits.memory_mb:,}", processes=limits.processes, disk=f"{limits.disk_mb:,}"
     )
+
+
+def processes_ran_out(result: CommandResult) -> bool:
+    """Whether a command met the limit of processes, which those in the background may go on to hold."""
+    output = (result.stdout + result.stderr).decode(errors="replace")
+    return Ending.PROCESSES in (result.ending, *result.met) or _says(output, _NO_PROCESS)
+
+
+def _says(output: str, words: str) -> bool:
+    return re.search(words, output[-_TAIL:], re.MULTILINE) is not None

@@ -27,6 +27,7 @@ from pydantic import Field
 from groundup.agents.absence import brings_copies, hiding, uv_as_pip
 from groundup.agents.base import AgentContext
 from groundup.agents.mending import make_room, open_closed
+from groundup.agents.observations import processes_ran_out
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
 from groundup.domain.languages import RegistryKind, ToolchainName
 from groundup.domain.limits import Limits
@@ -239,7 +240,7 @@ class AgentSandbox:
             await self.close()
             if result.ending is Ending.DISK:
                 told += await self._made_room()
-        elif Ending.PROCESSES in (result.ending, *result.met) and not await _has_room(sandbox):
+        elif processes_ran_out(result) and not await _has_room(sandbox):
             await self.close()
             told.append("ended all processes, for those in the background left no room for another one")
         if told:
