@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from groundup.domain.tasks import Task
 from groundup.trees.walking import FOLDER, SMALL, TreeEntry, walk
@@ -33,11 +33,8 @@ class Lines(NamedTuple):
         step, found = 1, set[int]()
         for text in texts:
             lines = set() if b"\0" in text else {one.strip() for one in text.splitlines()}
-            numbers = (
-                int.from_bytes(blake2b(line, digest_size=8).digest(), "big")
-                for line in lines
-                if len(line) >= _SAYING
-            )
+            # By chance 1 of 300 pairs of large submissions have one number more in common, which decides nothing.
+            numbers = (crc32(line) for line in lines if len(line) >= _SAYING)
             found.update(numbers if step == 1 else (number for number in numbers if number % step == 0))
             while len(found) > _KEPT:
                 step *= 2
