@@ -2,6 +2,7 @@
 
 import json
 import random
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from groundup.store.folder import RunFolder, RunWriter
 from tests.cli.conftest import Groundup, Predict
 from tests.reports.made import Word, run_of
 from tests.reports.test_causes import CALLED, FAILED_IN_TEST, lost
+from tests.runs.toy import BEHAVIOUR
 
 WRITTEN = "tests.runs.toy:create_written"
 
@@ -304,6 +306,19 @@ def test_compare_tells_what_a_mend_brought_back(groundup: Groundup, tmp_path: Pa
     document = json.loads(groundup("compare", "old", "new", "task-0000", "--json").out)
     assert document["new"] == ["tests/test_a.py::test_new"]
     assert len(document["back"]) == 2
+
+
+def test_what_was_left_out_of_a_submission_is_told(groundup: Groundup, predict: Predict) -> None:
+    """A name that leads outside is why a file is missing, which no test says."""
+    folder = predict({"task-0000": "half"})
+    (folder / "task-0000" / BEHAVIOUR).unlink()
+    with zipfile.ZipFile(folder / "task-0000" / "submission.zip", "w") as packed:
+        packed.writestr(BEHAVIOUR, "half")
+        packed.writestr("C:\\me\\a.py", "x = 1")
+    groundup("evaluate", WRITTEN, "-p", folder, "--run-id", "one")
+    asked = ("why", "one", "task-0000")
+    assert "left out of what was handed in: C:\\me\\a.py: name leads outside" in groundup(*asked).out
+    assert json.loads(groundup(*asked, "--json").out)["left_out"] == ["C:\\me\\a.py: name leads outside"]
 
 
 def test_without_a_list_of_tests_the_next_command_tells_more(groundup: Groundup, tmp_path: Path) -> None:

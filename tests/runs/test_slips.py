@@ -189,6 +189,14 @@ def test_a_zip_made_on_windows_is_unpacked_like_any_other(tmp_path: Path, system
     assert (tmp_path / "tree" / "empty").is_dir()
 
 
+def test_folders_by_backslashes_alone_are_folders_of_any_system(tmp_path: Path) -> None:
+    """Some programs write Windows' names and say that they are Unix."""
+    made = zipped({"alpha/__init__.py": b"", "alpha/b/c.py": b"", "setup.py": b""}, 3, windows)
+    (tmp_path / "submission.zip").write_bytes(made)
+    extract_archive(tmp_path / "submission.zip", tmp_path / "tree")
+    assert (tmp_path / "tree" / "alpha" / "b" / "c.py").is_file()
+
+
 def test_a_backslash_in_a_name_of_unix_stays(tmp_path: Path) -> None:
     """It is a character like others there, and hidden tests may want it."""
     (tmp_path / "submission.zip").write_bytes(zipped({"odd\\name.py": b""}, 3))

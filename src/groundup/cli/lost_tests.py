@@ -22,6 +22,8 @@ class Lost(NamedTuple):
     key: "AttemptKey"
     line: "VerdictLine | None"
     tests: "tuple[TestResult, ...]"
+    left_out: tuple[str, ...] = ()
+    """What of the submission was not taken in, and why."""
 
     @property
     def reasons(self) -> "tuple[Reason, ...]":

@@ -67,9 +67,14 @@ def why(
     is_short = not json and not every and test is None and len(asked) * _BY_ATTEMPT >= SCREEN
     attempts = []
     for key in asked:
-        place = folder.attempt(key)
-        read = place.lost_tests if is_short else place.tests
-        attempts.append(Lost(key, records.lines.get(key), () if key in records.bad else read()))
+        place, line = folder.attempt(key), records.lines.get(key)
+        if key in records.bad:
+            attempts.append(Lost(key, line, ()))
+        elif is_short:
+            attempts.append(Lost(key, line, place.lost_tests()))
+        else:
+            record = place.record()
+            attempts.append(Lost(key, line, place.tests(), record.dropped if record else ()))
     if test is not None:
         attempts = _named(attempts, test)
     if json:
@@ -157,6 +162,7 @@ def _document(one: Lost) -> dict[str, object]:
         "attempt": str(one.key),
         "ended": one.ended,
         "reasons": _plain(one.reasons),
+        "left_out": list(one.left_out),
         "kinds": [kind.model_dump(mode="json") for kind in kinds],
         "causes": [
             {**group.cause.model_dump(mode="json"), "names": [known.id for known in group.tests]}
@@ -254,6 +260,7 @@ def _print_causes(one: Lost, room: int) -> int:
     shown = [*groups, *declared_otherwise(one.tests)]
     reasons = untold(one.reasons, [known for group in shown for known in group.tests])
     told = [one.ended] * bool(one.ended) + [f"{reason.stage.value}: {reason.message}" for reason in reasons]
+    told += [f"left out of what was handed in: {'; '.join(one.left_out)}"] * bool(one.left_out)
     for line in told:
         put(f"  {line}")
     taken = 1 + len(told)

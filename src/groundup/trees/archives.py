@@ -18,7 +18,8 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -298,16 +299,19 @@ def _extract_zip(archive: IO[bytes], writer: TreeWriter, strip: int) -> None:
     size = archive.seek(0, os.SEEK_END)
     refuse_huge_directory(archive, size)
     with zipfile.ZipFile(archive) as zipped:
-        for member in zipped.infolist():
-            _take_zip_member(zipped, member, writer, strip)
+        members = zipped.infolist()
+        has_backslashes = _separates_by_backslashes([member.orig_filename for member in members])
+        for member in members:
+            _take_zip_member(zipped, member, _zip_name(member, has_backslashes), writer, strip)
 
 
 _WINDOWS = (0, 10, 11)
 """What a zip says of the system that made it: FAT, NTFS, VFAT. Some programs there write names as Windows does."""
 
 
-def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: TreeWriter, strip: int) -> None:
-    name = _zip_name(member)
+def _take_zip_member(
+    zipped: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, writer: TreeWriter, strip: int
+) -> None:
     parts = _inner_parts(name, writer, strip)
     if parts is None:
         return
@@ -330,11 +334,21 @@ def _take_zip_member(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, writer: T
             writer.drop(parts, "not a file, folder or link")
 
 
-def _zip_name(member: zipfile.ZipInfo) -> str:
+def _separates_by_backslashes(names: Sequence[str]) -> bool:
+    """Whether a zip has folders by its backslashes alone, whatever it says of the system that made it.
+
+    One name with a backslash is a name; two that begin alike up to it lie in a folder.
+    """
+    folders = Counter(name.partition("\\")[0] for name in names if "\\" in name)
+    return not any("/" in name for name in names) and any(count > 1 for count in folders.values())
+
+
+def _zip_name(member: zipfile.ZipInfo, has_backslashes: bool) -> str:
     """Return the name as the bytes that were packed: without the flag for UTF-8 their encoding is unknown."""
     is_utf8 = member.flag_bits & 0x800
     name = member.orig_filename if is_utf8 else os.fsdecode(member.orig_filename.encode("cp437"))
-    return name.replace("\\", "/") if member.create_system in _WINDOWS and "/" not in name else name
+    is_windows = has_backslashes or (member.create_system in _WINDOWS and "/" not in name)
+    return name.replace("\\", "/") if is_windows else name
 
 
 def refuse_huge_directory(archive: IO[bytes], size: int) -> None:
