@@ -91,7 +91,7 @@ async def test_a_host_that_nobody_knows_is_named() -> None:
 
 async def test_a_server_without_tls_is_told_by_its_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits for the end of a line that never comes; an address with http:// may as well be slow."""
-    monkeypatch.setattr(reaching, "_REACHED_S", 0.3)
+    monkeypatch.setattr(reaching, "_REACHED_S", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}/v1"
         assert "a server without TLS wants http://" in str(await trouble(f"https://{address}"))

@@ -174,8 +174,8 @@ class ModelEndpoint:
         """Return what is at *path*, whatever it is. Raises `TimeoutError` and the errors of httpx."""
         import httpx
 
-        # httpcore leaves a socket open where a handshake is cancelled; its own limit, a little earlier, closes it.
-        limits = httpx.Timeout(timeout_s, connect=0.9 * timeout_s)
+        # httpcore leaves a socket open where a handshake is cancelled; its own limit, well before, closes it.
+        limits = httpx.Timeout(timeout_s, connect=timeout_s / 2)
         async with self._slots, asyncio.timeout(timeout_s):
             return await self._client().get(f"{self.base_url}{path}", headers=self._headers(), timeout=limits)
 
