@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 EMPTY = [sys.executable, "-c", "pass"]
@@ -38,18 +38,31 @@ def spent(program: Sequence[str], folder: str) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, time.perf_counter() - began
 
 
+def best_of(
+    commands: Mapping[str, Sequence[str]], folder: str, rounds: int
+) -> tuple[dict[str, tuple[float, float]], tuple[float, float]]:
+    """Run `groundup` with the words of each of *commands* in turns, and an empty Python, whose times are printed.
+
+    Returns the least seconds of processor time and on the clock, of each command and of the empty Python.
+    """
+    groundup = str(Path(sys.executable).with_name("groundup"))
+    programs = {"": EMPTY, **{name: [groundup, *words] for name, words in commands.items()}}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, program in programs.items():
+            found[name].append(spent(program, folder))
+    best = {
+        name: (min(own for own, _ in times), min(clock for _, clock in times)) for name, times in found.items()
+    }
+    processor, clock = empty = best.pop("")
+    print(f"python -c pass: {processor * 1000:.0f} ms of processor time, {clock * 1000:.0f} ms on the clock")
+    return best, empty
+
+
 def main(rounds: int) -> int:
     """Print the ratios; return 1 where one is over its target."""
-    groundup = str(Path(sys.executable).with_name("groundup"))
-    programs = {"": EMPTY, **{command: [groundup, *command.split()] for command in TARGETS}}
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(rounds):
-            for name, program in programs.items():
-                found[name].append(spent(program, folder))
-    best = {name: tuple(map(min, zip(*times, strict=True))) for name, times in found.items()}
-    processor, clock = best.pop("")
-    print(f"python -c pass: {processor * 1000:.0f} ms of processor time, {clock * 1000:.0f} ms on the clock")
+        best, (processor, clock) = best_of({name: name.split() for name in TARGETS}, folder, rounds)
     for name, (own, passed) in best.items():
         print(
             f"groundup {name}: {own / processor:.1f} times (at most {TARGETS[name]:g}); "

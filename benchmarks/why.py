@@ -12,12 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.startup import EMPTY, spent
+from benchmarks.startup import best_of
 from tests.cli.test_why import many, write_losses
 
 ATTEMPTS = 500
-COMMANDS = {
-    "--help": (),
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "--help": ("--help",),
     "why, one task": ("why", "runs/r", "task-0003"),
     "why, 500 attempts": ("why", "runs/r"),
     "why --json, 500 attempts": ("why", "runs/r", "--json"),
@@ -35,17 +35,9 @@ def write_run(folder: Path) -> None:
 
 def main(rounds: int) -> None:
     """Print the ratios."""
-    groundup = str(Path(sys.executable).with_name("groundup"))
-    programs = {"": EMPTY, **{name: [groundup, *(words or (name,))] for name, words in COMMANDS.items()}}
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     with tempfile.TemporaryDirectory() as folder:
         write_run(Path(folder))
-        for _ in range(rounds):
-            for name, program in programs.items():
-                found[name].append(spent(program, folder))
-    best = {name: tuple(map(min, zip(*times, strict=True))) for name, times in found.items()}
-    processor, clock = best.pop("")
-    print(f"python -c pass: {processor * 1000:.0f} ms of processor time, {clock * 1000:.0f} ms on the clock")
+        best, (processor, _) = best_of(COMMANDS, folder, rounds)
     for name, (own, passed) in best.items():
         print(f"{name}: {own:.2f} s, {own / processor:.1f} times; {passed:.2f} s on the clock")
 
