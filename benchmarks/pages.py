@@ -224,7 +224,7 @@ def _tried(page: str, line: str, folder: Path, home: Path) -> Tried:
     took = time.monotonic() - begun
     if code == 0:
         return Tried(page, line, "planned" if why else "done", why, took)
-    if code == 3:
+    if code == 3 or "`groundup data pull" in words:  # a machine without Git has no data either
         return Tried(page, line, "lacks", words, took)
     return Tried(page, line, "not tried" if why else "FAILED", f"exit code {code}: {words}", took)
 
