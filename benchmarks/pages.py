@@ -73,6 +73,7 @@ ELSEWHERE = {
         "groundup ablate *",
         "groundup why latest TASK",
     ),
+    "a run of RepoGenesis": ("*--format repogenesis*",),
     "files of other people": ("*eval_results/*", "*published/*", "*my_package*", "*my-agent.toml*", "* jobs/"),
 }
 """What a line needs that no machine has of its own: patterns by reason."""

@@ -47,8 +47,12 @@ def test_a_report_file_stands_for_its_run(groundup: Groundup, tmp_path: Path) ->
     [
         (("compare", "a"), "two runs or more"),
         (("compare", "a", "missing"), "unknown run 'missing'"),
-        (("report", "a", "--format", "xml"), "unknown format 'xml'; choose from: json, markdown, table"),
-        (("report", "a", "b", "--format", "repogenesis"), "takes one run"),
+        (
+            ("report", "a", "--format", "xml"),
+            "unknown format 'xml'; choose from: csv, html, json, junit, latex, markdown, table",
+        ),
+        (("report", "a", "b", "--format", "repogenesis"), "unknown format for several runs 'repogenesis'"),
+        (("report", "a", "b", "--format", "mardkown"), "did you mean 'markdown'"),
         (("report", "a", "--save", "x.json"), "--save x.json names no form"),
     ],
 )
@@ -154,7 +158,7 @@ def test_a_run_is_written_in_its_suites_own_form(groundup: Groundup, tmp_path: P
     assert saved.out == "2 tasks in some time\n"
     assert json.loads((tmp_path / "own.json").read_text()) == expected
     assert (
-        "unknown format 'xml'; choose from: json, markdown, table, toy"
+        "unknown format 'xml'; choose from: csv, html, json, junit, latex, markdown, table, toy"
         in groundup("report", "r", "--format", "xml").err
     )
 

@@ -113,6 +113,7 @@ def report(
     from groundup.api import reports
     from groundup.cli.console import say
     from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
 
     made = reports.report(*runs, layout=look.layout, output=output)
     if look.plots is not None:
@@ -122,7 +123,7 @@ def report(
     if form in _known_formats():
         _print(made, form, look.save)
     elif len(runs) > 1:
-        raise UsageError(f"--format {form} takes one run; name them one after the other")
+        raise UsageError(f"{unknown('format for several runs', form, _known_formats())}")
     else:
         _print_own(runs[0], form, look.save, output)
     if failed := made.below(fail_under):

@@ -18,7 +18,7 @@ def count(number: int, word: str) -> str:
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     """Return a sentence for an unknown *name* of a *kind*: the nearest choice, and all where they are few."""
-    known = sorted(choices)
+    known = sorted(map(str, choices))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if near:
         few = f" There are {', '.join(known)}" if 1 < len(known) <= 6 else ""
