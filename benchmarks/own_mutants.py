@@ -1,19 +1,21 @@
 """Random faults in groundup's own modules: does a test fail? What lives shows a promise that no test keeps.
 
     python -m benchmarks.own_mutants domain trees --each 4 --json FILE [--seed 1] [--limit-s 120]
+    python -m benchmarks.own_mutants domain groundup_board --some 5 --json FILE
     python -m benchmarks.own_mutants --json FILE            # the table of what FILE holds
 
-Makes `--each` mutants of every module of a folder, each with one fault, and runs the tests that reach it until
-one fails: first those that name the module, then all of its folder's, then four others that name it. A fault is
-made in memory, in a forked process that imports groundup anew, so programs that tests start do not have it. One
-whose tests take longer than the limit is `slow`: nobody knows, and it counts as neither. FILE gets a line for each
-mutant, and what it has is not done again. One that changes nothing anybody could see is named in
-`samples/equivalent_mutants.txt`, by hand, and counts as neither.
+Makes `--each` mutants of every module of a folder, or `--some` of the whole folder, each with one fault, and
+runs the tests that reach it until one fails: first those that name the module, then all of its folder's, then
+four others that name it. A fault is made in memory, in a forked process that imports groundup anew, so programs
+that tests start do not have it. `inside` has nothing but such programs: there the fault is written into the file,
+which is put back, so use a checkout in which nobody works. A test that fails without the fault, too, catches
+nothing (`fails anyway`). One whose tests take longer than the limit is `slow`: nobody knows, and it counts as
+neither. FILE gets a line for each mutant, and what it has is not done again. One that changes nothing anybody
+could see is named in `samples/equivalent_mutants.txt`, by hand, and counts as neither.
 """
 
 import argparse
 import ast
-import copy
 import importlib
 import importlib.util
 import json
@@ -27,13 +29,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import override
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "samples" / "equivalent_mutants.txt"
@@ -41,7 +46,6 @@ _ELSEWHERE = 4
 """Files of tests in other folders: half of the suite names some modules."""
 _TESTED_BY = {"manifests": ("languages",), "sources": ("groundup_infer",), "workflows": ("curation",)}
 """Folders whose tests test another folder, too."""
-CONTROL = "control: no fault"
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -65,12 +69,13 @@ class Mutant(NamedTuple):
 
     module: str
     fault: str
-    tree: ast.Module | None
+    tree: ast.Module
 
 
 def module_paths(folder: str) -> list[Path]:
-    """Return the modules of *folder* below `src/groundup`, without files that hold only a docstring."""
-    paths = sorted((ROOT / "src" / "groundup" / folder).rglob("*.py"))
+    """Return the modules of a folder of groundup or a package beside it, without mere docstrings."""
+    place = ROOT / "src" / folder if folder.startswith("groundup_") else ROOT / "src" / "groundup" / folder
+    paths = [place.with_suffix(".py")] if not place.is_dir() else sorted(place.rglob("*.py"))
     return [path for path in paths if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]
 
 
@@ -81,19 +86,34 @@ def module_name(path: Path) -> str:
 
 def mutants_of(path: Path, each: int, seed: int) -> Iterator[Mutant]:
     """Yield *each* mutants of a module; the same *seed* gives the same."""
+    chance = random.Random(f"{seed} {module_name(path)}")
+    places = _places(path)
+    for number in chance.sample(places, min(each, len(places))):
+        yield _mutant(path, number, chance)
+
+
+def some_mutants(paths: Sequence[Path], some: int, seed: int) -> Iterator[tuple[Path, Mutant]]:
+    """Yield *some* mutants of all modules in *paths*, each place as likely as any other."""
+    chance = random.Random(f"{seed} {module_name(paths[0])}")
+    places = [(path, number) for path in paths for number in _places(path)]
+    for path, number in chance.sample(places, min(some, len(places))):
+        yield path, _mutant(path, number, chance)
+
+
+def _places(path: Path) -> list[int]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    places = [number for number, node in enumerate(ast.walk(tree)) if _is_place(node)]
     functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
     inside = {id(node) for function in functions for node in ast.walk(function)}
-    places = [number for number, node in enumerate(ast.walk(tree)) if number in set(places) and id(node) in inside]
-    chance = random.Random(f"{seed} {module_name(path)}")
-    for number in chance.sample(places, min(each, len(places))):
-        changed = copy.deepcopy(tree)
-        node = next(node for at, node in enumerate(ast.walk(changed)) if at == number)
-        before = ast.unparse(node)[:70] if not isinstance(node, _FUNCTIONS) else f"def {node.name}"
-        after = _make_wrong(node, chance)
-        fault = f"line {getattr(node, 'lineno', 0)}: {before} -> {after[:70]}"
-        yield Mutant(module_name(path), " ".join(fault.split()), ast.fix_missing_locations(changed))
+    return [number for number, node in enumerate(ast.walk(tree)) if _is_place(node) and id(node) in inside]
+
+
+def _mutant(path: Path, number: int, chance: random.Random) -> Mutant:
+    changed = ast.parse(path.read_text(encoding="utf-8"))
+    node = next(node for at, node in enumerate(ast.walk(changed)) if at == number)
+    before = ast.unparse(node)[:70]
+    after = _make_wrong(node, chance)
+    fault = f"line {getattr(node, 'lineno', 0)}: {before} -> {after[:70]}"
+    return Mutant(module_name(path), " ".join(fault.split()), ast.fix_missing_locations(changed))
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -172,8 +192,8 @@ class _Finder:
 def tests_of(module: str, folder: str) -> list[list[str]]:
     """Return the files with tests that reach *module*, nearest first: each list runs if the former ones passed."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
-    names = (folder, folder.split("/", maxsplit=1)[0], *_TESTED_BY.get(folder, ()))
-    folders = [ROOT / "tests" / name for name in names]
+    nearest = folder if (ROOT / "tests" / folder).is_dir() else folder.split("/", maxsplit=1)[0]
+    folders = [ROOT / "tests" / name for name in (nearest, *_TESTED_BY.get(folder, ()))]
     own = [path for path in files if any(path.is_relative_to(one) for one in folders)]
     mention = re.compile(rf"(?:from|import) {re.escape(module)}(?:$|[ ,])", re.MULTILINE)
     naming = [path for path in files if mention.search(path.read_text(encoding="utf-8"))]
@@ -182,8 +202,8 @@ def tests_of(module: str, folder: str) -> list[list[str]]:
     return [[str(path) for path in stage] for stage in stages if stage]
 
 
-def run(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> str:
-    """Return how a mutant ended: caught, slow or lives."""
+def run(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> tuple[str, str]:
+    """Return how a mutant, or the module as it is, ended: caught, slow or lives; and the test that caught it."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -192,39 +212,67 @@ def run(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], limit_s: fl
         _in_child(mutant, path, stages, writing)
     os.close(writing)
     ready, _, _ = select.select([reading], [], [], limit_s)
-    word = os.read(reading, 20).decode() if ready else "slow"
+    end, _, test = (os.read(reading, 4000).decode() if ready else "slow").partition(" ")
     os.close(reading)
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return word or "caught"  # it died
+    return end or "caught", test  # it died
 
 
-def _in_child(mutant: Mutant, path: Path, stages: Sequence[Sequence[str]], writing: int) -> None:
+def _is_program(mutant: Mutant) -> bool:
+    return mutant.module.startswith("groundup.inside.")
+
+
+@contextmanager
+def written(mutant: Mutant, path: Path) -> Iterator[None]:
+    """Hold a program's fault in its file, and put back what was there."""
+    if not _is_program(mutant):
+        yield
+        return
+    text, times = path.read_bytes(), path.stat()
+    try:
+        path.write_text(ast.unparse(mutant.tree), encoding="utf-8")
+        yield
+    finally:
+        path.write_bytes(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+class _FirstFailure:
+    test = ""
+
+    def pytest_runtest_logreport(self, report: "pytest.TestReport") -> None:
+        """Keep the name of the test that fails first."""
+        self.test = self.test or (report.nodeid if report.failed else "")
+
+
+def _in_child(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], writing: int) -> None:
     import pytest
 
     word = "lives"
+    first = _FirstFailure()
     try:
         silent = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(silent, descriptor)
-        if mutant.tree is not None:
+        if mutant and not _is_program(mutant):
             sys.meta_path.insert(0, _Finder(mutant.module, path, mutant.tree))
         arguments = ["-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        if any(pytest.main([*arguments, *stage]) not in (0, 5) for stage in stages):
-            word = "caught"
+        if any(pytest.main([*arguments, *stage], [first]) not in (0, 5) for stage in stages):
+            word = f"caught {first.test}"
     except BaseException:  # noqa: BLE001  # whatever a mutant does, this process ends here
         word = "caught"
     sys.stdout.flush()
-    os.write(writing, word.encode())
+    os.write(writing, word.encode()[:4000])
     os._exit(0)
 
 
 def table(lines: Sequence[dict[str, str]], equivalent: frozenset[str]) -> Iterator[str]:
     """Yield a table of what was caught in each folder, and then what lives."""
+    lines = [line for line in lines if line["end"] != "fails anyway"]
     yield "| folder | modules | mutants | equivalent | slow | caught | of the others |"
     yield "|---|---|---|---|---|---|---|"
-    lines = [line for line in lines if line["fault"] != CONTROL]
     for folder in dict.fromkeys(line["folder"] for line in lines):
         own = [line for line in lines if line["folder"] == folder]
         alike = sum(line["end"] == "lives" and _key(line) in equivalent for line in own)
@@ -245,8 +293,9 @@ def _key(line: dict[str, str]) -> str:
 def main() -> int:
     """Make mutants, run their tests, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", help="below src/groundup")
-    parser.add_argument("--each", type=int, default=3)
+    parser.add_argument("folders", nargs="*", help="below src/groundup, or a package beside it")
+    parser.add_argument("--each", type=int, default=3, help="of every module")
+    parser.add_argument("--some", type=int, help="of every folder, in place of --each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit-s", type=float, default=120)
     parser.add_argument("--json", type=Path, required=True)
@@ -262,18 +311,16 @@ def main() -> int:
     _load_what_is_not_ours()
     with options.json.open("a", encoding="utf-8") as file:
         for folder in options.folders:
-            for path, mutant in _drawn(folder, options.each, options.seed):
+            for path, mutant in _drawn(folder, options.each, options.some, options.seed):
                 line = {"folder": folder, "module": mutant.module, "fault": mutant.fault}
                 if _key(line) in done and not (options.again and done[_key(line)]["end"] == "lives"):
                     continue
                 began = time.monotonic()
-                stages = tests_of(mutant.module, folder) if mutant.tree else [[f"tests/{folder}"]]
-                limit_s = options.limit_s if mutant.tree else 10 * options.limit_s
-                line["end"] = run(mutant, path, stages, limit_s)
+                with written(mutant, path):
+                    line["end"], line["test"] = run(mutant, path, tests_of(mutant.module, folder), options.limit_s)
+                if line["test"] and run(None, path, [[line["test"]]], options.limit_s)[0] == "caught":
+                    line["end"] = "fails anyway"
                 line["seconds"] = f"{time.monotonic() - began:.0f}"
-                if mutant.tree is None and line["end"] != "lives":
-                    print(f"{folder}: its tests fail without a fault")
-                    break
                 done[_key(line)] = line
                 print(json.dumps(line), file=file, flush=True)
     equivalent = EQUIVALENT.read_text(encoding="utf-8").splitlines()
@@ -281,9 +328,12 @@ def main() -> int:
     return 0
 
 
-def _drawn(folder: str, each: int, seed: int) -> Iterator[tuple[Path, Mutant]]:
-    yield ROOT, Mutant(f"groundup.{folder.replace('/', '.')}", CONTROL, None)
-    for path in module_paths(folder):
+def _drawn(folder: str, each: int, some: int | None, seed: int) -> Iterator[tuple[Path, Mutant]]:
+    paths = module_paths(folder)
+    if some is not None:
+        yield from some_mutants(paths, some, seed)
+        return
+    for path in paths:
         for mutant in mutants_of(path, each, seed):
             yield path, mutant
 

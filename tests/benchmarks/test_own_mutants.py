@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from benchmarks.own_mutants import CONTROL, mutants_of, run, table
+from benchmarks.own_mutants import mutants_of, run, some_mutants, table, written
 
 from benchmarks import own_mutants
 
@@ -40,21 +40,53 @@ def test_each_mutant_differs_in_one_place_and_compiles(module: Path) -> None:
     assert len({one.fault for one in found}) == len(found) > 8
     original = ast.unparse(ast.parse(SOURCE))
     for one in found:
-        assert one.tree is not None
         compile(one.tree, "example", "exec")
         assert ast.unparse(one.tree) != original
 
 
+def test_a_folder_gives_as_many_as_are_asked(module: Path) -> None:
+    """The same seed gives the same, of any module."""
+    module.with_name("other.py").write_text(SOURCE)
+    paths = [module, module.with_name("other.py")]
+    found = [mutant[:2] for _, mutant in some_mutants(paths, 6, 1)]
+    assert found == [mutant[:2] for _, mutant in some_mutants(paths, 6, 1)]
+    assert len(set(found)) == 6
+    assert {name for name, _ in found} == {"groundup.example", "groundup.other"}
+
+
+def test_a_fault_in_a_program_stands_in_its_file_for_a_while(module: Path) -> None:
+    """Tests start the programs of `inside`, so the file has it; afterwards it is as before."""
+    program = module.parent / "inside" / "example.py"
+    program.parent.mkdir()
+    program.write_text(SOURCE)
+    for path in (program, module):
+        before = path.stat().st_mtime_ns
+        mutant = next(mutants_of(path, 1, 1))
+        with written(mutant, path):
+            assert (path.read_text() == SOURCE) == (path == module)
+        assert path.read_text() == SOURCE
+        assert path.stat().st_mtime_ns == before
+
+
 def test_the_table_counts_what_can_be_caught() -> None:
-    """One that nobody could notice is no promise broken; the control is no mutant."""
-    ends = ("lives", "caught", "slow", "lives", "lives")
-    faults = (CONTROL, "line 1: a -> b", "line 2: c -> d", "line 3: e -> f", "line 4: g -> h")
+    """One that nobody could notice is no promise broken; a test that fails without the fault says nothing."""
+    ends = ("fails anyway", "caught", "slow", "lives", "lives")
     lines = [
-        {"folder": "x", "module": "groundup.x", "fault": fault, "end": end}
-        for fault, end in zip(faults, ends, strict=True)
+        {"folder": "x", "module": "groundup.x", "fault": f"line {number}: a -> {number}", "end": end}
+        for number, end in enumerate(ends)
     ]
-    rows = list(table(lines, frozenset({"groundup.x e -> f"})))
-    assert rows[2:] == ["| `x` | 1 | 4 | 1 | 1 | 1 | 50 % |", "lives: groundup.x g -> h"]
+    rows = list(table(lines, frozenset({"groundup.x a -> 3"})))
+    assert rows[2:] == ["| `x` | 1 | 4 | 1 | 1 | 1 | 50 % |", "lives: groundup.x a -> 4"]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_living_mutant_and_the_test_that_catches_one(module: Path) -> None:
+    """The test that failed first is named, so that it can be tried without the fault."""
+    for name, end in (("good", ("lives", "")), ("bad", ("caught", "test_it"))):
+        tests = module.with_name(f"test_{name}_of_a_mutant.py")
+        tests.write_text(f"def test_it():\n    assert {name == 'good'}\n")
+        found = run(None, module, [[str(tests)]], 60)
+        assert (found[0], found[1].rpartition("::")[2]) == end
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -62,6 +94,6 @@ def test_a_process_that_dies_has_caught_its_mutant(module: Path, monkeypatch: py
     """And one that says nothing in time is slow."""
     mutant = next(mutants_of(module, 1, 1))
     monkeypatch.setattr(own_mutants, "_in_child", lambda *_: os._exit(3))
-    assert run(mutant, module, [], 30) == "caught"
+    assert run(mutant, module, [], 30)[0] == "caught"
     monkeypatch.setattr(own_mutants, "_in_child", lambda *_: signal.pause())
-    assert run(mutant, module, [], 0.1) == "slow"
+    assert run(mutant, module, [], 0.1)[0] == "slow"
