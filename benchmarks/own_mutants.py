@@ -5,13 +5,14 @@
     python -m benchmarks.own_mutants --json FILE            # the table of what FILE holds
 
 Makes `--each` mutants of every module of a folder, or `--some` of the whole folder, each with one fault, and
-runs the tests that reach it until one fails: first those that name the module, then all of its folder's, then
-four others that name it. A fault is made in memory, in a forked process that imports groundup anew, so programs
-that tests start do not have it. `inside` has nothing but such programs: there the fault is written into the file,
-which is put back, so use a checkout in which nobody works. A test that fails without the fault, too, catches
-nothing (`fails anyway`). One whose tests take longer than the limit is `slow`: nobody knows, and it counts as
-neither. FILE gets a line for each mutant, and what it has is not done again. One that changes nothing anybody
-could see is named in `samples/equivalent_mutants.txt`, by hand, and counts as neither.
+runs the tests that reach it until one fails: first the file that is named as the module, then those of its folder
+that import it, then all of its folder's, then four others that import it. A fault is made in memory, in a forked
+process that imports groundup anew, so programs that tests start do not have it. `inside` has nothing but such
+programs: there the fault is written into the file, which is put back, so use a checkout in which nobody works. A
+test that fails without the fault, too, catches nothing (`fails anyway`). One whose tests outlast the limit
+is `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
+again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and counts
+as neither.
 """
 
 import argparse
@@ -190,16 +191,22 @@ class _Finder:
 
 
 def tests_of(module: str, folder: str) -> list[list[str]]:
-    """Return the files with tests that reach *module*, nearest first: each list runs if the former ones passed."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    """Return the files with tests that reach *module*, nearest first; a list runs if those before it passed."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda path: path.stat().st_size)
     nearest = folder if (ROOT / "tests" / folder).is_dir() else folder.split("/", maxsplit=1)[0]
     folders = [ROOT / "tests" / name for name in (nearest, *_TESTED_BY.get(folder, ()))]
     own = [path for path in files if any(path.is_relative_to(one) for one in folders)]
     mention = re.compile(rf"(?:from|import) {re.escape(module)}(?:$|[ ,])", re.MULTILINE)
     naming = [path for path in files if mention.search(path.read_text(encoding="utf-8"))]
-    elsewhere = [path for path in naming if path not in own][:_ELSEWHERE]
-    stages = [[path for path in naming if path in own], own, elsewhere]
-    return [[str(path) for path in stage] for stage in stages if stage]
+    alike = [path for path in naming if path.stem == f"test_{module.rpartition('.')[2]}"]
+    near = [path for path in naming if path in own]
+    stages = (alike, near, own, [path for path in naming if path not in own][:_ELSEWHERE])
+    seen: set[Path] = set()
+    found = []
+    for stage in stages:
+        found.append([str(path) for path in stage if path not in seen])
+        seen.update(stage)
+    return [stage for stage in found if stage]
 
 
 def run(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> tuple[str, str]:

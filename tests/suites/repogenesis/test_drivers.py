@@ -1,4 +1,4 @@
-"""Tests of groundup.suites.repogenesis.tasks: programs that run where groundup is not installed."""
+"""Tests of groundup.suites.repogenesis.driving: programs that run where groundup is not installed."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundup.inside.official_driver import owed_by
-from groundup.suites.repogenesis.tasks import driver
+from groundup.suites.repogenesis.driving import driver
 
 
 @pytest.mark.parametrize("name", ["official_driver.py", "legacy_driver.py"])

@@ -26,7 +26,7 @@ def scripts(tmp_path: Path, files: dict[str, str]) -> JavaScripts:
     """Return the scripts over a submission of *files*."""
     submission = write_tree(tmp_path / "submission", files)
     context = GradingContext(provider=FakeProvider(), builder=HostBuilder(tmp_path), scratch=tmp_path)
-    return JavaScripts(submission, java_problem(tmp_path / "data"), b"", java_lifecycle(), context)
+    return JavaScripts(submission, java_problem(tmp_path / "data"), java_lifecycle(), context)
 
 
 def test_own_tests_count_beside_hidden_ones(tmp_path: Path) -> None:

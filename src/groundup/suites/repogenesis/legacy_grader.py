@@ -5,21 +5,17 @@ endpoints have a trace in the sources. What is wrong with that is in docs/repoge
 """
 
 import asyncio
-import json
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import Field, ValidationError
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import reading_submission
 from groundup.domain.names import printable
-from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
 from groundup.grading.context import GradingContext
@@ -27,8 +23,16 @@ from groundup.grading.last_words import middle_cut
 from groundup.grading.services.deployment import lend_index, writable_environment
 from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
-from groundup.sandbox.protocol import Command, Mount, SandboxSpec
+from groundup.sandbox.protocol import Mount, SandboxSpec
 from groundup.suites.base import Graded
+from groundup.suites.repogenesis.driving import OUTPUT_BYTES, REPOSITORY, TRUSTED, Drive, driven, driver
+from groundup.suites.repogenesis.legacy_driving import (
+    HANGING_S,
+    LEGACY_DRIVER,
+    LegacyOutcome,
+    read_outcome,
+    seen_inside,
+)
 from groundup.suites.repogenesis.legacy_java import JavaScripts, LegacyInstallation, install
 from groundup.suites.repogenesis.legacy_rules import (
     HANGING,
@@ -51,26 +55,13 @@ from groundup.suites.repogenesis.legacy_rules import (
     read_start,
 )
 from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
-from groundup.suites.repogenesis.tasks import README, ServiceProblem, driver
+from groundup.suites.repogenesis.tasks import README, ServiceProblem
 from groundup.trees.writer import copy_tree
 
-_REPOSITORY, _TESTS, _DRIVER = "/repo", "/opt/groundup/tests", "/opt/groundup/legacy_driver.py"
-_OUTPUT_BYTES = 32 * 1024 * 1024
 _WAIT_S: Mapping[str, int] = {"python": 10, "java": 15}
-_HANGING_S = 30.0
 _LARGEST_README = 1024 * 1024
 _PORT: Mapping[str, Mapping[str, str]] = {"deployment": {"PORT": "8000"}, "tests": {}}
 """What the scripts tell a service, whatever its task's port."""
-
-
-class _Outcome(Record):
-    """What the driver prints; the tested service may have forged it."""
-
-    exit_code: int | None = None
-    output: str = ""
-    install: str | None = None
-    hanging: bool = False
-    is_readable: bool = Field(default=True, description="False: it printed nothing that can be read")
 
 
 class LegacyGrader(ServiceGrader):
@@ -100,7 +91,7 @@ class LegacyGrader(ServiceGrader):
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(self._lifecycles[language]),
             "wait_s": self._waits[language],
-            "driver": digest_bytes(_driver()),
+            "driver": digest_bytes(driver(LEGACY_DRIVER)),
         }
 
     @override
@@ -141,7 +132,7 @@ class LegacyGrader(ServiceGrader):
     ) -> Graded:
         began = time.monotonic()
         lifecycle = self._lifecycle_of(problem)
-        scripts = JavaScripts(submission, problem, _driver(), lifecycle, context)
+        scripts = JavaScripts(submission, problem, lifecycle, context)
         started, printed = await scripts.deploy(_PORT["deployment"])
         deployed = time.monotonic()
         tests, output, ended = await scripts.test(self._waits["java"])
@@ -181,14 +172,14 @@ class LegacyGrader(ServiceGrader):
             return Started(success=False, message=NO_SCRIPT)
         settings: dict[str, object] = {
             "phase": "deployment",
-            "script": _inside(repository, script),
+            "script": seen_inside(repository, script),
             "alive_s": round(self._lifecycle.ready_s),
             "install": None,
             "install_s": self._lifecycle.install_s,
-            "hanging_s": _HANGING_S,
+            "hanging_s": HANGING_S,
         }
         if installed.outcome == "package" and installed.configuration is not None:
-            settings["install"] = _inside(repository, installed.configuration.parent)
+            settings["install"] = seen_inside(repository, installed.configuration.parent)
         outcome = await self._drive("deployment", repository, installed, problem, settings, context)
         if outcome.install is not None:
             late = INSTALL_TIMEOUT.format(self._lifecycle.install_s)
@@ -199,14 +190,14 @@ class LegacyGrader(ServiceGrader):
 
     async def _test(
         self, repository: Path, installed: LegacyInstallation, problem: ServiceProblem, context: GradingContext
-    ) -> _Outcome:
+    ) -> LegacyOutcome:
         scripts = files_named(repository, "start.sh")
         settings: dict[str, object] = {
             "phase": "tests",
-            "script": _inside(repository, scripts[0]) if scripts else None,
+            "script": seen_inside(repository, scripts[0]) if scripts else None,
             "wait_s": self._waits["python"],
-            "repository": _REPOSITORY,
-            "tests": _TESTS,
+            "repository": REPOSITORY,
+            "tests": f"{TRUSTED}/tests",
             "tests_s": round(context.timeout_s or self._lifecycle.tests_s),
         }
         return await self._drive("tests", repository, installed, problem, settings, context)
@@ -219,14 +210,10 @@ class LegacyGrader(ServiceGrader):
         problem: ServiceProblem,
         settings: Mapping[str, object],
         context: GradingContext,
-    ) -> _Outcome:
+    ) -> LegacyOutcome:
         """Run the driver on a fresh copy of *repository* and return what it printed last."""
         place = context.scratch / phase
-        for folder in ("workspace", "driver"):
-            (place / folder).mkdir(parents=True)
         await asyncio.to_thread(copy_tree, repository, place / "repo")
-        (place / "driver/legacy_driver.py").write_bytes(_driver())
-        shutil.copytree(problem.hidden_tests(), place / "driver/tests", symlinks=True)
         environment, lifecycle = installed.environment, self._lifecycle
         installs = bool(settings.get("install")) or await asyncio.to_thread(_speaks_of_installers, repository)
         mounts = environment.mounts
@@ -235,44 +222,26 @@ class LegacyGrader(ServiceGrader):
             mounts = await asyncio.to_thread(writable_environment, environment, own)
         spec = SandboxSpec(
             workspace=place / "workspace",
-            mounts=(
-                *mounts,
-                Mount(source=place / "driver", target="/opt/groundup"),
-                Mount(source=place / "repo", target=_REPOSITORY, writable=True),
-            ),
+            mounts=(*mounts, Mount(source=place / "repo", target=REPOSITORY, writable=True)),
             environment=environment.environment,
             path=environment.path,
-            limits=lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES),
+            limits=lifecycle.service.for_command(lifecycle.overall_s, output_bytes=OUTPUT_BYTES),
             label=f"older scripts, {phase}",
         )
-        async with AsyncExitStack() as stack:
-            sandbox = await stack.enter_async_context(await context.provider.open(spec))
-            index = await lend_index(stack, sandbox, context) if installs else {}
-            stdin = json.dumps(settings).encode()
-            argv = ("python", "-I", _DRIVER)
-            result = await sandbox.run(Command(argv=argv, environment={**index, **_PORT[phase]}, stdin=stdin))
-        if result.ending.is_out_of_time:
-            return _Outcome(output=TIMEOUT, is_readable=False)
-        return _read(result.stdout)
-
-
-def _read(stdout: bytes) -> _Outcome:
-    lines = stdout.strip().splitlines()
-    try:
-        return _Outcome.model_validate_json(lines[-1] if lines else b"")
-    except ValidationError:
-        return _Outcome(is_readable=False)
+        drive = Drive(
+            LEGACY_DRIVER,
+            settings,
+            variables=_PORT[phase],
+            tests=problem.hidden_tests(),
+            lend=lend_index if installs else None,
+        )
+        return read_outcome(await driven(drive, spec, context))
 
 
 def _speaks_of_installers(repository: Path) -> bool:
     """Whether a script may want the package index, which the older scripts' services could reach."""
     start = find_start(repository, 0)
     return start is not None and start.installs
-
-
-def _inside(repository: Path, path: Path) -> str:
-    relative = path.relative_to(repository)
-    return f"{_REPOSITORY}/{relative}" if relative.parts else _REPOSITORY
 
 
 def _metrics(submission: Path, problem: ServiceProblem, place: Path) -> CodeMetrics:
@@ -337,7 +306,3 @@ def _verdict(
         reasons=tuple(reasons),
         grader=LegacyGrader.signature(task),
     )
-
-
-def _driver() -> bytes:
-    return driver("legacy_driver.py")

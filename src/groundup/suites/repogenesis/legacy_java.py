@@ -9,14 +9,9 @@ files name. Nothing but the user's Maven repositories can be reached.
 """
 
 import asyncio
-import json
-import shutil
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field, ValidationError
+from typing import Literal
 
 from groundup.domain.errors import SubmissionError
 from groundup.domain.records import Record
@@ -28,14 +23,21 @@ from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import read_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.inside.legacy_driver import lay_java_tests
-from groundup.sandbox.protocol import Command, Mount, SandboxSpec
+from groundup.sandbox.protocol import Mount, SandboxSpec
+from groundup.suites.repogenesis.driving import OUTPUT_BYTES, REPOSITORY, TRUSTED, Drive, driven
+from groundup.suites.repogenesis.legacy_driving import (
+    HANGING_S,
+    LEGACY_DRIVER,
+    LegacyOutcome,
+    read_outcome,
+    seen_inside,
+)
 from groundup.suites.repogenesis.legacy_rules import (
     BUILD_TIMEOUT,
     CONFIGURATIONS,
     HANGING,
     NO_SCRIPT,
     NOT_BUILT,
-    TIMEOUT,
     UNKNOWN,
     CodeMetrics,
     LegacyCounts,
@@ -128,25 +130,7 @@ def _required(tree: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
-_REPOSITORY, _TRUSTED = "/repo", "/opt/groundup"
 _BUILD = ("mvn", "clean", "install", "-DskipTests", "-q")
-_OUTPUT_BYTES = 32 * 1024 * 1024
-_HANGING_S = 30.0
-_Number = Annotated[int, Field(ge=0, lt=10**9)]
-
-
-class JavaOutcome(Record):
-    """What the driver prints; the tested service may have forged it."""
-
-    exit_code: int | None = None
-    output: str = ""
-    install: str | None = None
-    hanging: bool = False
-    late: bool = False
-    reports: tuple[tuple[_Number, _Number, _Number, _Number], ...] | None = Field(
-        default=None, description="tests, failures, errors and skips of each of Surefire's; None: there were none"
-    )
-    is_readable: bool = Field(default=True, description="False: it printed nothing that can be read")
 
 
 class JavaScripts:
@@ -156,13 +140,11 @@ class JavaScripts:
         self,
         submission: Path,
         problem: ServiceProblem,
-        driver: bytes,
         lifecycle: Lifecycle,
         context: GradingContext,
     ) -> None:
         self._submission = submission
         self._tests = problem.hidden_tests()
-        self._driver = driver
         self._lifecycle = lifecycle
         self._context = context
 
@@ -175,11 +157,11 @@ class JavaScripts:
         settings: dict[str, object] = {
             "phase": "deployment",
             "installer": _BUILD,
-            "install": self._inside(configuration.parent),
+            "install": seen_inside(self._submission, configuration.parent),
             "install_s": self._lifecycle.install_s,
-            "script": self._inside(script) if script is not None else None,
+            "script": seen_inside(self._submission, script) if script is not None else None,
             "alive_s": round(self._lifecycle.ready_s),
-            "hanging_s": _HANGING_S,
+            "hanging_s": HANGING_S,
         }
         outcome = await self._drive("deployment", settings, variables)
         if outcome.install is not None:
@@ -197,10 +179,10 @@ class JavaScripts:
         scripts = files_named(self._submission, "start.sh")
         settings: dict[str, object] = {
             "phase": "java tests",
-            "script": self._inside(scripts[0]) if scripts else None,
+            "script": seen_inside(self._submission, scripts[0]) if scripts else None,
             "wait_s": wait_s,
-            "repository": _REPOSITORY,
-            "tests": f"{_TRUSTED}/tests",
+            "repository": REPOSITORY,
+            "tests": f"{TRUSTED}/tests",
             "tests_s": round(self._context.timeout_s or self._lifecycle.tests_s),
         }
         outcome = await self._drive("tests", settings, {})
@@ -216,40 +198,35 @@ class JavaScripts:
 
     async def _drive(
         self, phase: str, settings: Mapping[str, object], variables: Mapping[str, str]
-    ) -> JavaOutcome:
+    ) -> LegacyOutcome:
         place, context = self._context.scratch / phase, self._context
-        for folder in ("workspace", "driver"):
-            (place / folder).mkdir(parents=True)
         await asyncio.to_thread(copy_tree, self._submission, place / "repo")
-        (place / "driver/legacy_driver.py").write_bytes(self._driver)
-        await asyncio.to_thread(shutil.copytree, self._tests, place / "driver/tests", symlinks=True)
         configuration = find_file(self._submission, POM)
         project = self._submission if configuration is None else configuration.parent
         await seed_repository(project, place / "packages", context)
         python = await context.builder.python(test_environment(None))
         spec = self._spec(phase, place, python.mounts, python.environment)
-        async with AsyncExitStack() as stack:
-            sandbox = await stack.enter_async_context(await context.provider.open(spec))
-            lent = await lend_maven(stack, sandbox, context)
-            argv = (python.executable, "-I", f"{_TRUSTED}/legacy_driver.py")
-            stdin = json.dumps(settings).encode()
-            result = await sandbox.run(Command(argv=argv, environment={**lent, **variables}, stdin=stdin))
-        if result.ending.is_out_of_time:
-            return JavaOutcome(output=TIMEOUT, is_readable=False)
-        return _read(result.stdout)
+        drive = Drive(
+            LEGACY_DRIVER,
+            settings,
+            python=python.executable,
+            variables=variables,
+            tests=self._tests,
+            lend=lend_maven,
+        )
+        return read_outcome(await driven(drive, spec, context))
 
     def _spec(
         self, phase: str, place: Path, mounts: tuple[Mount, ...], environment: Mapping[str, str]
     ) -> SandboxSpec:
         toolchain, lifecycle = java_builder(self._context).toolchain(JAVA), self._lifecycle
-        limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES)
+        limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=OUTPUT_BYTES)
         return SandboxSpec(
             workspace=place / "workspace",
             mounts=(
                 *toolchain.mounts,
                 *mounts,
-                Mount(source=place / "driver", target=_TRUSTED),
-                Mount(source=place / "repo", target=_REPOSITORY, writable=True),
+                Mount(source=place / "repo", target=REPOSITORY, writable=True),
                 Mount(source=place / "packages", target=REPOSITORY_TARGET, writable=True),
             ),
             environment={**toolchain.environment_within(limits.memory_mb), **environment},
@@ -258,15 +235,3 @@ class JavaScripts:
             system="host",
             label=f"older scripts, {phase}",
         )
-
-    def _inside(self, path: Path) -> str:
-        relative = path.relative_to(self._submission)
-        return f"{_REPOSITORY}/{relative}" if relative.parts else _REPOSITORY
-
-
-def _read(stdout: bytes) -> JavaOutcome:
-    lines = stdout.strip().splitlines()
-    try:
-        return JavaOutcome.model_validate_json(lines[-1] if lines else b"")
-    except ValidationError:
-        return JavaOutcome(is_readable=False)

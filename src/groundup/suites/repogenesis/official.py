@@ -5,11 +5,9 @@ of what they print. What is wrong with that is in docs/repogenesis.md.
 """
 
 import asyncio
-import json
 import re
 import time
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from typing_extensions import override
@@ -21,17 +19,18 @@ from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Score, Stage, Status, Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words, middle_cut
-from groundup.grading.services.deployment import lend_index, writable_environment
+from groundup.grading.services.deployment import lend_index, lend_maven, writable_environment
 from groundup.grading.services.install import find_start
 from groundup.grading.services.records import Lifecycle
-from groundup.sandbox.protocol import Command, CommandResult, Mount, SandboxSpec
+from groundup.sandbox.protocol import CommandResult, Mount, SandboxSpec
 from groundup.suites.base import Graded
+from groundup.suites.repogenesis.driving import OUTPUT_BYTES, REPOSITORY, Drive, driven, driver
 from groundup.suites.repogenesis.official_images import (
     RebuiltImage,
     build_image,
     build_java_image,
+    java_image_spec,
     published_variables,
-    run_java_image,
 )
 from groundup.suites.repogenesis.official_rules import (
     Deployed,
@@ -44,11 +43,9 @@ from groundup.suites.repogenesis.official_rules import (
     service_words,
 )
 from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
-from groundup.suites.repogenesis.tasks import ServiceProblem, driver
+from groundup.suites.repogenesis.tasks import ServiceProblem, test_environment
 
-_REPOSITORY = "/repo"
-_DRIVER = "/opt/groundup/official_driver.py"
-_OUTPUT_BYTES = 32 * 1024 * 1024
+_DRIVER = "official_driver.py"
 _ANSWERED = re.compile(r"^(?:Service ready after|Port \d+ is open after) ", re.MULTILINE)
 _BUILD_FAILED, _CONTAINER_TIMEOUT = -3, -1
 
@@ -67,7 +64,7 @@ class RepoGenesisOfficialGrader(ServiceGrader):
             "task": None if problem is None else problem.task.graded_digest,
             "data": None if problem is None else problem.digest,
             "lifecycle": digest_of(list(self._lifecycles.values())),
-            "driver": digest_bytes(_driver()),
+            "driver": digest_bytes(driver(_DRIVER)),
         }
 
     @override
@@ -113,23 +110,15 @@ class RepoGenesisOfficialGrader(ServiceGrader):
             "ready_s": round(lifecycle.ready_s),
             "tests_s": round(context.timeout_s or lifecycle.tests_s),
         }
+        drive = Drive(_DRIVER, settings, cwd=REPOSITORY)
         if problem.task.means.by_maven:
-            return await run_java_image(problem.task, _driver(), settings, lifecycle, _OUTPUT_BYTES, context)
+            python = await context.builder.python(test_environment(None))
+            spec = java_image_spec(problem.task, python, lifecycle, context)
+            return await driven(drive._replace(python=python.executable, lend=lend_maven), spec, context)
         start = find_start(image.repository, problem.task.port)
         installs = start is not None and start.installs and lifecycle.start_installs
         spec = await asyncio.to_thread(self._spec, problem, image, lifecycle, context, installs=installs)
-        async with AsyncExitStack() as stack:
-            sandbox = await stack.enter_async_context(await context.provider.open(spec))
-            variables = await lend_index(stack, sandbox, context) if installs else {}
-            settings["owed_at"] = context.lent[-1].owed_at if context.lent else ""
-            return await sandbox.run(
-                Command(
-                    argv=("python", "-I", _DRIVER),
-                    cwd=_REPOSITORY,
-                    environment=variables,
-                    stdin=json.dumps(settings).encode(),
-                )
-            )
+        return await driven(drive._replace(lend=lend_index if installs else None), spec, context)
 
     def _spec(
         self,
@@ -142,22 +131,14 @@ class RepoGenesisOfficialGrader(ServiceGrader):
     ) -> SandboxSpec:
         if image.environment is None:
             raise TaskError(f"{problem.task.id}: nothing was built")
-        workspace, trusted = context.scratch / "workspace", context.scratch / "driver"
-        workspace.mkdir()
-        trusted.mkdir()
-        (trusted / "official_driver.py").write_bytes(_driver())
         environment = image.environment
         mounts = writable_environment(environment, context) if installs else environment.mounts
         return SandboxSpec(
-            workspace=workspace,
-            mounts=(
-                *mounts,
-                Mount(source=trusted, target="/opt/groundup"),
-                Mount(source=image.repository, target=_REPOSITORY, writable=True),
-            ),
+            workspace=context.scratch / "workspace",
+            mounts=(*mounts, Mount(source=image.repository, target=REPOSITORY, writable=True)),
             environment={**environment.environment, **published_variables(problem.task, lifecycle)},
             path=environment.path,
-            limits=lifecycle.service.for_command(lifecycle.overall_s, output_bytes=_OUTPUT_BYTES),
+            limits=lifecycle.service.for_command(lifecycle.overall_s, output_bytes=OUTPUT_BYTES),
             user="root",
             throw_away_root=True,
             label="published container",
@@ -219,7 +200,3 @@ def _verdict_of(task: Task, deployed: Deployed, counts: LogCounts, reasons: tupl
         reasons=reasons,
         grader=RepoGenesisOfficialGrader.signature(task),
     )
-
-
-def _driver() -> bytes:
-    return driver("official_driver.py")

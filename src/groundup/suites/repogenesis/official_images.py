@@ -6,7 +6,6 @@ files name is at hand from the start, resolved once; that saves time and changes
 
 import asyncio
 import fnmatch
-import json
 import shutil
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -25,7 +24,8 @@ from groundup.grading.services.deployment import lend_maven
 from groundup.grading.services.install import importing, read_declared, words_of
 from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
-from groundup.suites.repogenesis.tasks import ServiceTask, test_environment
+from groundup.suites.repogenesis.driving import OUTPUT_BYTES, REPOSITORY, TRUSTED
+from groundup.suites.repogenesis.tasks import ServiceTask
 from groundup.trees.writer import copy_tree, lay_tree
 
 _LEFT_OUT = (".git", "__pycache__", "*.pyc", ".DS_Store", "node_modules", ".venv", "venv")
@@ -133,13 +133,7 @@ def _without(own: Iterable[str], testing: Iterable[str]) -> tuple[str, ...]:
     return tuple(line for line in own if canonicalize_name(Requirement(line).name) not in replaced)
 
 
-REPOSITORY = "/repo"
-
-
-_TRUSTED = "/opt/groundup"
-
-
-_GOLDEN = f"{_TRUSTED}/golden"
+_GOLDEN = f"{TRUSTED}/golden"
 
 
 _BUILD_S = 600.0
@@ -187,36 +181,13 @@ async def build_java_image(
     return RebuiltImage(repository=repository, installed="maven", refused=_refused(result), late=late)
 
 
-async def run_java_image(
-    task: ServiceTask,
-    driver: bytes,
-    settings: dict[str, object],
-    lifecycle: Lifecycle,
-    output_bytes: int,
-    context: GradingContext,
-) -> CommandResult:
-    """Start the service and the tests in one sandbox that stands for the container."""
-    workspace, trusted = context.scratch / "workspace", context.scratch / "driver"
-    workspace.mkdir()
-    trusted.mkdir()
-    (trusted / "official_driver.py").write_bytes(driver)
-    python = await context.builder.python(test_environment(None))
-    limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=output_bytes)
+def java_image_spec(
+    task: ServiceTask, python: PythonEnvironment, lifecycle: Lifecycle, context: GradingContext
+) -> SandboxSpec:
+    """Return the sandbox that stands for the container, with the Python that runs the driver."""
+    limits = lifecycle.service.for_command(lifecycle.overall_s, output_bytes=OUTPUT_BYTES)
     variables = {**python.environment, **published_variables(task, lifecycle)}
-    mounts = (*python.mounts, Mount(source=trusted, target=_TRUSTED))
-    spec = _spec(workspace, mounts, variables, limits, context)
-    async with AsyncExitStack() as stack:
-        sandbox = await stack.enter_async_context(await context.provider.open(spec))
-        lent = await lend_maven(stack, sandbox, context)
-        settings["owed_at"] = context.lent[-1].owed_at if context.lent else ""
-        return await sandbox.run(
-            Command(
-                argv=(python.executable, "-I", f"{_TRUSTED}/official_driver.py"),
-                cwd=REPOSITORY,
-                environment=lent,
-                stdin=json.dumps(settings).encode(),
-            )
-        )
+    return _spec(context.scratch / "workspace", python.mounts, variables, limits, context)
 
 
 def published_variables(task: ServiceTask, lifecycle: Lifecycle) -> dict[str, str]:

@@ -36,7 +36,6 @@ from groundup.environments.at_hand import YES, python_at_hand
 from groundup.environments.requests import PythonRequest
 from groundup.environments.toolchains import jdks
 from groundup.grading.services.records import Lifecycle
-from groundup.inside import source_of
 from groundup.settings import environment
 from groundup.suites.repogenesis.counting import wrong_count
 from groundup.suites.repogenesis.endpoints import Endpoint, parse_endpoint, specified_endpoints
@@ -398,7 +397,6 @@ def _version(problems: tuple[ServiceProblem, ...]) -> str:
 PYTHON = "3.10"
 """The published images' Python."""
 PLUGINS = ("pytest_timeout",)
-_STOPWATCH = b"from groundup.inside.stopwatch import Stopwatch, inside\n"
 
 
 _TABLES = re.compile(rb"\b(pandas|numpy|openpyxl|et_xmlfile)\b")
@@ -445,11 +443,6 @@ def java_lifecycle() -> Lifecycle:
 def _lines(name: str) -> tuple[str, ...]:
     text = (files("groundup.suites.repogenesis") / "locks" / name).read_text(encoding="utf-8")
     return tuple(text.splitlines())
-
-
-def driver(name: str) -> bytes:
-    """Return the program of this file name, with the stopwatch that it imports written out in it."""
-    return source_of(name).replace(_STOPWATCH, source_of("stopwatch.py"))
 
 
 def whether_here(problem: ServiceProblem) -> str:
