@@ -20,6 +20,7 @@ import ast
 import importlib
 import importlib.util
 import json
+import math
 import os
 import random
 import re
@@ -71,6 +72,8 @@ class Mutant(NamedTuple):
     module: str
     fault: str
     tree: ast.Module
+    words: frozenset[str] = frozenset()
+    """Names and texts of the function that has the fault, by which tests are found that reach it."""
 
 
 def module_paths(folder: str) -> list[Path]:
@@ -114,9 +117,31 @@ def _mutant(path: Path, number: int, chance: random.Random) -> Mutant:
     before = ast.unparse(node)[:70]
     after = _make_wrong(node, chance)
     fault = f"line {getattr(node, 'lineno', 0)}: {before} -> {after[:70]}"
-    return Mutant(module_name(path), " ".join(fault.split()), ast.fix_missing_locations(changed))
+    words = frozenset[str]().union(*(_words(one) for one in _around(changed, node)))
+    return Mutant(module_name(path), " ".join(fault.split()), ast.fix_missing_locations(changed), words)
 
 
+def _around(tree: ast.Module, node: ast.AST) -> Iterator[ast.AST]:
+    for one in tree.body:
+        if any(inner is node for inner in ast.walk(one)):
+            yield one if not isinstance(one, ast.ClassDef) else ast.Name(one.name)
+            yield from (
+                method for method in ast.walk(one) if isinstance(method, _FUNCTIONS) and node in ast.walk(method)
+            )
+
+
+def _words(function: ast.AST) -> Iterator[str]:
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Constant(value=str() as text):
+                yield from _WORD.findall(text)
+
+
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -209,6 +234,21 @@ def tests_of(module: str, folder: str) -> list[list[str]]:
     return [stage for stage in found if stage]
 
 
+def nearest(mutant: Mutant, stages: Sequence[Sequence[str]], most: int) -> list[list[str]]:
+    """Return the *most* files of *stages* that share the rarest words with the function that has the fault."""
+    files = [file for stage in stages for file in stage]
+    texts = {file: set(_WORD.findall(Path(file).read_text(encoding="utf-8"))) for file in files}
+    rarity = {
+        word: math.log(len(files) / held) if (held := sum(word in text for text in texts.values())) else 0.0
+        for word in mutant.words
+    }
+    first = frozenset(stages[0][:1]) if stages else frozenset()
+    ranked = sorted(
+        files, key=lambda file: (file not in first, -sum(rarity[word] for word in mutant.words & texts[file]))
+    )
+    return [[file] for file in ranked[:most]]
+
+
 def run(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> tuple[str, str]:
     """Return how a mutant, or the module as it is, ended: caught, slow or lives; and the test that caught it."""
     reading, writing = os.pipe()
@@ -218,7 +258,9 @@ def run(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], limi
         os.close(reading)
         _in_child(mutant, path, stages, writing)
     os.close(writing)
-    ready, _, _ = select.select([reading], [], [], limit_s)
+    while not (ready := select.select([reading], [], [], 1.0 if limit_s > 1 else limit_s)[0]):
+        if _spent_s(child) >= limit_s:
+            break
     end, _, test = (os.read(reading, 4000).decode() if ready else "slow").partition(" ")
     os.close(reading)
     with suppress(ProcessLookupError):
@@ -244,6 +286,15 @@ def written(mutant: Mutant, path: Path) -> Iterator[None]:
     finally:
         path.write_bytes(text)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _spent_s(child: int) -> float:
+    """Return the processor time of a child, and of what it waited for, and an eighth of the clock."""
+    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    spent_s = sum(map(int, fields[11:15])) / ticks
+    began_s = int(fields[19]) / ticks
+    return max(spent_s, (time.clock_gettime(time.CLOCK_BOOTTIME) - began_s) / 8)
 
 
 class _FirstFailure:
@@ -304,7 +355,8 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=3, help="of every module")
     parser.add_argument("--some", type=int, help="of every folder, in place of --each")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit-s", type=float, default=120)
+    parser.add_argument("--limit-s", type=float, default=120, help="of processor time")
+    parser.add_argument("--files", type=int, help="run so many files of tests, nearest first, in place of all")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--again", action="store_true", help="those that live, after tests were added")
     options = parser.parse_args()

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from benchmarks.own_mutants import mutants_of, run, some_mutants, table, written
+from benchmarks.own_mutants import mutants_of, nearest, run, some_mutants, table, written
 
 from benchmarks import own_mutants
 
@@ -97,3 +97,16 @@ def test_a_process_that_dies_has_caught_its_mutant(module: Path, monkeypatch: py
     assert run(mutant, module, [], 30)[0] == "caught"
     monkeypatch.setattr(own_mutants, "_in_child", lambda *_: signal.pause())
     assert run(mutant, module, [], 0.1)[0] == "slow"
+
+
+def test_the_nearest_tests_share_rare_words_with_the_fault(module: Path, tmp_path: Path) -> None:
+    """The file that is named as the module comes first, then those that speak of what its function speaks of."""
+    texts = {"test_example.py": "", "test_other.py": "print(1)", "test_near.py": "larger(1, other=2)"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    mutant = next(mutants_of(module, 1, 1))
+    stages = [
+        [str(tmp_path / "test_example.py")],
+        [str(tmp_path / name) for name in ("test_other.py", "test_near.py")],
+    ]
+    assert [Path(one).stem for (one,) in nearest(mutant, stages, 2)] == ["test_example", "test_near"]
