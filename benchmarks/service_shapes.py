@@ -1,23 +1,31 @@
-"""Services of many shapes under strict grading: honest ones get everything, and each zero names its cause.
+"""Services of many shapes under strict grading: honest ones get everything, and each loss names its cause early.
 
-    python -m benchmarks.service_shapes [NAME...] [--grader official] [--list]
+    python -m benchmarks.service_shapes [NAME...] [--lang java] [--grader official] [--list]
+    python -m benchmarks.service_shapes "sleeps 14 s" "sleeps 16 s" --times 10 --jobs 5 --load 30
 
-All solve one small task, notes over HTTP on port 8123: other frameworks, ways to install, start scripts,
-processes, and faults. Packages come from the index of the machine. The exit code is 1 when a shape got something
-else than it should.
+A cause must be in the first 200 characters of one of the reasons. `--load` keeps that many loops busy
+meanwhile: who sleeps gets no more time for them. The exit code is 1 when a shape got something else than it
+should.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
 
+from benchmarks.python_shapes import Shape
+
+from benchmarks import java_shapes, python_shapes
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
 from groundup.episodes.backends import Backends, backends
@@ -26,532 +34,16 @@ from groundup.suites.base import Grader
 from groundup.suites.repogenesis.suite import all_graders
 from groundup.suites.repogenesis.tasks import read_dataset
 
-PORT = 8123
-TASK_FILE = f"""
-format = 1
-id = "notes"
-language = "python"
-port = {PORT}
-kind = "http"
-health = "/health"
-endpoints = ["GET /health", "POST /notes", "GET /notes/{{id}}", "DELETE /notes/{{id}}"]
-
-[tests]
-count = 4
-requirements = ["requests"]
-"""
-README = (
-    '# Notes\n\n`GET /health`, `POST /notes` with `{"text": "hi"}`, `GET /notes/{id}`, `DELETE /notes/{id}`.\n'
-)
-TESTS = f"""
-import requests
-
-URL = "http://localhost:{PORT}"
-
-def test_health():
-    assert requests.get(URL + "/health").json() == {{"status": "ok"}}
-
-def test_add():
-    assert requests.post(URL + "/notes", json={{"text": "hi"}}).status_code == 201
-
-def test_find():
-    number = requests.post(URL + "/notes", json={{"text": "hi"}}).json()["id"]
-    assert requests.get(f"{{URL}}/notes/{{number}}").json()["text"] == "hi"
-
-def test_remove():
-    number = requests.post(URL + "/notes", json={{"text": "hi"}}).json()["id"]
-    assert requests.delete(f"{{URL}}/notes/{{number}}").status_code == 204
-    assert requests.get(f"{{URL}}/notes/{{number}}").status_code == 404
-"""
-
-STORE = """
-import itertools
-notes, numbers = {}, itertools.count(1)
-
-def add(text):
-    number = str(next(numbers))
-    notes[number] = text
-    return number
-"""
-FLASK = f"""
-import os
-from flask import Flask, request
-from store import add, notes
-
-app = Flask(__name__)
-
-@app.get("/health")
-def health():
-    return {{"status": "ok"}}
-
-@app.post("/notes")
-def create():
-    return {{"id": add(request.json["text"])}}, 201
-
-@app.get("/notes/<number>")
-def find(number):
-    return ({{"text": notes[number]}}, 200) if number in notes else ({{}}, 404)
-
-@app.delete("/notes/<number>")
-def remove(number):
-    return ("", 204) if notes.pop(number, None) else ({{}}, 404)
-
-if __name__ == "__main__":
-    app.run(os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", {PORT})))
-"""
-FASTAPI = """
-from fastapi import FastAPI, HTTPException
-from pydantic import BaseModel
-from store import add, notes
-
-app = FastAPI()
-
-class Note(BaseModel):
-    text: str
-
-@app.get("/health")
-def health():
-    return {"status": "ok"}
-
-@app.post("/notes", status_code=201)
-def create(note: Note):
-    return {"id": add(note.text)}
-
-@app.get("/notes/{number}")
-def find(number: str):
-    if number not in notes:
-        raise HTTPException(404)
-    return {"text": notes[number]}
-
-@app.delete("/notes/{number}", status_code=204)
-def remove(number: str):
-    if notes.pop(number, None) is None:
-        raise HTTPException(404)
-"""
-DJANGO = """
-import json, sys
-from django.conf import settings
-from django.core.management import execute_from_command_line
-from django.http import HttpResponse, JsonResponse
-from django.urls import path
-from django.views.decorators.http import require_http_methods
-from store import add, notes
-
-settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="x", DEBUG=True)
-
-@require_http_methods(["GET"])
-def health(request):
-    return JsonResponse({"status": "ok"})
-
-@require_http_methods(["POST"])
-def create(request):
-    return JsonResponse({"id": add(json.loads(request.body or "{}").get("text"))}, status=201)
-
-@require_http_methods(["GET", "DELETE"])
-def one(request, number):
-    if number not in notes:
-        return JsonResponse({}, status=404)
-    if request.method == "GET":
-        return JsonResponse({"text": notes[number]})
-    del notes[number]
-    return HttpResponse(status=204)
-
-urlpatterns = [path("health", health), path("notes", create), path("notes/<number>", one)]
-if __name__ == "__main__":
-    execute_from_command_line(sys.argv)
-"""
-AIOHTTP = f"""
-from aiohttp import web
-from store import add, notes
-
-async def health(request):
-    return web.json_response({{"status": "ok"}})
-
-async def create(request):
-    return web.json_response({{"id": add((await request.json())["text"])}}, status=201)
-
-async def find(request):
-    number = request.match_info["number"]
-    return web.json_response({{"text": notes[number]}}) if number in notes else web.json_response({{}}, status=404)
-
-async def remove(request):
-    return web.Response(status=204 if notes.pop(request.match_info["number"], None) else 404)
-
-app = web.Application()
-app.add_routes([web.get("/health", health), web.post("/notes", create),
-                web.get("/notes/{{number}}", find), web.delete("/notes/{{number}}", remove)])
-web.run_app(app, port={PORT})
-"""
-TORNADO = f"""
-import asyncio, json
-import tornado.web
-from store import add, notes
-
-class Health(tornado.web.RequestHandler):
-    def get(self):
-        self.write({{"status": "ok"}})
-
-class Notes(tornado.web.RequestHandler):
-    def post(self):
-        self.set_status(201)
-        self.write({{"id": add(json.loads(self.request.body)["text"])}})
-
-class One(tornado.web.RequestHandler):
-    def get(self, number):
-        if number not in notes:
-            raise tornado.web.HTTPError(404)
-        self.write({{"text": notes[number]}})
-
-    def delete(self, number):
-        if notes.pop(number, None) is None:
-            raise tornado.web.HTTPError(404)
-        self.set_status(204)
-
-async def main():
-    tornado.web.Application([("/health", Health), ("/notes", Notes), ("/notes/([^/]+)", One)]).listen({PORT})
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
-BOTTLE = f"""
-from bottle import delete, get, post, request, response, abort, run
-from store import add, notes
-
-@get("/health")
-def health():
-    return {{"status": "ok"}}
-
-@post("/notes")
-def create():
-    response.status = 201
-    return {{"id": add(request.json["text"])}}
-
-@get("/notes/<number>")
-def find(number):
-    return {{"text": notes[number]}} if number in notes else abort(404)
-
-@delete("/notes/<number>")
-def remove(number):
-    if notes.pop(number, None) is None:
-        abort(404)
-    response.status = 204
-
-run(host="0.0.0.0", port={PORT})
-"""
-FALCON = f"""
-import falcon
-from waitress import serve
-from store import add, notes
-
-class Health:
-    def on_get(self, request, response):
-        response.media = {{"status": "ok"}}
-
-class Notes:
-    def on_post(self, request, response):
-        response.media, response.status = {{"id": add(request.media["text"])}}, 201
-
-class One:
-    def on_get(self, request, response, number):
-        if number not in notes:
-            raise falcon.HTTPNotFound
-        response.media = {{"text": notes[number]}}
-
-    def on_delete(self, request, response, number):
-        if notes.pop(number, None) is None:
-            raise falcon.HTTPNotFound
-        response.status = 204
-
-app = falcon.App()
-for place, page in {{"/health": Health(), "/notes": Notes(), "/notes/{{number}}": One()}}.items():
-    app.add_route(place, page)
-serve(app, port={PORT})
-"""
-QUART = FLASK.replace("flask import Flask", "quart import Quart").replace("Flask(", "Quart(").replace(
-    "def create():", "async def create():"
-).replace('request.json["text"]', '(await request.json)["text"]')  # fmt: skip
-SANIC = f"""
-from sanic import Sanic, json, empty
-from store import add, notes
-
-app = Sanic("notes")
-
-@app.get("/health")
-async def health(request):
-    return json({{"status": "ok"}})
-
-@app.post("/notes")
-async def create(request):
-    return json({{"id": add(request.json["text"])}}, status=201)
-
-@app.get("/notes/<number>")
-async def find(request, number):
-    return json({{"text": notes[number]}}) if number in notes else json({{}}, status=404)
-
-@app.delete("/notes/<number>")
-async def remove(request, number):
-    return empty(204 if notes.pop(number, None) else 404)
-
-if __name__ == "__main__":
-    app.run("0.0.0.0", {PORT}, single_process=True)
-"""
-PLAIN = f"""
-import json, os, re, socket
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from store import add, notes
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def tell(self, status, body=None):
-        data = b"" if body is None else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def handle_any(self):
-        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        one = re.fullmatch("/notes/([^/]+)", self.path)
-        if self.path == "/health":
-            self.tell(200, {{"status": "ok"}}) if self.command == "GET" else self.tell(405)
-        elif self.path == "/notes":
-            if self.command != "POST":
-                return self.tell(405)
-            self.tell(201, {{"id": add(json.loads(data or "{{}}").get("text"))}})
-        elif one and self.command in ("GET", "DELETE"):
-            if one[1] not in notes:
-                return self.tell(404, {{"error": "no such note"}})
-            self.tell(200, {{"text": notes[one[1]]}}) if self.command == "GET" else self.tell(204)
-            self.command == "DELETE" and notes.pop(one[1])
-        else:
-            self.tell(405 if one else 404)
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_PROPFIND = handle_any
-
-class Server(ThreadingHTTPServer):
-    address_family = socket.AF_INET6 if ":" in os.environ.get("HOST", "") else socket.AF_INET
-
-    def server_bind(self):
-        if os.environ.get("V6ONLY"):
-            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(os.environ["V6ONLY"]))
-        super().server_bind()
-
-Server((os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", {PORT}))), Handler).serve_forever()
-"""
-ELSEWHERE = "python -m http.server 9000 > /dev/null 2>&1 &\n"
-PROJECT = '[project]\nname = "notes"\nversion = "1"\nrequires-python = ">=3.9"\ndependencies = ["flask"]\n'
-POETRY = """
-[tool.poetry]
-name = "notes"
-version = "1"
-description = ""
-authors = []
-package-mode = false
-
-[tool.poetry.dependencies]
-python = ">=3.10,<4"
-flask = "*"
-
-[build-system]
-requires = ["poetry-core"]
-build-backend = "poetry.core.masonry.api"
-"""
-TLS = f"""
-import http.server, ssl, subprocess
-from pathlib import Path
-Path("c").write_bytes(b"")
-server = http.server.HTTPServer(("0.0.0.0", {PORT}), http.server.SimpleHTTPRequestHandler)
-server.socket = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).wrap_socket(server.socket, server_side=True)
-server.serve_forever()
-"""
-
-
-class Shape(NamedTuple):
-    """A submission, and the words that its reasons must hold; None: it is honest and gets everything."""
-
-    files: Mapping[str, str]
-    cause: str | None = None
-
-
-def flask(start: str, **more: str) -> Shape:
-    """Return the service in Flask that *start* installs and starts."""
-    return Shape({"app.py": FLASK, "start.sh": start, **more})
-
-
-def plain(start: str, cause: str | None = None, **more: str) -> Shape:
-    """Return the service that needs nothing, started by *start*."""
-    return Shape({"app.py": PLAIN, "start.sh": start, **more}, cause)
-
-
-SHAPES: dict[str, Shape] = {
-    # frameworks, and what the search finds
-    "http.server as app.py": Shape({"app.py": PLAIN}),
-    "flask as app.py": Shape({"app.py": FLASK, "requirements.txt": "flask\n"}),
-    "flask without a declaration": Shape({"app.py": FLASK}),
-    "fastapi by the guess": Shape({"api.py": FASTAPI, "requirements.txt": "fastapi\nuvicorn[standard]\n"}),
-    "fastapi package by the guess": Shape({"app/__init__.py": FASTAPI, "requirements.txt": "fastapi\nuvicorn\n"}),
-    "django as manage.py": Shape({"manage.py": DJANGO, "requirements.txt": "Django>=4\n"}),
-    "aiohttp as server.py": Shape({"server.py": AIOHTTP, "requirements.txt": "aiohttp\n"}),
-    "tornado as run.py": Shape({"run.py": TORNADO, "requirements.txt": "tornado\n"}),
-    "bottle as main.py": Shape({"main.py": BOTTLE, "requirements.txt": "bottle\n"}),
-    "falcon and waitress": Shape({"main.py": FALCON, "requirements.txt": "falcon\nwaitress\n"}),
-    "quart and hypercorn": Shape(
-        {
-            "main.py": QUART,
-            "requirements.txt": "quart\nhypercorn\n",
-            "start.sh": f"exec hypercorn main:app --bind 0.0.0.0:{PORT}\n",
-        }
-    ),
-    "sanic": Shape({"app.py": SANIC, "requirements.txt": "sanic\n"}),
-    "gunicorn with threads": flask(
-        f"exec gunicorn -w 1 --threads 4 -b :{PORT} app:app\n", **{"requirements.txt": "flask\ngunicorn\n"}
-    ),
-    "uvicorn with reload": Shape(
-        {
-            "main.py": FASTAPI,
-            "requirements.txt": "fastapi\nuvicorn\n",
-            "start.sh": f"uvicorn main:app --host 0.0.0.0 --port {PORT} --reload\n",
-        }
-    ),
-    # ways to install
-    "pip in the script": flask("pip install -r needs.txt && python app.py\n", **{"needs.txt": "flask\n"}),
-    "pip for the user": flask(
-        "pip install --user -r needs.txt\nexec python3 app.py\n", **{"needs.txt": "flask\n"}
-    ),
-    "pip for the user beside requirements": flask(
-        "pip install --user 'werkzeug<3.1'\nexec python app.py\n", **{"requirements.txt": "flask\n"}
-    ),
-    "pip upgrades itself first": flask("python -m pip install -U pip && pip install flask && python app.py\n"),
-    "pip into a folder": flask("pip install --target vendor flask\nPYTHONPATH=vendor exec python app.py\n"),
-    "pip from the program": Shape(
-        {
-            "app.py": "import subprocess, sys\n"
-            f"subprocess.run([sys.executable, '-m', 'pip', 'install', 'flask'])\n{FLASK}"
-        }
-    ),
-    "editable requirement": Shape({"app.py": FLASK, "requirements.txt": "-e .\n", "pyproject.toml": PROJECT}),
-    "venv": flask("python -m venv .venv\n. .venv/bin/activate\npip install flask\npython app.py\n"),
-    "venv with the system's packages": flask(
-        "python -m venv --system-site-packages .venv\nexec .venv/bin/python app.py\n",
-        **{"requirements.txt": "flask\n"},
-    ),
-    "virtualenv": flask(
-        "pip install virtualenv && virtualenv v && v/bin/pip install flask && v/bin/python app.py\n"
-    ),
-    "poetry": flask(
-        "pip install poetry && poetry install --no-root && exec poetry run python app.py\n",
-        **{"pyproject.toml": POETRY},
-    ),
-    "poetry without an environment": flask(
-        "pip install poetry\npoetry config virtualenvs.create false\n"
-        "poetry install --no-root\nexec python app.py\n",
-        **{"pyproject.toml": POETRY},
-    ),
-    "poetry in its own environment": flask(
-        "python -m venv /opt/poetry && /opt/poetry/bin/pip install poetry\n"
-        "/opt/poetry/bin/poetry install --no-root && exec /opt/poetry/bin/poetry run python app.py\n",
-        **{"pyproject.toml": POETRY},
-    ),
-    "uv pip into the system": flask("pip install uv && uv pip install --system flask && exec python app.py\n"),
-    "uv pip with requirements": flask(
-        "uv pip install --system -r needs.txt && exec gunicorn -b :8123 app:app\n",
-        **{"requirements.txt": "uv\n", "needs.txt": "flask\ngunicorn\n"},
-    ),
-    "uv environment": flask("pip install uv && uv venv && uv pip install flask && exec .venv/bin/python app.py\n"),
-    "uv run": flask("pip install uv\nexec uv run app.py\n", **{"pyproject.toml": PROJECT}),
-    "pipenv into the system": flask(
-        "pip install pipenv && pipenv install --system --skip-lock && exec python app.py\n",
-        Pipfile='[packages]\nflask = "*"\n',
-    ),
-    "pdm": flask(
-        "pip install pdm 'hishel<2'\npdm install\nexec pdm run python app.py\n", **{"pyproject.toml": PROJECT}
-    ),
-    # start scripts and processes
-    "script in scripts": Shape(
-        {"app.py": PLAIN, "scripts/start.sh": 'cd "$(dirname "$0")/.." && python app.py\n'}
-    ),
-    "script three levels down": Shape(
-        {"src/app.py": PLAIN, "src/store.py": STORE, "deploy/run/start.sh": "cd src; python app.py\n"}
-    ),
-    "script is a link": Shape(
-        {"app.py": PLAIN, "deploy/run.sh": "exec python app.py\n", "start.sh": "-> deploy/run.sh"}
-    ),
-    "link below": Shape(
-        {"app.py": PLAIN, "tools/run.sh": "exec python app.py\n", "bin/start.sh": "-> ../tools/run.sh"}
-    ),
-    "program is a link": Shape({"src/notes.py": PLAIN, "src/store.py": STORE, "app.py": "-> src/notes.py"}),
-    "daemon": plain("nohup python app.py > /dev/null 2>&1 &\n"),
-    "daemon by setsid": plain("setsid -f python app.py < /dev/null > log 2>&1\n"),
-    "starts late": plain("sleep 8\nexec python app.py\n"),
-    "another port answers first": plain(f"{ELSEWHERE}sleep 8\nexec python app.py\n"),
-    "background worker": plain("python -c 'import time; time.sleep(999)' &\npython app.py & wait\n"),
-    "restarted after a crash": plain(
-        "until python app.py; do sleep 1; done\n",
-        **{
-            "app.py": (
-                "import os, sys\nif not os.path.exists('once'): open('once', 'w').close(); sys.exit('first')\n"
-                + PLAIN
-            )
-        },
-    ),
-    "port of the variable": plain("PORT=$SERVICE_PORT exec python app.py\n"),
-    "both internet protocols": plain("HOST=:: V6ONLY=0 exec python app.py\n"),
-    "on localhost only": plain("HOST=127.0.0.1 exec python app.py\n"),
-    "writes everywhere": plain(
-        "mkdir -p /data /var/log/notes && touch /data/x /etc/notes ~/.notes && python app.py\n"
-    ),
-    # faults
-    "nothing": Shape({"store.py": ""}, "nothing to start"),
-    "another port": plain("PORT=5000 exec python app.py\n", "listens on 0.0.0.0:5000"),
-    "another port with a shell above": plain("PORT=5000 python app.py\n", "listens on 0.0.0.0:5000"),
-    "another port as a daemon": plain(
-        "PORT=5000 nohup python app.py > /dev/null 2>&1 &\n", "listens on 0.0.0.0:5000"
-    ),
-    "two other ports": plain(f"{ELSEWHERE}PORT=5000 python app.py\n", "listens on 0.0.0.0:5000 and 0.0.0.0:9000"),
-    "flask's own port": Shape(
-        {"app.py": FLASK, "start.sh": "exec flask run\n", "requirements.txt": "flask"}, "listens on 127.0.0.1:5000"
-    ),
-    "IPv6 only": plain("HOST=::1 exec python app.py\n", rf"listens on \[::1\]:{PORT}"),
-    "all of IPv6 only": plain("HOST=:: V6ONLY=1 exec python app.py\n", rf"listens on \[::\]:{PORT}.*IPv6"),
-    "another address": plain("HOST=127.0.0.9 exec python app.py\n", f"listens on 127.0.0.9:{PORT}"),
-    "a socket of the file system": Shape(
-        {
-            "app.py": FLASK,
-            "requirements.txt": "flask\ngunicorn\n",
-            "start.sh": "exec gunicorn -b unix:/tmp/notes.sock app:app\n",
-        },
-        "but on the Unix socket.*/tmp/notes.sock",
-    ),
-    "HTTPS": Shape({"app.py": TLS}, rf"listens on 0.0.0.0:{PORT}, and did not answer HTTP"),
-    "sleeps": plain("sleep 3600\n", "listens on no port"),
-    "starts too late": plain("sleep 40\nexec python app.py\n", "the port answered only after"),
-    "ends at once": plain("echo done\n", "exit code 0.*last words: done"),
-    "absent module": Shape({"app.py": "import nothing_like_it\n"}, "No module named 'nothing_like_it'"),
-    "syntax error": Shape({"app.py": "def main(:\n"}, "SyntaxError"),
-    "colourful crash": plain(
-        r"printf '\033[1;31mERROR\033[0m: \033]0;title\007no \033[32mdatabase\033[0m\n'; exit 3",
-        "exit code 3; last words: ERROR: no database$",
-    ),
-    "line ends of Windows": plain("exec python app.py\r\n", "app.py"),
-    "unknown package": Shape(
-        {"app.py": FLASK, "requirements.txt": "flask\nno-such-package-of-notes\n"}, "no-such-package"
-    ),
-    "only 404": Shape({"app.py": PLAIN.replace('"/health"', '"/alive"')}, "health path /health answered 404"),
-    "dies of the first note": Shape(
-        {
-            "app.py": PLAIN.replace(
-                "            self.tell(201", "            os._exit(7)\n            self.tell(201"
-            )
-        },
-        "did not answer any more after the tests",
-    ),
+EARLY = 200
+LANGUAGES: Mapping[str, tuple[ModuleType, dict[str, Shape]]] = {
+    "python": (python_shapes, python_shapes.SHAPES),
+    "java": (java_shapes, java_shapes.SHAPES),
 }
 
 
-def write(shape: Shape, folder: Path) -> None:
-    """Write the files of *shape*; text after an arrow is where a link leads."""
-    for name, text in {"store.py": STORE, **shape.files}.items():
+def write(files: Mapping[str, str], folder: Path) -> None:
+    """Write *files*; text after an arrow is where a link leads."""
+    for name, text in files.items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         if text.startswith("-> "):
@@ -560,74 +52,107 @@ def write(shape: Shape, folder: Path) -> None:
             place.write_text(text, encoding="utf-8", newline="")
 
 
-async def grade(shape: Shape, grader: Grader, task: Task, tools: Backends) -> Verdict:
-    """Return the verdict on *shape*."""
+async def grade(files: Mapping[str, str], grader: Grader, task: Task, tools: Backends) -> Verdict:
+    """Return the verdict on a submission of *files*."""
     with tempfile.TemporaryDirectory() as folder:
         tree, scratch = Path(folder, "tree"), Path(folder, "scratch")
         tree.mkdir()
         scratch.mkdir()
-        write(shape, tree)
+        write(files, tree)
         return (await grader.grade(task, tree, tools.context(scratch, None))).verdict
 
 
 def wrong(shape: Shape, verdict: Verdict) -> str | None:
     """Say what is wrong with *verdict*; None where it is what *shape* deserves."""
-    said = "; ".join(one.message for one in verdict.reasons)
-    if "\\x1b" in said:
+    said = [one.message for one in verdict.reasons]
+    if "\\x1b" in "".join(said):
         return f"escape codes: {said}"
     shares = [verdict.score, *verdict.scores.values()]
     is_full = all(share is not None and share.value == 1 for share in shares)
     if shape.cause is None:
         return None if is_full else f"not full: {said}"
-    return None if not is_full and re.search(shape.cause, said) else f"cause not named: {said}"
+    is_named = any(re.search(shape.cause, message[:EARLY], re.DOTALL) for message in said)
+    return None if not is_full and is_named else f"cause not named: {said}"
 
 
-async def run(names: list[str], grader_name: str) -> int:
-    """Grade the shapes one after another; return how many got something else than they should."""
+def tasks_of(source: ModuleType, folder: Path) -> None:
+    """Write the folder of the task that all shapes of a language solve."""
+    tests = "src/test/java/app/NotesTest.java" if source is java_shapes else "tests/test_notes.py"
+    files = {"README.md": source.README, "task.toml": source.TASK_FILE, tests: source.TESTS}
+    write({**files, "pom.xml": java_shapes.pom()} if source is java_shapes else files, folder / "notes")
+
+
+@contextmanager
+def loaded(loops: int) -> Iterator[None]:
+    """Keep the machine busy with so many processes."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+
+
+async def run(names: list[str], asked: argparse.Namespace) -> Counter[str]:
+    """Grade the shapes, some at once; return how often each got something else than it should."""
+    source, shapes = LANGUAGES[asked.lang]
     settings = load()
-    faults = 0
-    with tempfile.TemporaryDirectory() as folder:
-        task_folder = Path(folder, "notes")
-        (task_folder / "tests").mkdir(parents=True)
-        for name, text in {"README.md": README, "task.toml": TASK_FILE, "tests/test_notes.py": TESTS}.items():
-            (task_folder / name).write_text(text, encoding="utf-8")
+    faults: Counter[str] = Counter()
+    turns = asyncio.Semaphore(asked.jobs)
+    with tempfile.TemporaryDirectory() as folder, loaded(asked.load):
+        tasks_of(source, Path(folder))
         problem = read_dataset(Path(folder)).problems[0]
-        grader = all_graders({"notes": problem}, settings)[grader_name]
-        task = Task(id="notes", suite="repogenesis", instruction=README, data_version="own")
+        grader = all_graders({"notes": problem}, settings)[asked.grader]
+        task = Task(id="notes", suite="repogenesis", instruction=source.README, data_version="own")
         async with backends(settings.sandbox, settings) as tools:
-            for name in names:
-                began = time.monotonic()
-                verdict = await grade(SHAPES[name], grader, task, tools)
-                fault = wrong(SHAPES[name], verdict) if grader_name == "strict" else None
-                faults += fault is not None
-                score = (
-                    "-" if verdict.score is None else f"{verdict.score.numerator:g}/{verdict.score.denominator:g}"
-                )
-                shares = {one: share.value for one, share in verdict.scores.items()}
-                said = [one.message for one in verdict.reasons]
-                took = time.monotonic() - began
-                print(
-                    f"{'WRONG' if fault else 'right'} {name}: {score} in {took:.1f} s {json.dumps(shares)}",
-                    flush=True,
-                )
-                print(*(f"      {message}" for message in said), sep="\n", flush=True)
+
+            async def one(name: str) -> None:
+                async with turns:
+                    began = time.monotonic()
+                    beside = {"store.py": python_shapes.STORE} if source is python_shapes else {}
+                    verdict = await grade({**beside, **shapes[name].files}, grader, task, tools)
+                    fault = wrong(shapes[name], verdict) if asked.grader == "strict" else None
+                    faults[name] += fault is not None
+                    show(name, verdict, time.monotonic() - began, is_right=fault is None)
+
+            await asyncio.gather(*(one(name) for name in names for _ in range(asked.times)))
     return faults
+
+
+def show(name: str, verdict: Verdict, took_s: float, *, is_right: bool) -> None:
+    """Print a verdict."""
+    score = "-" if verdict.score is None else f"{verdict.score.numerator:g}/{verdict.score.denominator:g}"
+    shares = {one: share.value for one, share in verdict.scores.items()}
+    loads = os.getloadavg()[0]
+    word = "right" if is_right else "WRONG"
+    print(f"{word} {name}: {score} in {took_s:.1f} s {json.dumps(shares)} at load {loads:.0f}", flush=True)
+    for one in verdict.reasons:
+        print(f"      {one.message}", flush=True)
 
 
 def main() -> int:
     """Grade the shapes that were named, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--lang", choices=sorted(LANGUAGES), default="python")
     parser.add_argument("--grader", default="strict")
+    parser.add_argument("--times", type=int, default=1, help="how often each is graded")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at once")
+    parser.add_argument("--load", type=int, default=0, help="busy loops beside them")
     parser.add_argument("--list", action="store_true")
     asked = parser.parse_args()
-    names = asked.names or list(SHAPES)
+    shapes = LANGUAGES[asked.lang][1]
+    names = asked.names or list(shapes)
     if asked.list:
-        print(*(f"{name}: {SHAPES[name].cause or 'full'}" for name in names), sep="\n")
+        print(*(f"{name}: {shapes[name].cause or 'full'}" for name in names), sep="\n")
         return 0
-    faults = asyncio.run(run(names, asked.grader))
-    print(f"{len(names) - faults} of {len(names)} right")
-    return 1 if faults else 0
+    faults = asyncio.run(run(names, asked))
+    if asked.times > 1:
+        print(*(f"{asked.times - faults[name]} of {asked.times} right: {name}" for name in names), sep="\n")
+    right = sum(faults[name] == 0 for name in names)
+    print(f"{right} of {len(names)} right; wrong: {', '.join(name for name in names if faults[name]) or 'none'}")
+    return 0 if right == len(names) else 1
 
 
 if __name__ == "__main__":

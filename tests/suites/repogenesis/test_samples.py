@@ -59,6 +59,21 @@ def test_words_for_types_become_values_and_values_stay() -> None:
     }
 
 
+def test_a_body_may_stand_on_the_line_of_its_endpoint() -> None:
+    """Up to the next endpoint of the line; an answer is no body, and a parameter none either."""
+    line = (
+        '`GET /a`, `POST /a` with `{"text": "hi"}`, `POST /a/{id}` makes one, **PUT** `/a/{id}` with {"n": 1}.\n'
+        '`POST /b` returns `{"id": 1}`\n| PATCH | `/c/{id}` | takes `{"on": true}` |\n'
+    )
+    names = ("POST /a", "POST /a/{id}", "PUT /a/{id}", "POST /b", "PATCH /c/{id}")
+
+    assert {str(one): body for one, body in sample_bodies(line, map(parse_endpoint, names)).items()} == {
+        "POST /a": {"text": "hi"},
+        "PUT /a/{id}": {"n": 1},
+        "PATCH /c/{id}": {"on": True},
+    }
+
+
 def test_hostile_text_gives_nothing() -> None:
     """Any text is read without failing."""
     endpoint = parse_endpoint("POST /a")

@@ -1,6 +1,7 @@
 """What strict grading does with one submission: install, start, wait, test, probe. Judges nothing.
 
-Probes carry a body where the README shows one: the first JSON object after an endpoint's mention, if no answer.
+Probes carry a body where the README shows one: the JSON object beside an endpoint's mention, else the first one
+below it, if no answer.
 Words for types in it (`"string (required)"`, `number`) become values.
 """
 
@@ -34,10 +35,11 @@ from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
 from groundup.grading.services.testing import ServiceTesting, TestRun
-from groundup.suites.repogenesis.endpoints import Endpoint, specified_endpoints
+from groundup.suites.repogenesis.endpoints import METHODS, Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, TASK_FILE, ServiceProblem, test_environment
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
+_METHOD = re.compile(rf"\b({'|'.join(METHODS)})\b(?=[ `*|:]+/)")
 _MOST_LINES = 60
 _ASKED = re.compile(r"\b(?:input|request|body|payload|parameters)\b", re.IGNORECASE)
 _ANSWERED = re.compile(r"\b(?:output|response|returns?|success|error)\b", re.IGNORECASE)
@@ -60,7 +62,7 @@ def sample_bodies(readme: str, endpoints: Iterable[Endpoint]) -> dict[Endpoint, 
     lines = readme.splitlines()
     wanted = [endpoint for endpoint in endpoints if endpoint.method in _WITH_BODY]
     found: dict[Endpoint, Body] = {}
-    for mentioned, section in _sections(lines):
+    for mentioned, section in (*_beside(lines), *_sections(lines)):
         for endpoint in wanted:
             described = any(
                 one.method == endpoint.method and endpoint.path.endswith(one.path) for one in mentioned
@@ -69,6 +71,16 @@ def sample_bodies(readme: str, endpoints: Iterable[Endpoint]) -> dict[Endpoint, 
             if body:
                 found[endpoint] = body
     return found
+
+
+def _beside(lines: Sequence[str]) -> Iterator[tuple[tuple[Endpoint, ...], str]]:
+    """Yield the endpoints that a line mentions, each with what stands behind it up to the next one."""
+    for line in lines:
+        pieces = _METHOD.split(line)[1:] if "{" in line else ()
+        for method, rest in zip(pieces[::2], pieces[1::2], strict=True):
+            path, _, behind = rest.lstrip(" `*|:").partition(" ")
+            if found := specified_endpoints(f"{method} {path}"):
+                yield found, behind
 
 
 def _sections(lines: Sequence[str]) -> Iterator[tuple[tuple[Endpoint, ...], str]]:

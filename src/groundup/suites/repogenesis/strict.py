@@ -196,7 +196,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
     """Deploys a submission, tests it from another sandbox, and asks for its endpoints."""
 
     name = "strict"
-    version = "4"
+    version = "5"
 
     @override
     def identity(self, task: Task) -> Mapping[str, object]:
