@@ -162,13 +162,16 @@ def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
 
 def _run_pages(path: Path, site: Path, settings: Settings) -> str:
     """Write pages over the run of the bundle at *path* below *site*; return their address there."""
-    from groundup.cli.view import write_pages
+    from groundup.viewer import check_installed
+
+    check_installed()
+    from groundup.viewer.site import site_of
 
     name = path.name.removesuffix(SUFFIX)
     with opened_bundle(path) as opened, tempfile.TemporaryDirectory(prefix="groundup-pages-") as room:
         called = Path(room) / opened.run.config().run_id
         called.symlink_to(opened.run.path)
-        write_pages(called, site=site / "runs" / name, settings=settings)
+        site_of([called], site / "runs" / name, settings)
     return f"runs/{quote(name)}/{quote(called.name)}/index.html"
 
 

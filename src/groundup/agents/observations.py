@@ -1,4 +1,4 @@
-"""What an agent is told of a command: its output, its exit code, and which limit it met, in one sentence.
+"""What is said of a command and its limits: to an agent with its output and exit code, and of a whole program.
 
 A limit is known by how the command ended, by the kernel's counters (a shell answers 0 after a child was killed),
 and where neither counts, by the words that programs print. Durations are left out, for they never repeat.
@@ -17,6 +17,13 @@ _ENDED = {
     Ending.DISK: f"more than {{disk}} MB lay in /workspace, the home or the Python environment; else {_KEPT}",
     Ending.SANDBOX_DIED: f"its first process died; {_KEPT}",
     Ending.WALL_CLOCK: "its time is over",
+}
+_PROGRAM_ENDED = {
+    Ending.TIMEOUT: "the program did not end in time",
+    Ending.WALL_CLOCK: "the program did not end in time",
+    Ending.MEMORY: "the program needed more than the {memory} MB of memory that it may have",
+    Ending.DISK: "the program wrote more than the {disk} MB to disk that it may",
+    Ending.PROCESSES: "the program ran more than the {processes} processes and threads at once that it may",
 }
 _MET = {
     Ending.MEMORY: "out of memory: a process was killed, for all together may use {memory} MB, /tmp included",
@@ -65,9 +72,18 @@ def limit_met(result: CommandResult, limits: Limits, output: str = "", seconds: 
         sentence = _MET[found[0]]
     else:
         sentence = next((told for words, told in _SAID if _says(output, words)), "")
-    return sentence.format(
-        seconds=seconds, memory=f"{limits.memory_mb:,}", processes=limits.processes, disk=f"{limits.disk_mb:,}"
-    )
+    return _filled(sentence, limits, seconds)
+
+
+def limit_of_program(result: CommandResult, limits: Limits) -> str | None:
+    """Return a clause that names the limit that ended a program, for reports; None: it ended otherwise."""
+    sentence = _PROGRAM_ENDED.get(result.ending)
+    return None if sentence is None else _filled(sentence, limits)
+
+
+def _filled(sentence: str, limits: Limits, seconds: float = 0.0) -> str:
+    memory, disk = f"{limits.memory_mb:,}", f"{limits.disk_mb:,}"
+    return sentence.format(seconds=seconds, memory=memory, processes=limits.processes, disk=disk)
 
 
 def processes_ran_out(result: CommandResult) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
@@ -43,6 +44,7 @@ from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending,
 from groundup.trees.fingerprints import Fingerprint
 from groundup.trees.writer import in_thread
 
+T = TypeVar("T")
 PYTHON = "python"
 DEFAULT_JAVA = 17
 _OTHERS = {name: record for name, record in LANGUAGES.items() if name != PYTHON}
@@ -250,23 +252,22 @@ class AgentSandbox:
 
     async def write_file(self, path: str, content: bytes) -> None:
         """Write a file as the guest. Raises `SandboxError`."""
-        try:
-            await (await self.sandbox()).write_file(path, content)
-        except SandboxError:
-            await self._renew()
-            await (await self.sandbox()).write_file(path, content)
+        await self._twice(lambda sandbox: sandbox.write_file(path, content))
 
     async def read_file(self, path: str) -> bytes:
         """Read a file as the guest. Raises `FileNotFoundError`, `ValueError` and `SandboxError`."""
-        try:
-            return await (await self.sandbox()).read_file(path)
-        except SandboxError:
-            await self._renew()
-            return await (await self.sandbox()).read_file(path)
+        return await self._twice(lambda sandbox: sandbox.read_file(path))
 
-    async def _renew(self) -> None:
-        """Have a command find out why the sandbox is gone: what ran in the background may have ended it."""
-        await self.run(Command(argv=("/bin/true",)))
+    async def _twice(self, work: Callable[[Sandbox], Awaitable[T]]) -> T:
+        """Do *work*; where the sandbox is gone, once more in the next one.
+
+        What ran in the background may have ended it: a command finds out why, and says so.
+        """
+        try:
+            return await work(await self.sandbox())
+        except SandboxError:
+            await self.run(Command(argv=("/bin/true",)))
+            return await work(await self.sandbox())
 
     @property
     def _own(self) -> list[tuple[str, Path]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlencode
@@ -14,10 +13,9 @@ from groundup.api.folders import run_folder
 from groundup.cli.console import UNFIT, say
 from groundup.cli.listening import listening
 from groundup.cli.options import Examples
-from groundup.domain.errors import MissingExtraError, UsageError
+from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, runs_in
-from groundup.trees.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from groundup.viewer.site import Site
@@ -93,7 +91,9 @@ def serve_pages(
     the one run, or of their comparison. Without a *token* only this machine is served. Raises `UsageError` for a
     folder that is not there, and where the extra is not installed.
     """
-    _check_viewer()
+    from groundup.viewer import check_installed
+
+    check_installed()
     import uvicorn
 
     from groundup.viewer.app import Viewer
@@ -120,25 +120,17 @@ def write_pages(
     With *trajectories*, also what agents did, turn by turn. Raises `UsageError` for a *site* that holds anything
     else, for runs that are not there, and where the extra is not installed.
     """
-    _check_viewer()
-    from groundup.viewer.app import Viewer
-    from groundup.viewer.site import chosen, write_site
+    from groundup.viewer import check_installed
+
+    check_installed()
+    from groundup.viewer.site import site_of
 
     found = settings or load()
     folder = _place(runs, found)[0]
     paths = runs_in(folder) if not runs or _holds_runs(runs) else [run_folder(run, found) for run in runs]
     if not paths:
         raise UsageError(f"there are no runs in {folder}; name a folder with runs")
-    with scratch_folder("site") as scratch:
-        viewer = Viewer(found.but(output=chosen(scratch, paths)), still=True)
-        with closing(viewer.index):
-            viewer.index.refresh()
-            return write_site(viewer, Path(site), trajectories=trajectories)
-
-
-def _check_viewer() -> None:
-    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
-        raise MissingExtraError("the viewer needs more packages; install them with pip install 'groundup[view]'")
+    return site_of(paths, Path(site), found, trajectories=trajectories)
 
 
 def _holds_runs(runs: Sequence[AnyPath]) -> bool:

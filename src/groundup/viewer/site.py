@@ -8,6 +8,7 @@ out, the largest first, until it does.
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
@@ -15,7 +16,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
+from groundup.settings import Settings
 from groundup.store.ownership import refuse_full, was_made, write_made
+from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors
 from groundup.viewer.app import STATIC_NAMES, Viewer, static_file
 
@@ -43,6 +46,15 @@ class Site(Record):
     """Lists of tests for which a run has no room."""
     unfit: tuple[str, ...] = ()
     """Of runs whose records do not fit, what first does not; why others cannot be read, which have no pages."""
+
+
+def site_of(runs: Sequence[Path], folder: Path, settings: Settings, *, trajectories: bool = False) -> Site:
+    """Write the pages over the folders of *runs* below *folder*, as `write_site` does."""
+    with scratch_folder("site") as scratch:
+        viewer = Viewer(settings.but(output=chosen(scratch, runs)), still=True)
+        with closing(viewer.index):
+            viewer.index.refresh()
+            return write_site(viewer, folder, trajectories=trajectories)
 
 
 def write_site(viewer: Viewer, folder: Path, *, trajectories: bool = False) -> Site:

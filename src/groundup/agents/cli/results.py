@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.preset import Preset
-from groundup.agents.observations import limit_met
+from groundup.agents.observations import limit_met, limit_of_program
 from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import paid_for, reply_fields
 from groundup.agents.workspace import AgentSandbox
@@ -168,13 +168,6 @@ def _beginning(entry: TreeEntry, most: int) -> bytes | None:
         os.close(descriptor)
 
 
-_LIMITS = {
-    Ending.TIMEOUT: "the program did not end in time",
-    Ending.WALL_CLOCK: "the program did not end in time",
-    Ending.MEMORY: "the program needed more than the {memory_mb:,} MB of memory that it may have",
-    Ending.DISK: "the program wrote more than the {disk_mb:,} MB to disk that it may",
-    Ending.PROCESSES: "the program ran more than the {processes} processes and threads at once that it may",
-}
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -210,12 +203,12 @@ def outcome_of(preset: Preset, finished: Finished, account: Account | None) -> A
         return AgentResult(
             outcome=Outcome.REFUSED, detail=finished.last.error or "the endpoint's filter ended the reply"
         )
-    how = _LIMITS.get(result.ending, "the program ended with exit code {code}")
-    how = how.format(code=result.exit_code, **finished.limits.model_dump())
+    limit = limit_of_program(result, finished.limits)
+    how = limit or f"the program ended with exit code {result.exit_code}"
     if account is not None and preset.protocol != "none" and account.turns == 0:
         # A wrong flag, a version that cannot start: nothing was measured of the model, so there is no 0 for it.
         raise MachineError(f"{how} before its model had answered once: {_last_words(result)}")
-    if result.ending in _LIMITS:
+    if limit is not None:
         return AgentResult(outcome=Outcome.LIMIT, detail=how)
     if not done:
         return AgentResult(outcome=Outcome.CRASHED, detail=f"{how}: {_last_words(result)}")
