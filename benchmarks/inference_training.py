@@ -21,7 +21,8 @@ from scipy.optimize import minimize
 
 from groundup.domain.digests import digest_bytes
 from groundup.sources.files import read_tree
-from groundup_infer.python_inference import collect, weights
+from groundup_infer.python_candidates import collect
+from groundup_infer.python_inference import weights
 
 DATA = Path(__file__).parent.parent / "src" / "groundup_infer" / "data"
 FOLDS = 7

@@ -5,7 +5,8 @@ import re
 from importlib.resources import files
 
 from groundup.sources.names import companions, table
-from groundup_infer.python_inference import collect, weights
+from groundup_infer.python_candidates import collect
+from groundup_infer.python_inference import weights
 from tests.groundup_infer.trees import tree_of
 
 DATA = files("groundup_infer") / "data"
