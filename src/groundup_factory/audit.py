@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.domain.verdicts import Status, TestResult, Verdict
+from groundup.domain.verdicts import Graded, Status
 from groundup.grammars import python_tree
 from groundup.suites.base import HiddenCode
 
@@ -152,13 +152,6 @@ NOP, ORACLE = "nop", "oracle"
 Standing = Literal["valid", "doubtful", "invalid", "not audited"]
 
 
-class GradedAttempt(Record):
-    """One attempt of an audit's run: its verdict, and what each test did."""
-
-    verdict: Verdict | None = None
-    tests: tuple[TestResult, ...] = ()
-
-
 class Floor(Record):
     """What a submission that deserves nothing got."""
 
@@ -228,8 +221,8 @@ class Audit(Record):
 
 def judged(
     facts: TaskFacts,
-    oracle: Sequence[GradedAttempt],
-    others: Mapping[str, GradedAttempt],
+    oracle: Sequence[Graded],
+    others: Mapping[str, Graded | None],
     *,
     worthless: Iterable[str],
 ) -> TaskAudit:
@@ -280,8 +273,8 @@ def _settled(reference: Reference) -> bool:
     return bool(reference.runs) and Status.INFRASTRUCTURE.value not in reference.statuses
 
 
-def _reference(attempts: Sequence[GradedAttempt]) -> Reference:
-    verdicts = [one.verdict for one in attempts if one.verdict is not None]
+def _reference(attempts: Sequence[Graded]) -> Reference:
+    verdicts = [one.verdict for one in attempts]
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     lowest = min(scores, key=lambda score: score.value or 0.0, default=None)
     outcomes: dict[str, set[str]] = {}
@@ -301,10 +294,10 @@ def _reference(attempts: Sequence[GradedAttempt]) -> Reference:
     )
 
 
-def _floor(graded: GradedAttempt) -> Floor:
-    verdict = graded.verdict
-    if verdict is None:
+def _floor(graded: Graded | None) -> Floor:
+    if graded is None:
         return Floor(status="none")
+    verdict = graded.verdict
     score = verdict.score
     return Floor(
         status=verdict.status.value,

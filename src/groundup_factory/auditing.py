@@ -14,6 +14,7 @@ from groundup.api.flags import AnyPath, Names, names
 from groundup.api.runs import finished
 from groundup.domain.errors import InfrastructureError, TaskError, UsageError
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Graded
 from groundup.domain.version import __version__
 from groundup.episodes.backends import Backends, backends
 from groundup.runs.api import NewRun, Request
@@ -30,7 +31,6 @@ from groundup_factory.audit import (
     NOP,
     ORACLE,
     Audit,
-    GradedAttempt,
     TaskAudit,
     TaskFacts,
     judged,
@@ -183,16 +183,18 @@ class _Work:
         audited: list[TaskAudit] = []
         for task in self.tasks:
             mine = {name: graded[task.id][0] for name, graded in parts.items() if graded.get(task.id)}
-            audited.append(judged(facts[task.id], oracle.get(task.id, []), mine, worthless=(NOP,)))
+            references = [one for one in oracle.get(task.id, []) if one is not None]
+            audited.append(judged(facts[task.id], references, mine, worthless=(NOP,)))
         return Audit(suite=self.named, grader=grader, groundup=__version__, tasks=tuple(audited))
 
-    def _graded(self, name: str) -> dict[str, list[GradedAttempt]]:
+    def _graded(self, name: str) -> dict[str, list[Graded | None]]:
+        """Return the attempts of a run at each task; None: nothing was handed in."""
         run = RunFolder(self.folder / name)
-        found: dict[str, list[GradedAttempt]] = {}
+        found: dict[str, list[Graded | None]] = {}
         for key, line in sorted(run.latest().items(), key=lambda item: (item[0].task, item[0].index)):
-            found.setdefault(key.task, []).append(
-                GradedAttempt(verdict=line.verdict, tests=run.attempt(key).tests())
-            )
+            tests = run.attempt(key).tests()
+            graded = None if line.verdict is None else Graded(verdict=line.verdict, tests=tests)
+            found.setdefault(key.task, []).append(graded)
         return found
 
 

@@ -1,10 +1,9 @@
 """What the verdicts of an audit's runs say of a task."""
 
-from groundup.domain.verdicts import GraderIdentity, Score, Status, TestResult, Verdict
+from groundup.domain.verdicts import Graded, GraderIdentity, Score, Status, TestResult, Verdict
 from groundup.suites.base import HiddenCode
 from groundup_factory.audit import (
     Audit,
-    GradedAttempt,
     Readings,
     TaskAudit,
     TaskFacts,
@@ -14,10 +13,10 @@ from groundup_factory.audit import (
 )
 
 
-def graded(outcomes: dict[str, str], *, status: Status = Status.GRADED) -> GradedAttempt:
+def graded(outcomes: dict[str, str], *, status: Status = Status.GRADED) -> Graded:
     """Return an attempt in which the tests did that."""
     passed = sum(outcome == "passed" for outcome in outcomes.values())
-    return GradedAttempt(
+    return Graded(
         verdict=Verdict(
             status=status,
             score=Score(numerator=passed, denominator=len(outcomes)) if status is Status.GRADED else None,
@@ -35,9 +34,7 @@ NONE = graded({"a": "failed", "b": "failed"})
 HALF = graded({"a": "passed", "b": "failed"})
 
 
-def audited(
-    *oracle: GradedAttempt, nop: GradedAttempt = NONE, answers: tuple[str, ...] = (), **others: GradedAttempt
-) -> TaskAudit:
+def audited(*oracle: Graded, nop: Graded = NONE, answers: tuple[str, ...] = (), **others: Graded) -> TaskAudit:
     """Return the audit of these attempts."""
     facts = TaskFacts(task="demo", declared={"1": 3}, answers=answers, readings=Readings(tests=2))
     return judged(facts, oracle, {"nop": nop, **others}, worthless=("nop",))
@@ -60,7 +57,7 @@ def test_flaky_tests_are_named() -> None:
         "1 tests are flaky: b",
     )
     outside = graded({"a": "passed", "b": "passed"})
-    gone = GradedAttempt(verdict=ALL.verdict, tests=ALL.tests[:1])
+    gone = Graded(verdict=ALL.verdict, tests=ALL.tests[:1])
     assert audited(outside, gone).standing == "doubtful"
     assert audited(outside, gone).oracle.flaky == ("b",)
 
