@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import Field, JsonValue, ValidationError
 
 from groundup.domain.errors import SubmissionError, UsageError
+from groundup.domain.names import count
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.version import __version__
@@ -172,7 +173,9 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
     lines = records.lines
     pending = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
     if pending:
-        raise UsageError(f"{len(pending)} attempts of {config.run_id} have no verdict; `groundup resume` it first")
+        raise UsageError(
+            f"{config.run_id}: {count(len(pending), 'attempt')} without a verdict; `groundup resume` it first"
+        )
     files = {name: run.path / name for name in _FILES if (run.path / name).is_file()}
     trees: dict[str, Path] = {}
     for key, line in lines.items():

@@ -52,6 +52,7 @@ def infer(
     """
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.errors import UsageError
+    from groundup.domain.names import count
     from groundup_infer import api
 
     if (write or beside) and not path.is_dir():
@@ -69,7 +70,7 @@ def infer(
         return UNWRITTEN if unwritten else 0
     for one in found:
         shown = [item for item in one.dependencies if item.kind.value in kinds]
-        title = f"{one.language}: {len(shown)} packages from {one.files} files"
+        title = f"{one.language}: {count(len(shown), 'package')} from {count(one.files, 'file')}"
         print_table(title, ("package", "kind", "why"), [_row(item) for item in shown])
         hidden = len(one.dependencies) - len(shown)
         if hidden and not shown:

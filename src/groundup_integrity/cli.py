@@ -56,6 +56,7 @@ def freshen(
 
 async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
     from groundup.cli.console import say
+    from groundup.domain.names import count
     from groundup.episodes.backends import opened_context
     from groundup_integrity.freshening import SUFFIX, fresh_text, made_fresh
 
@@ -64,4 +65,5 @@ async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", see
         made = await made_fresh(recipe, context, seed)
     written(target, fresh_text(made))
     functions, tests = len(made.functions()), len(made.tests)
-    say(f"groundup: {recipe.task}: {functions} test functions ({tests} tests) with fresh inputs in {target}")
+    made_of = f"{count(functions, 'test function')} ({count(tests, 'test')})"
+    say(f"groundup: {recipe.task}: {made_of} with fresh inputs in {target}")

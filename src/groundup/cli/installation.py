@@ -51,6 +51,7 @@ def clean(
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.durations import seconds
     from groundup.domain.errors import UsageError
+    from groundup.domain.names import count
     from groundup.runs.leftovers import leftovers, remove
     from groundup.settings import load
 
@@ -63,7 +64,7 @@ def clean(
     if removing and not yes:
         if json or not sys.stdin.isatty():
             raise UsageError(
-                f"would remove {len(found)} things ({size(total)}); say --yes, or look with --dry-run"
+                f"would remove {count(len(found), 'thing')} ({size(total)}); say --yes, or look with --dry-run"
             )
         removing = typer.confirm(f"Remove these {len(found)} ({size(total)})?", err=True)
     for other in remove(found, settings) if removing else ():
@@ -71,7 +72,7 @@ def clean(
     if json:
         documents = [one.model_dump(mode="json") for one in found]
         print_document({"removed": removing, "bytes": total, "found": documents})
-    what = f"{len(found)} things, {size(total)}"
+    what = f"{count(len(found), 'thing')}, {size(total)}"
     say(f"groundup: {'removed' if removing else 'left'} {what}" if found else "groundup: nothing to remove")
     return 0
 

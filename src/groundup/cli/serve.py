@@ -16,7 +16,7 @@ from groundup.cli.options import DryRun, Examples, Suite
 from groundup.configuration import environment
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.limits import EpisodeLimits
-from groundup.domain.names import checked_name
+from groundup.domain.names import checked_name, count
 from groundup.extensions import lacking as lacking_packages
 from groundup.runs.execution import fleet_wanted
 from groundup.runs.gradable import lacking
@@ -53,13 +53,13 @@ def serve(suite: Suite, flags: ServeFlags, dry_run: DryRun = False) -> int:
         say(f"groundup: {notice}")
     offered = len(job.offer().every)
     if dry_run:
-        say(f"groundup: {offered} tasks as {', '.join(job.splits)}; the run would be in {job.path}")
+        say(f"groundup: {count(offered, 'task')} as {', '.join(job.splits)}; the run would be in {job.path}")
         return 0
     listener = listening(flags.get("host"), flags.get("port"), has_token=bool(job.tokens))
     say(f"groundup: the run is in {job.path}")
     with listener:
         about = f"serving {job.plan.configuration.suite} at"
-        told = f"{offered} tasks by {doors()}"
+        told = f"{count(offered, 'task')} by {doors()}"
         _serve(job, listener, lambda address: say(f"groundup: {about} {address}: {told}"))
     say(f"groundup: stopped; `groundup report {job.path}` shows what came of it")
     return 0

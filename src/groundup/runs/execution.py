@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.domain.errors import DiskFullError, UsageError
+from groundup.domain.names import count
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
@@ -305,7 +306,9 @@ class _PendingAttempts:
         first = earlier.faults[0]
         more = f" and {len(earlier.faults) - 1} more" if len(earlier.faults) > 1 else ""
         what = (
-            "is graded again" if not lost else f"is graded again, but for {len(lost)} attempts whose submissions "
+            "is graded again"
+            if not lost
+            else f"is graded again, but for {count(len(lost), 'attempt')} whose submissions "
         )
         what += "are gone: restore their folders, or begin a new run" if lost else ""
         self._run.warn(f"the records of this run do not fit: {first}{more}; what lost its score {what}")

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
 from groundup.domain.errors import TaskError, reading_submission
+from groundup.domain.names import count
 from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
@@ -340,7 +341,7 @@ def _form_of(recipe: Recipe) -> str:
     edits = graded_edits(recipe.image)
     if not edits:
         return "upstream's"
-    return f"imports as published in {len(edits)} files, where a missing name loses no whole file"
+    return f"imports as published in {count(len(edits), 'file')}, where a missing name loses no whole file"
 
 
 def _declared(task: Task) -> int | None:

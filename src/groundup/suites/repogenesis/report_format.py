@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from typing_extensions import override
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import checked_name, printable
+from groundup.domain.names import checked_name, count, printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
@@ -263,7 +263,9 @@ def write_report(results: Results, problems: Mapping[str, ServiceProblem]) -> Ow
     if several:
         notes.append("several attempts at a task: an entry each, and averages over all of them")
     if left_out:
-        notes.append(f"not in the results, as published: {len(left_out)} tasks without a verdict or a submission")
+        notes.append(
+            f"not in the results, as published: {count(len(left_out), 'task')} without a verdict or a submission"
+        )
     text = json.dumps(document, indent=2, ensure_ascii=False)
     return OwnReport(document=text.encode() + b"\n", table=summary_table(found), notes=tuple(notes))
 
