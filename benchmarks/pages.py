@@ -209,7 +209,8 @@ def _model_served(page: str, line: str, home: Path) -> Iterator[Tried]:
             said = " ".join(Path(log.name).read_text().split())[-300:]
             yield Tried(page, line, "done" if is_up else "FAILED", "" if is_up else said, time.monotonic() - begun)
         finally:
-            os.killpg(started.pid, signal.SIGINT)
+            if started.poll() is None:
+                os.killpg(started.pid, signal.SIGINT)
             started.wait()
 
 
