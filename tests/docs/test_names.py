@@ -146,6 +146,8 @@ def is_there(name: str, file: Path | None = None) -> bool:
         prefix, rest = ".".join(parts[:cut]), parts[cut:]
         if any((not rest or rest[0] in names) and _has(rest) for names in ours.modules.get(prefix, ())):
             return True
+    if any(".".join(parts[:cut]) in ours.modules for cut in range(2, len(parts))):
+        return False  # a folder and a module of it are no variable
     if parts[0] in ours.members and _has(parts):
         return True
     if file is not None and parts[0] in _written(file) and parts[0].islower():
@@ -235,6 +237,9 @@ def test_what_names_nothing_is_found() -> None:
         "PageError",
         "Lifecycle in domain/errors.py",
     ]
+    # A folder and its module are no variable of the file that imports from it.
+    scratch = SOURCES / "groundup/trees/scratch.py"
+    assert wrong("as `trees.writer.copy_forest` does", scratch) == ["trees.writer.copy_forest"]
     assert wrong("# naming.provider_of has seen to it", dotted=COMMENTED) == ["naming.provider_of"]
     assert wrong("Raises `UsageError` and `json.JSONDecodeError`, as `settings.load`, `RunPlan.missing`.") == []
     assert wrong("`AgentContext.note_turn`; `UsageError` in `domain/errors.py`") == []
