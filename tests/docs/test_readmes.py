@@ -1,12 +1,13 @@
-"""Each folder at the top of groundup has a README that lists what lies in it."""
+"""Each folder at the top of groundup, and each package beside it, has a README that lists what lies in it."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2] / "src" / "groundup"
-FOLDERS = sorted(path for path in ROOT.iterdir() if (path / "__init__.py").is_file())
+ROOT = Path(__file__).parents[2] / "src"
+BESIDE = [one for one in ROOT.glob("groundup_*") if one.name != "groundup_verifiers"]  # a name for verifiers
+FOLDERS = sorted(path for path in (*(ROOT / "groundup").iterdir(), *BESIDE) if (path / "__init__.py").is_file())
 
 
 def holds_files(folder: Path) -> bool:
