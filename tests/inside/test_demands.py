@@ -78,7 +78,7 @@ def two(a, b=1):
 """
 
 HEAD = """
-import datetime, decimal, fractions, logging, math, re, unittest, warnings
+import datetime, decimal, fractions, logging, math, re, sys, unittest, warnings
 from collections import Counter, OrderedDict, defaultdict, deque
 from unittest import mock
 import pytest
@@ -143,7 +143,19 @@ PYTEST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("assert give('spam') == 'eggs'", ("'spam'", "'eggs'")),
     ("assert give('a\\nb\\nc') == 'a\\nB\\nc'", ("line 2: 'b' != 'B'",)),
     ("assert give('a\\nc') == 'a\\nb\\nc'", ("line 2: only right: 'b'",)),
-    ("assert give('a\\nb\\n') == 'a\\nb'", ("ends in a line break",)),
+    ("assert give('a\\nb\\n') == 'a\\nb'", ("only the left one ends in a line break",)),
+    ("assert give('a\\r\\nb') == 'a\\nb'", (r"a\r\nb", r"'a\nb'")),
+    ("assert give({'k': ['x' * 90 + 'tail']}) == {'k': ['x' * 90 + 'end']}", ("['k'][0]", "tail", "end")),
+    ("print('no such option', file=sys.stderr)\n    assert give(2) == 0", ("2", "0", "no such option")),
+    ("assert give({'a': {'b': {1, 2}}}) == {'a': {'b': {2, 3}}}", ("only left: 1", "only right: 3")),
+    ("assert give(b'ab\\x00' * 3) == b'ab\\x01' * 3", ("x00", "x01")),
+    ("assert give('abc' * 40) in ['abc', 'x' * 80]", ("abcabc", "xxxx")),
+    ("assert give([Point(1, [2])]) == [Point(1, [3])]", ("[0].y[0]: 2 != 3",)),
+    ("assert [*give('abc')] == [*'abd']", ("[2]: 'c' != 'd'",)),
+    ("assert give(1e-9) == 0.0", ("1e-09", "0.0")),
+    ("assert not give([1, 2]), 'must be empty'", ("must be empty", "[1, 2]")),
+    ("assert all(n < 3 for n in give([1, 5]))", ("all",)),
+    ("assert give('x').startswith('y')", ("startswith", "'x'")),
     ("assert give('a ') == 'a'", ("'a '", "'a'")),
     ("assert give('tab\\t') == 'tab '", ("'tab\\t'", "'tab '")),
     (f"assert give({LONG}) == {LONG}[:700] + 'X' + {LONG}[701:]", ("differ from character 700", "X")),

@@ -51,6 +51,28 @@ def test_the_body_has_its_failing_line_marked_below_its_fixtures() -> None:
     assert not any("_o" in line for line in lines)
 
 
+HELPED = """class TestA:
+    def _run(self, *words):
+        assert main(words) == 0
+
+    def test_b(self):
+        self._run('-a')
+        self._run('-b')
+        assert self._unknown()
+
+    def test_c(self):
+        self._run('-c')
+"""
+
+
+def test_the_body_stands_below_the_helpers_that_it_calls() -> None:
+    """Where one of them failed, the line that called it is marked; other tests are no helpers."""
+    detail = "tests/test_a.py:7: in test_b\n    self._run('-b')\ntests/test_a.py:3: in _run\n    assert main(words)"
+    lines = body_of(_lost("tests/test_a.py::TestA::test_b", detail), {"tests/test_a.py": HELPED})
+    assert [line for line in lines if line.startswith("tests/")] == ["tests/test_a.py:2", "tests/test_a.py:5"]
+    assert [line for line in lines if line.startswith(">>")] == [">>          self._run('-b')"]
+
+
 def test_a_test_without_text_has_no_body() -> None:
     """Such as one of another language, or of data that is another version."""
     assert body_of(_lost("tests/test_b.py::test_x", ""), FILES) == []

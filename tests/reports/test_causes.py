@@ -244,3 +244,97 @@ def test_error_of_a_service_is_one_cause() -> None:
     ]
     (group,) = grouped(tests)
     assert (group.cause.kind, group.cause.place, group.cause.tests) == ("exception", "app.py:24", 3)
+
+
+def _compared(
+    name: str, statement: str, demand: str, message: str = "AssertionError: assert 'a' == 'b'"
+) -> TestResult:
+    detail = f"tests/test_a.py:14: in {name}\n    {statement}\nE   {message}"
+    return lost(name, message, detail).but(demand=demand)
+
+
+@pytest.mark.parametrize(
+    ("tests", "groups"),
+    [
+        pytest.param(
+            [
+                _compared("a", "assert size(1) == '1.00 MB'", "left  '1 MB'\nright '1.00 MB'"),
+                _compared("b", "assert size(2) == '2.5 GB'", "left  '3'\nright '2.5 GB'"),
+                _compared("c", "assert size(3) == 'x', 'no x'", "left  'y'\nright 'x'", "AssertionError: no x"),
+                _compared("d", "assert other(3) == 'x'", "left  'y'\nright 'x'"),
+            ],
+            [["a", "b", "c"], ["d"]],
+            id="whole values of one function, with a message of the test's own, too",
+        ),
+        pytest.param(
+            [
+                _compared("a", "self.assertEqual(sorted(self.of.output),", ".length: 2 != 1\n[1]: only left: 'x'"),
+                _compared("b", "self.assertEqual(of.output,", "[1]: only right: 'z'\n[0]: 'a' != 'b'"),
+                _compared("c", "self.assertPathsEqual(finder.files(),", ".length: 2 != 1\n[1]: only left: 'x'"),
+            ],
+            [["a", "b"], ["c"]],
+            id="elements of lists, by what is examined",
+        ),
+        pytest.param(
+            [
+                _compared("a", "assert change({}) == {}", "['aB']: only left: 1\n['a_b']: only right: 1"),
+                _compared("b", "assert change({}) == {}", "['cD']: only left: 1\n['c_d']: only right: 1"),
+                _compared("c", "assert change({}) == {}", "['k']: 1 != 2"),
+            ],
+            [["a", "b"], ["c"]],
+            id="renamed keys",
+        ),
+        pytest.param(
+            [
+                _compared(
+                    "a", "assert run('a') == rc", "with rc = 0\nprinted to stderr: error: no -a", "assert 2 == 0"
+                ),
+                _compared(
+                    "b", "assert run('b') == rc", "with rc = 0\nprinted to stderr: error: no -b", "assert 2 == 0"
+                ),
+                _compared("c", "assert run('c') == rc", "with rc = 1", "assert 0 == 1"),
+            ],
+            [["a"], ["b"], ["c"]],
+            id="codes of exits are no amounts, and a program says why it ended",
+        ),
+        pytest.param(
+            [
+                _compared(name, "assert r.ok", f"last exchange: {asked}", "assert False")
+                for name, asked in (
+                    ("a", "GET /users/1?x=2 -> 404"),
+                    ("b", "GET /users/7 -> 404"),
+                    ("c", "GET /u -> 404"),
+                )
+            ],
+            [["a", "b"], ["c"]],
+            id="requests of a service, identifiers and queries aside",
+        ),
+        pytest.param(
+            [
+                _compared("a", "f(1)", "", "Failed: DID NOT RAISE <class 'ValueError'>"),
+                _compared("b", "g(1)", "", "Failed: DID NOT RAISE <class 'ValueError'>"),
+                _compared("c", "f(1)", "", "AttributeError: module 'pkg' has no attribute 'x'"),
+                _compared("d", "g(1)", "", "AttributeError: module 'pkg' has no attribute 'x'"),
+            ],
+            [["c", "d"], ["a"], ["b"]],
+            id="an exception of two calls is two causes, a lacking name is one",
+        ),
+    ],
+)
+def test_groups_are_causes(tests: list[TestResult], groups: list[list[str]]) -> None:
+    """By what is examined and how it differs; values and a test's own words say nothing of the cause."""
+    assert [[one.id[-1] for one in group.tests] for group in grouped(tests)] == groups
+
+
+def test_heading_has_values_where_pytest_cut_them() -> None:
+    """Two texts that look alike once they are cut say nothing; an exit code goes with what was printed."""
+    cut = "AssertionError: assert 'assert a == ...x(b)' == 'assert a == ...x(b)'"
+    (group,) = grouped([_compared("a", "assert f() == x", "with x = 1\nleft  'p(b, 1)'\nright 'p(b)'", cut)])
+    assert group.cause.said == "AssertionError: 'p(b, 1)' != 'p(b)'"
+    (group,) = grouped([_compared("a", "assert f() == x", "line 1: 'a' != 'b'\n['k']: only left: 3", cut)])
+    assert group.cause.said == "AssertionError: line 1: 'a' != 'b'; ['k']: only left: 3"
+    printed = "with rc = 2\nprinted to stderr: usage: x\nprinted to stderr: x: error: unknown -a"
+    (group,) = grouped([_compared("a", "assert f() == x", printed, "AssertionError: 2 != 0")])
+    assert group.cause.said == "AssertionError: 2 != 0; printed to stderr: x: error: unknown -a"
+    (group,) = grouped([_compared("a", "assert f() == x", "left  1\nright 2", "AssertionError: 1 != 2")])
+    assert group.cause.said == "AssertionError: 1 != 2"

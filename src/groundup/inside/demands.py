@@ -498,7 +498,16 @@ def _texts(where: str, left: Any, right: Any) -> Iterator[str]:
     """Yield two texts: whole, by lines where these are many, or the part that differs of long ones."""
     lines = left.splitlines(), right.splitlines()
     if max(map(len, lines)) > 1 and isinstance(left, str) and max(map(len, lines)) <= _ALIGNED:
-        yield from _by_lines(where, *lines, repr(left[-1:]) != repr(right[-1:]))
+        found = list(_by_lines(where, *lines))
+        if not found and left.endswith("\n") != right.endswith("\n"):
+            found = [
+                "{}only the {} one ends in a line break".format(where, "left" if left[-1:] == "\n" else "right")
+            ]
+        if found:
+            yield from found
+            return
+    if where and len(left) + len(right) <= _PART:
+        yield f"{where}{shown(left)} != {shown(right)}"
         return
     if max(len(left), len(right)) <= _VALUE:
         yield f"{where}left  {shown(left)}"
@@ -514,12 +523,10 @@ def _texts(where: str, left: Any, right: Any) -> Iterator[str]:
     yield f"{where}right ...{shown(right[begin : begin + 2 * _PART])}..."
 
 
-def _by_lines(where: str, left: Sequence[str], right: Sequence[str], ends_differ: bool) -> Iterator[str]:
-    differ = False
+def _by_lines(where: str, left: Sequence[str], right: Sequence[str]) -> Iterator[str]:
     for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        differ = True
         for number in range(max(b - a, d - c)):
             one = shown(left[a + number]) if a + number < b else None
             other = shown(right[c + number]) if c + number < d else None
@@ -528,8 +535,6 @@ def _by_lines(where: str, left: Sequence[str], right: Sequence[str], ends_differ
                 f"only right: {other}" if one is None else f"only left: {one}" if other is None
                 else f"{one} != {other}"
             )  # fmt: skip
-    if not differ and ends_differ:
-        yield where + "only one of the two ends in a line break"
 
 
 def _mappings(left: Any, right: Any) -> Iterator[tuple[str, Any, Any]] | None:

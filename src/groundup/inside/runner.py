@@ -31,7 +31,7 @@ import sys
 import time
 import unittest.case
 import warnings
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -47,6 +47,8 @@ import pytest
 
 MESSAGE_CHARS = 300
 DETAIL_CHARS = 4000
+PRINTED_LINES = 3
+PRINTED_CHARS = 2000
 DETAIL_S = 1.0
 """Processor time for readable tracebacks in a run: pytest reads a whole source for each. Others are Python's."""
 ID_CHARS = 200
@@ -345,9 +347,9 @@ class Reporter:
                 crash = getattr(report.longrepr, "reprcrash", None)
                 message = str(getattr(crash, "message", None) or report.longrepr or "")
                 self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
-                if self._exchanges is not None and self._exchanges.told():
-                    lines = [self._exchanges.told(), self._demanded[0]]
-                    self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
+                asked = self._exchanges.told() if self._exchanges is not None else ""
+                lines = [asked, self._demanded[0], *printed(report)]
+                self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
@@ -484,6 +486,14 @@ def message_of(report: Any) -> str:
         " (" + places[-1][0] + places[-1][2] + ", line " + places[-1][1] + places[-1][3] + ")" if places else ""
     )
     return str(lines[-1] + where)[:MESSAGE_CHARS]
+
+
+def printed(report: Any) -> Iterator[str]:
+    """Yield the last lines that a failed test printed: a program's own words on why it ended as it did."""
+    for name, text in (("stderr", report.capstderr), ("stdout", report.capstdout)):
+        lines = [line.rstrip() for line in str(text)[-PRINTED_CHARS:].splitlines() if line.strip()]
+        for line in lines[-PRINTED_LINES:]:
+            yield f"printed to {name}: {line[:200]}"
 
 
 def detail_of(reports: list[Any], name: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The text of a failed test, for whoever has the hidden tests on the disk: its body and its fixtures. Pure.
+"""The text of a failed test, for whoever has the hidden tests on the disk: its body, fixtures and helpers. Pure.
 
 It is printed for the owner of a run and stored nowhere, so no page, export or served episode has it.
 """
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from groundup.domain.verdicts import TestResult
-from groundup.reports.causes import failing_line
+from groundup.reports.causes import lines_of
 
 _MOST = 60
 """Lines of one function; of a longer one those around the line that failed."""
@@ -24,7 +24,7 @@ class _Place(NamedTuple):
 
 
 def body_of(test: TestResult, files: Mapping[str, str]) -> list[str]:
-    """Return the lines of *test* in *files*, the failing one marked, below its fixtures; [] where unknown."""
+    """Return the lines of *test* in *files*, the failing one marked, below what it uses; [] where unknown."""
     named, _, name = test.id.partition("::")
     file = next((one for one in files if one == named or one.endswith(f"/{named}")), None)
     if file is None:
@@ -36,15 +36,16 @@ def body_of(test: TestResult, files: Mapping[str, str]) -> list[str]:
     lines: list[str] = []
     for place in _fixtures(_Place(file, found), around, files):
         lines += [f"{place.file}:{place.function.lineno}", *_text(files[place.file], place.function, 0), ""]
-    return [*lines, f"{file}:{found.lineno}", *_text(files[file], found, _failing(test))]
+    return [*lines, f"{file}:{found.lineno}", *_text(files[file], found, _failing(test, found))]
 
 
-def _failing(test: TestResult) -> int:
-    """Return the line at which *test* failed; 0 where its traceback does not say."""
-    heading, _ = failing_line(test)
-    native = heading.partition(", line ")[2].partition(",")[0]
-    line = native or heading.partition(": in ")[0].rpartition(":")[2]
-    return int(line) if line.isdecimal() else 0
+def _failing(test: TestResult, function: _Function) -> int:
+    """Return the line of *function* at which *test* failed; 0 where its traceback does not say.
+
+    Where a helper of the same file failed, that is the line that called it.
+    """
+    lines = [line for line in lines_of(test) if function.lineno <= line <= (function.end_lineno or 0)]
+    return lines[-1] if lines else 0
 
 
 def _parsed(text: str) -> ast.Module:
@@ -67,7 +68,7 @@ def _named(tree: ast.AST, parts: Sequence[str]) -> tuple[_Function | None, list[
 
 
 def _fixtures(test: _Place, around: Sequence[ast.AST], files: Mapping[str, str]) -> list[_Place]:
-    """Return the fixtures that *test* uses, by their own and by what sets up its class; those used first first."""
+    """Return the fixtures and helpers that *test* uses, and what sets up its class; those used first first."""
     known: dict[str, _Place] = {}
     for file in _that_reach(test.file, files):
         tree = _parsed(files[file])
@@ -75,7 +76,7 @@ def _fixtures(test: _Place, around: Sequence[ast.AST], files: Mapping[str, str])
             known |= {
                 _fixture_name(one) or one.name: _Place(file, one)
                 for one in getattr(scope, "body", ())
-                if isinstance(one, _Function) and (one.name in _SETUP or _fixture_name(one) is not None)
+                if isinstance(one, _Function) and one is not test.function
             }
     wanted = [*(name for name in _SETUP if name in known), *_wanted(test.function)]
     found: dict[str, _Place] = {}
@@ -97,7 +98,11 @@ def _that_reach(file: str, files: Mapping[str, str]) -> Iterator[str]:
 def _wanted(function: _Function) -> list[str]:
     names = [one.arg for one in [*function.args.args, *function.args.kwonlyargs]]
     marks = [node for one in function.decorator_list for node in ast.walk(one) if "usefixtures" in ast.dump(one)]
-    return names + [str(node.value) for node in marks if isinstance(node, ast.Constant)]
+    names += [str(node.value) for node in marks if isinstance(node, ast.Constant)]
+    calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    names += [one.id for one in calls if isinstance(one, ast.Name)]
+    of_self = [one for one in calls if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)]
+    return names + [one.attr for one in of_self if getattr(one.value, "id", "") in ("self", "cls")]
 
 
 def _fixture_name(function: _Function) -> str | None:

@@ -4,6 +4,7 @@ Tracebacks come from the process of the submission, so a place is a claim: it gr
 """
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
@@ -13,7 +14,15 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
-from groundup.reports.kinds import KindLoss, kind_of_test, kinds_lost, service_error
+from groundup.reports.kinds import (
+    PRINTED,
+    KindLoss,
+    compared,
+    is_of_interface,
+    kind_of_test,
+    kinds_lost,
+    service_error,
+)
 
 CAUSES_KEPT = 5
 """Causes of one attempt that a report names; `groundup why` has all of them."""
@@ -46,6 +55,19 @@ _DIFFERING = re.compile(
     re.MULTILINE,
 )
 """A line of what a test demanded: the path of a part that differs, and which side lacks it."""
+_CODE = re.compile(r"\b(?:status|statusCode|status_code|rc|ret|returncode|return_code|exit_code|code)\b")
+"""Names of numbers that are no amounts: each has a meaning of its own."""
+_ERROR_PRINTED = re.compile(rf"^{PRINTED}.*\b[Ee]rror\b.*$", re.MULTILINE)
+_NUMBERS = re.compile(r"AssertionError: (?:assert )?-?\d+ [!=]= -?\d+")
+_EXCHANGE = re.compile(r"^last exchange: (?P<method>[A-Z]+) (?P<path>[^ ,\n]+)", re.MULTILINE)
+_OF_PYTHON = frozenset(
+    {*dir(builtins), "strip", "splitlines", "split", "read", "getvalue", "decode", "encode", "keys", "raises", "warns"}
+)
+"""Names that say nothing of what is called."""
+_SHORTENED = re.compile(r"^(?:AssertionError: )?(?:assert .*\.\.\.|.*\[\d+ chars\])")
+"""A message in which pytest or unittest left out parts of the values that it compared."""
+_SIDES = re.compile(r"^(?P<where>.*: )?(?P<side>left |right) (?P<value>.*)$")
+_SAID = 160
 _JAVA_TEST = re.compile(r"((?:\w+\.)*\w+)(?:\$[\w$]+)?#\w+")
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3(?:\.\d+)?)/|^<")
 _WORKSPACE = "/workspace/"
@@ -134,7 +156,7 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     for group in found.values():
         first, place = group[0]
         cause = Cause(
-            said=_said(first),
+            said=heading_of(first),
             kind=kind_of_test(first, in_submission=bool(place.where)),
             place=place.where,
             code=place.code,
@@ -211,20 +233,32 @@ def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str
     if place.where:
         exception = _EXCEPTION.match(service_error(test) or test.message)
         return place.where, exception[0] if exception else test.outcome
-    said = _NUMBER.sub("#", _said(test).removeprefix("AssertionError: "))  # pytest often leaves it out
-    if test.message and _EXCEPTION.match(test.message) and not test.message.startswith("AssertionError"):
-        return "", said
+    if error := service_error(test):
+        return "", _NUMBER.sub("#", error)
+    exact = _said(test).removeprefix("AssertionError: ")  # pytest often leaves it out
+    said = _NUMBER.sub("#", exact)
+    examined = _called(test, hidden) or _exchanged(test) or _examined(test)
+    if _EXCEPTION.match(test.message) and not test.message.startswith("AssertionError"):
+        return "" if is_of_interface(test.message) else examined, said
     differing = differing_places(test.demand)
-    return _called(test, hidden) or _expression(test), differing or said
+    if _CODE.search(f"{failing_line(test)[1]}\n{test.demand}"):  # 404 for 200 is not 200 for 404
+        return examined, f"{exact} {_ERROR_PRINTED.findall(test.demand)[-1:]}"
+    return examined, differing or ("whole" if examined else said)
 
 
 def differing_places(demand: str) -> str:
     """Return in which parts two values differ, without the values; "" where they differ as a whole.
 
-    The last key of a path stands for it: the same key in two documents has one cause, whatever holds it.
+    The last key of a path stands for it: the same key in two documents has one cause, whatever holds it. Which
+    elements of lists and lines of texts differ is due to the values of a test, and says nothing of the cause.
     """
-    places = {f"{one['key'] or one['name'] or ''} {one['side'] or '!='}" for one in _DIFFERING.finditer(demand)}
-    return " ".join(sorted(places))
+    found = {
+        (one["key"] or one["name"] or "", one["side"] or "!=") for one in _DIFFERING.finditer(compared(demand))
+    }
+    keys = sorted({(key, side) for key, side in found if key not in ("", ".length")})
+    if {side for _, side in keys} >= {"only left", "only right"}:
+        return "keys"
+    return " ".join(f"{key} {side}" for key, side in keys) or ("items" if found else "")
 
 
 def _called(test: TestResult, hidden: HiddenFiles) -> str:
@@ -235,22 +269,62 @@ def _called(test: TestResult, hidden: HiddenFiles) -> str:
     return test.calls.removeprefix(_WORKSPACE)
 
 
-def _expression(test: TestResult) -> str:
-    """Return the statement at which *test* failed without its constants and variables; "" where it is unknown."""
-    frames = [one["code"] for one in _FRAME.finditer(test.detail) if one["code"]]
-    try:
-        tree = ast.parse(frames[-1].strip()) if frames else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+def _exchanged(test: TestResult) -> str:
+    """Return the last request of a test of a service without what is its own: identifiers and queries."""
+    found = _EXCHANGE.search(test.demand)
+    if found is None:
         return ""
-    if tree is None:
-        return ""
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and id(node) not in called:
-            node.id = "_"
-        elif isinstance(node, ast.Constant):
-            node.value = None
-    return ast.dump(tree)
+    return f"{found['method']} {re.sub(r'/[^/]*[0-9][^/]*', '/#', found['path'].partition('?')[0])}"
+
+
+def _examined(test: TestResult) -> str:
+    """Return the names of what a failed statement of *test* examines: what it calls, else attributes it reads.
+
+    The outermost frame of the test's file counts, for helpers that compare are shared by all tests.
+    """
+    file = file_of(test)
+    lines = (
+        frame["code"].strip()
+        for frame in _FRAME.finditer(last_of_chain(test.detail))
+        if frame["code"] and (frame["native"] or frame["short"]).removeprefix(_WORKSPACE) == file
+    )
+    tree = _parsed(next(lines, ""))
+    node = next(iter(getattr(tree, "body", ())), None)
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Assert):
+        test_of = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+        parts = [test_of.left, *test_of.comparators] if isinstance(test_of, ast.Compare) else [test_of]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        is_assertion = "assert" in ast.dump(call.func).lower()
+        parts = list(call.args) if is_assertion else [call]
+    elif node is not None:
+        parts = [node]
+    return next(filter(None, map(_names_in, parts)), "")
+
+
+def _parsed(code: str) -> ast.AST | None:
+    """Return the tree of a line of code, of a statement that goes on in the next line as far as it is there."""
+    for end in ("", ")", "])", "))", ")))", "pass", "\n    pass"):
+        try:
+            return ast.parse(code.rstrip(" \\") + end)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return None
+
+
+def _names_in(node: ast.AST) -> str:
+    inner = [*ast.walk(node)]
+    called = {
+        getattr(one.func, "attr", None) or getattr(one.func, "id", "")
+        for one in inner
+        if isinstance(one, ast.Call)
+    }
+    if named := called - _OF_PYTHON:
+        return " ".join(sorted(named))
+    read = [one for one in inner if isinstance(one, ast.Attribute)]
+    owners = {id(one.value) for one in read}
+    return " ".join(sorted({one.attr for one in read if id(one) not in owners and one.attr not in _OF_PYTHON}))
 
 
 def _said(test: TestResult) -> str:
@@ -264,6 +338,39 @@ def _said(test: TestResult) -> str:
     if test.message:
         return test.message.replace(_WORKSPACE, "").removeprefix("org.opentest4j.")
     return "no result" if test.outcome == "missing" else test.outcome
+
+
+def heading_of(test: TestResult) -> str:
+    """Return why *test* was lost in a line, with values in place of those that pytest cut."""
+    said = _said(test)
+    if _NUMBERS.fullmatch(said) and (printed := _ERROR_PRINTED.findall(test.demand)):
+        return f"{said}; {printed[-1]}"
+    if not is_shortened(said) or not (differing := difference_words(test.demand)):
+        return said
+    return f"AssertionError: {differing}"
+
+
+def is_shortened(said: str) -> bool:
+    """Whether pytest or unittest left out parts of the values that a message tells."""
+    return bool(_SHORTENED.match(said))
+
+
+def difference_words(demand: str) -> str:
+    """Return in one line the first parts in which two values differ, with both values; "" where none is known."""
+    words: list[str] = []
+    left = where = ""
+    for line in compared(demand).splitlines():
+        side = _SIDES.match(line)
+        if side and side["side"] == "left ":
+            left, where = side["value"].strip(), side["where"] or ""
+        elif side and left and where == (side["where"] or ""):
+            words.append(f"{where}{left} != {side['value']}")
+            left = ""
+        elif _DIFFERING.match(line) or line.endswith("ends in a line break"):
+            words.append(line)
+        if words and len("; ".join(words)) > _SAID:
+            break
+    return "; ".join(words)
 
 
 def where_and_name(test: TestResult) -> tuple[str, str]:
@@ -287,6 +394,16 @@ def failing_line(test: TestResult) -> tuple[str, str]:
             heading, *code = frame[0].strip().splitlines()
             found = heading.replace(_WORKSPACE, ""), "".join(code)
     return found
+
+
+def lines_of(test: TestResult) -> list[int]:
+    """Return the lines of the file of *test* in its traceback, the outermost first."""
+    file = file_of(test)
+    return [
+        int(frame["native_line"] or frame["short_line"])
+        for frame in _FRAME.finditer(last_of_chain(test.detail))
+        if (frame["native"] or frame["short"]).removeprefix(_WORKSPACE) == file
+    ]
 
 
 def last_of_chain(detail: str) -> str:

@@ -14,6 +14,8 @@ from groundup.domain.verdicts import Reason, Score, Stage, Status, TestResult, V
 
 NOT_RUN = "not run"
 """Of a test without a word, which has the kind of its attempt."""
+PRINTED = "printed "
+"""Begins a line of a demand that tells what a test printed."""
 _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
@@ -110,10 +112,20 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
     both = _IN_JAVA.search(said)
     is_text = (
         (both and not any(map(_NO_TEXT.fullmatch, both.groups())))
-        or _TEXTS.search(test.demand)
-        or _SAID_TEXTS.search(f"{said}\n{test.demand}")
+        or _TEXTS.search(compared(test.demand))
+        or _SAID_TEXTS.search(f"{said}\n{compared(test.demand)}")
     )
     return "wrong text" if is_text else "wrong value"
+
+
+def compared(demand: str) -> str:
+    """Return *demand* without what was printed, which can look like anything."""
+    return "\n".join(line for line in demand.splitlines() if not line.startswith(PRINTED))
+
+
+def is_of_interface(said: str) -> bool:
+    """Whether a message names what a submission lacks, which is one cause whoever asks for it."""
+    return _by_message(said) in ("missing name", "missing module", "syntax") or bool(_NAME.search(said))
 
 
 def service_error(test: TestResult) -> str:

@@ -8,7 +8,17 @@ from groundup.domain.limits import Effort
 from groundup.domain.names import count
 from groundup.domain.subjects import Outcome
 from groundup.domain.verdicts import Stage, TestResult
-from groundup.reports.causes import Cause, CauseGroup, Losses, failing_line, last_of_chain, where_and_name
+from groundup.reports.causes import (
+    Cause,
+    CauseGroup,
+    Losses,
+    difference_words,
+    failing_line,
+    heading_of,
+    is_shortened,
+    last_of_chain,
+    where_and_name,
+)
 from groundup.reports.kinds import NOT_RUN, KindLoss
 from groundup.reports.lost import stage_name
 
@@ -164,6 +174,7 @@ def _whole(group: CauseGroup, width: int, values: int) -> Iterator[str]:
         yield f"  {first.id}"
         yield from (f"    {line}" for line in _values(first, width - 4, values))
     if others := group.tests[1:]:
+        yield from _differing(group.tests, width, values // 2)
         yield from _others(others, where_and_name(first)[0], width)
 
 
@@ -194,6 +205,8 @@ def demanded(test: TestResult) -> list[str]:
     lines = test.demand.splitlines()
     statement = [line for line in lines if line.startswith("> ")]
     values = [line for line in lines if not line.startswith("> ") and not _is_in(line, said[:1])]
+    if said and is_shortened(said[0]) and difference_words(test.demand):  # the values say it whole
+        return [*statement, *values]
     return [*statement, *said[:1], *values]
 
 
@@ -207,6 +220,20 @@ def _last_told(detail: str) -> list[str]:
     """Return the lines in which pytest tells the last exception of a chain, without those that tell no value."""
     told = [line.rstrip() for line in last_of_chain(detail).splitlines() if line.startswith("E ")]
     return [line for line in told if line.strip("E ^~?-+") and not _FILLER.match(line[1:].strip())]
+
+
+def _differing(tests: Sequence[TestResult], width: int, room: int) -> Iterator[str]:
+    """Yield what further tests of a cause demand, a line each, where it is something else."""
+    told = {heading_of(tests[0])}
+    for test in tests[1:]:
+        words = heading_of(test)
+        if words in told or test.kind == "dependency":
+            continue
+        if len(told) > room:
+            yield "  ..."
+            return
+        told.add(words)
+        yield _shortened(f"  or {words}", max(width, _SAID))
 
 
 def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[str]:
