@@ -67,7 +67,7 @@ HELPED = """class TestA:
 
 def test_the_body_stands_below_the_helpers_that_it_calls() -> None:
     """Where one of them failed, the line that called it is marked; other tests are no helpers."""
-    detail = "tests/test_a.py:7: in test_b\n    self._run('-b')\ntests/test_a.py:3: in _run\n    assert main(words)"
+    detail = "tests/test_a.py:7: in test_b\n    self._run('-b')\ntests/test_a.py:3: in _run\n    assert main()"
     lines = body_of(_lost("tests/test_a.py::TestA::test_b", detail), {"tests/test_a.py": HELPED})
     assert [line for line in lines if line.startswith("tests/")] == ["tests/test_a.py:2", "tests/test_a.py:5"]
     assert [line for line in lines if line.startswith(">>")] == [">>          self._run('-b')"]

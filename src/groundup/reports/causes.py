@@ -61,7 +61,7 @@ _ERROR_PRINTED = re.compile(rf"^{PRINTED}.*\b[Ee]rror\b.*$", re.MULTILINE)
 _NUMBERS = re.compile(r"AssertionError: (?:assert )?-?\d+ [!=]= -?\d+")
 _EXCHANGE = re.compile(r"^last exchange: (?P<method>[A-Z]+) (?P<path>[^ ,\n]+)", re.MULTILINE)
 _OF_PYTHON = frozenset(
-    {*dir(builtins), "strip", "splitlines", "split", "read", "getvalue", "decode", "encode", "keys", "raises", "warns"}
+    {*dir(builtins), "strip", "splitlines", "split", "read", "getvalue", "decode", "encode", "raises", "warns"}
 )
 """Names that say nothing of what is called."""
 _SHORTENED = re.compile(r"^(?:AssertionError: )?(?:assert .*\.\.\.|.*\[\d+ chars\])")
