@@ -316,7 +316,7 @@ def _parsed(code: str) -> ast.AST | None:
 def _names_in(node: ast.AST) -> str:
     inner = [*ast.walk(node)]
     called = {
-        getattr(one.func, "attr", None) or getattr(one.func, "id", "")
+        str(getattr(one.func, "attr", None) or getattr(one.func, "id", ""))
         for one in inner
         if isinstance(one, ast.Call)
     }
