@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.curation.choosing import ForeignWorkflow, JobWish, chosen_job
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import TaskError, UsageError
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.workflow import read_workflow
 from tests.grading.ci.bench import WORKFLOW, repository
@@ -101,6 +101,17 @@ def test_other_services_are_named_where_no_workflow_tests(tmp_path: Path) -> Non
     root = repository(tmp_path, "on: push\njobs: {}\n", {".travis.yml": "script: pytest\n"})
     with pytest.raises(TaskError, match=r"uses \.travis\.yml, of which only GitHub's workflows are read"):
         chosen_job(JobWish(), "r", root)
+
+
+def test_a_job_that_does_not_seem_to_test_is_taken_by_name(tmp_path: Path) -> None:
+    """Who knows better names workflow and job; a workflow that is not there is said."""
+    workflow = "on: push\njobs:\n  own:\n    runs-on: ubuntu-latest\n    steps: [{run: ./verify}]\n"
+    root = repository(tmp_path, workflow)
+    with pytest.raises(TaskError, match="name one with --workflow and --job"):
+        chosen_job(JobWish(job="own"), "r", root)
+    assert chosen_job(JobWish(workflow=WORKFLOW, job="own"), "r", root).name == "own"
+    with pytest.raises(UsageError, match=r"r has no absent\.yml; name a workflow file"):
+        chosen_job(JobWish(workflow="absent.yml", job="own"), "r", root)
 
 
 CALLED = """

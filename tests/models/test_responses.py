@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from groundup.domain.conversations import ChatRequest, Message, Tool, ToolCall
+from groundup.models.answering import responses as answering
 from groundup.models.asking import responses
 from groundup.models.asking.forms import BrokenReplyError
 from groundup.models.opening import open_model
@@ -98,6 +99,26 @@ def test_a_stream_without_its_end_is_no_reply() -> None:
         responses.joined([item])
     ended: dict[str, Any] = {"type": "response.completed", "response": REPLY | {"output": []}}
     assert responses.parsed_reply(responses.joined([item, ended])).reply.message.tool_calls[0].id == "c1"
+
+
+def test_texts_in_parts_are_read_whole() -> None:
+    """Programs hand in texts as lists of parts; a refusal is a text, too, and what a tool printed comes whole."""
+    parts = [{"type": "output_text", "text": "Let me "}, {"type": "refusal", "refusal": "not."}]
+    body = {
+        "model": "m",
+        "input": [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+            {"type": "message", "role": "assistant", "content": parts},
+            {"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "a.py"}]},
+        ],
+    }
+    read = answering.asked(json.dumps(body).encode()).request.messages
+    assert [(one.role, one.content) for one in read] == [
+        ("user", "hi"),
+        ("assistant", "Let me not."),
+        ("tool", "a.py"),
+    ]
 
 
 @pytest.mark.parametrize("stream", [False, True])

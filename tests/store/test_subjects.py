@@ -23,6 +23,7 @@ def test_who_made_submissions_stays_known() -> None:
     )
     assert changed.settings == {"ablation": "without-fakes", "ablated run": "first"}
     assert (changed.agent, changed.model) == ("loop", "m1")
+    assert of(kind="reference", which="oracle") == Subject(agent="oracle")
 
 
 @pytest.mark.parametrize(

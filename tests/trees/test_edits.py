@@ -107,6 +107,8 @@ def test_what_each_rule_does(before: str, step: tuple[str, ...], after: str) -> 
         ([("drop", "absent")], "no line begins with 'absent'"),
         ([("drop",)], "takes other arguments"),
         ([("replace", "x", "y")], "stands there 2 times"),
+        ([("import-into", "x x", "line", "f"), ("lf",)], "the file is no Python"),
+        ([("import-into", "absent", "line", "f")], "'absent' stands there 0 times"),
         ([("star-imports", "lib")], "the file is no Python"),
         ([("lf",), ("drop", "x"), ("star-imports", "lib")], "no module-level import from lib"),
     ],

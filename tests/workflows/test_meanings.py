@@ -82,6 +82,7 @@ FILES = {
     [
         ("pytest -q", "pytest -q"),
         ("npm test", "mocha"),
+        ("npm --loglevel error test", "mocha"),
         ("pnpm -r run spec", "vitest run"),
         ("npm run spec --workspace a", "vitest run"),
         ("make ci", "pytest --ci"),
@@ -120,6 +121,24 @@ def test_the_tests_are_found_behind_names(script: str, command: str) -> None:
     tests = [meaning.command for meaning in found if meaning.purpose is Purpose.TEST]
     assert tests, found
     assert tests[0].startswith(command)
+
+
+@pytest.mark.parametrize(
+    ("script", "commands"),
+    [
+        ("npm run unit --workspaces", {"jest packages"}),
+        ("npm run unit -ws", {"jest packages"}),
+        ("pnpm -r run unit", {"jest root", "jest packages"}),
+    ],
+)
+def test_npm_s_workspaces_leave_the_root_out(script: str, commands: set[str]) -> None:
+    """To npm the root is none of its workspaces; to pnpm it is a package as any other."""
+    files = {
+        "package.json": '{"scripts": {"unit": "jest root"}}',
+        "packages/a/package.json": '{"scripts": {"unit": "jest packages"}}',
+    }
+    found = Meanings(MadeTree(files)).of(script)
+    assert {meaning.command for meaning in found if meaning.purpose is Purpose.TEST} == commands
 
 
 @pytest.mark.parametrize(
