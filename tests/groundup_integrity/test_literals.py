@@ -30,6 +30,14 @@ def test_unknown_escapes_are_those_that_python_warns_of(prefix: str, quote: str,
     assert has_unknown_escape(source) == (bool(warned) or is_large)
 
 
+@pytest.mark.parametrize("source", ["True", "False", "None", "7", "1.5", "2j", "'a'", "b'a'", "''"])
+def test_another_literal_never_equals_the_own_one(source: str) -> None:
+    """Or the false form of an honest test would pass; True and False stand for one another."""
+    value = ast.literal_eval(source)
+    for seed in range(20):
+        assert ast.literal_eval(other_literal(source.encode(), value, Random(seed)).decode()) != value
+
+
 @pytest.mark.parametrize(
     ("source", "form"),
     [
