@@ -95,7 +95,8 @@ def main() -> int:
     print(f"stays: {len(ran)} modules, of which the walk of the page names {len(ran & named)} of {len(named)}")
     print(*(f"  named and not walked: {one}" for one in sorted(named - ran)), sep="\n")
     found = list(climbs(calls, layers((ROOT / "pyproject.toml").read_text(encoding="utf-8"))))
-    print(f"climbs: {len(found)}")
+    functions, modules = {one[:2] for one in found}, {one[0] for one in found}
+    print(f"climbs: {len(found)} calls, by {len(functions)} functions of {len(modules)} modules")
     for below, caller, above, called in found:
         print(f"  {below}.{caller} > {above}.{called}")
     return 0
