@@ -7,7 +7,14 @@ from groundup.domain.gone import refuse_gone
 
 
 @pytest.mark.parametrize(
-    ("flag", "ours"), [("repo_names", "--tasks Blog"), ("skip_docker", "--no-exec"), ("resume", "groundup resume")]
+    ("flag", "ours"),
+    [
+        ("repo_names", "--tasks Blog"),
+        ("skip_docker", "--no-exec"),
+        ("resume", "groundup resume"),
+        ("golden_test_dir_java", "data pull repogenesis"),
+        ("keep_images", "groundup clean"),
+    ],
 )
 def test_flags_of_the_published_harness_name_ours(flag: str, ours: str) -> None:
     """Who types what RepoGenesis wants hears what it is called here; a flag of ours passes."""

@@ -29,7 +29,20 @@ _OF_REPOGENESIS = {
     "predictions_dir": "--predictions_dir is -p here: -p FOLDER, with a folder for each task",
     "answer_dir": "--answer_dir is -p here: -p FOLDER, with a folder for each task",
     "output_dir": "--output_dir is -o here",
-    "test_dir": "--test_dir is not asked here: `groundup data pull repogenesis --from FOLDER` takes tests in once",
+    **{
+        flag: f"--{flag} is not asked here: `groundup data pull repogenesis --from FOLDER` takes tests in once"
+        for flag in (
+            "test_dir",
+            "golden_test_dir_python",
+            "golden_test_dir_java",
+            "readme_dir_python",
+            "readme_dir_java",
+        )
+    },
+    **{
+        flag: f"--{flag} is not asked here: no images are built; `groundup clean` removes what is kept"
+        for flag in ("keep_images", "cleanup")
+    },
 }
 
 

@@ -50,6 +50,18 @@ def test_another_interpreter_can_stand_in(tmp_path: Path) -> None:
     assert zero.verdict.grader.environment == "stand-in"
 
 
+def test_an_interpreter_older_than_the_tests_packages_is_refused_before_a_run(tmp_path: Path) -> None:
+    """Nobody's agent works for a grade that cannot be; the list of tasks says so as well."""
+    make_task(tmp_path / "mine")
+    settings = Settings(data_dir=tmp_path / "data", python="3.9")
+    take_folder("repogenesis", tmp_path / "mine", settings, create(settings).data_source().check)
+    suite = create(settings)
+
+    with pytest.raises(TaskError, match=r"Python 3\.9 cannot stand in .* want 3\.10 or later"):
+        suite.graders()["strict"].check(suite.by_name()["greeter"])
+    assert tasks.whether_here(suite.problems["greeter"]) == "Python 3.9 is too old"
+
+
 def test_published_folders_need_no_record_of_their_own(tmp_path: Path) -> None:
     """Folders named as published tasks are known by the shipped records; a Java one brings its build file."""
     folder = make_task(tmp_path, "quarkus-blog-cms", record=None)

@@ -13,7 +13,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
-from groundup.suites.repogenesis.tasks import LANGUAGES, NODE_NAME, README, TASK_FILE, ServiceProblem
+from groundup.suites.repogenesis.tasks import LANGUAGES, NODE_NAME, PYTHON, README, TASK_FILE, ServiceProblem
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
@@ -88,6 +88,11 @@ class ServiceGrader(Grader):
     def check(self, task: Task) -> None:
         problem = self._problem(task)
         problem.hidden_tests()
+        if problem.is_too_old:
+            raise TaskError(
+                f"Python {problem.tests_python} cannot stand in for hidden tests of services, whose packages want "
+                f"{PYTHON} or later; name another one (--python, GROUNDUP_PYTHON)"
+            )
         if problem.toolchain is not None and not problem.takes_other_languages:
             named = f"its README asks for {problem.task.framework}"
             why = "its tests import the service" if problem.task.framework == "any" else named

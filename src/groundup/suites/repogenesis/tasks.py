@@ -298,6 +298,11 @@ class ServiceProblem(Record):
         return self.stand_in or PYTHON
 
     @property
+    def is_too_old(self) -> bool:
+        """Whether the Python that stands in for the tests' is older than what their packages are locked for."""
+        return not self.task.means.by_maven and _number(self.tests_python) < _number(PYTHON)
+
+    @property
     def service_pythons(self) -> tuple[str, ...]:
         """The version of the Python that runs the service, if one does."""
         return () if self.toolchain else (self.service_python,)
@@ -435,6 +440,10 @@ def lifecycle() -> Lifecycle:
 
 
 @cache
+def _number(minor: str) -> tuple[int, ...]:
+    return tuple(map(int, minor.split(".")))
+
+
 def java_lifecycle() -> Lifecycle:
     """Return the published limits of services in Java."""
     return lifecycle().but(install_s=300.0, ready_s=20.0, tests_s=600.0)
@@ -455,6 +464,8 @@ def whether_here(problem: ServiceProblem) -> str:
         return f"no {NODE_NAME}"
     if problem.task.means.by_maven and next(jdks(environment()), None) is None:
         return "no JDK"
+    if problem.is_too_old:
+        return f"Python {problem.tests_python} is too old"
     wanted = dict.fromkeys((problem.tests_python, *problem.service_pythons))
     missing = [f"no Python {minor}" for minor in wanted if not python_at_hand(minor)]
     return ", ".join(missing) or YES
