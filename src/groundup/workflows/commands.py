@@ -118,7 +118,7 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
             not tells_itself
             and (
                 not _ASKS.isdisjoint(own[:1])
-                or (not stops and position < last)
+                or ((not stops or piece.operator == "&&") and position < last)
                 or (piece.operator == "|" and not piped and program_of(following.split()[0]) in _PASSES_ON)
             )
         )
@@ -129,6 +129,8 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
         )
         words = unwrapped(own)
         inner = _script_of(words)
+        ignored = ignored or (words[:1] == ["script"] and re.search(r" -\w*e| --return", piece.text) is None)
+        ignored = ignored or (words[:1] == ["grunt"] and "--force" in words)
         if words and program_of(words[0]) == "find" and (called := _called_by_find(words)):
             yield called._replace(may_fail=called.may_fail or ignored or all_may_fail)
         elif inner is not None:

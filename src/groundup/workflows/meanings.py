@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from groundup.grammars import parse
+from groundup.grammars import parse, python_tree
 from groundup.grammars import text_of as node_text
 from groundup.workflows.commands import (
     SHELL_WORDS,
@@ -17,9 +17,11 @@ from groundup.workflows.commands import (
     simple_commands,
     unwrapped,
 )
+from groundup.workflows.endings import swallows
 from groundup.workflows.project_commands import (
     OWN_COMMANDS,
     Called,
+    cargo_words,
     hatch_lines,
     just_lines,
     make_lines,
@@ -94,8 +96,10 @@ class Meanings:
             if words[0] == "cd" and len(words) > 1:
                 folder = _within(folder, words[1])
                 continue
-            for meaning in self._command(words, folder, variables, depth):
-                yield meaning.but(may_fail=True) if may_fail else meaning
+            called = cargo_words(self._tree, folder, words) if program_of(words[0]) == "cargo" else words
+            is_lost = may_fail or swallows(self._tree, folder, called)
+            for meaning in self._command(words if "xtask" in words[1:2] else called, folder, variables, depth):
+                yield meaning.but(may_fail=True) if is_lost else meaning
 
     def _command(
         self, words: list[str], folder: str, variables: Mapping[str, str], depth: int
@@ -148,7 +152,9 @@ class Meanings:
                 )
             return self._lines(" ".join(words), lines, folder, variables, depth, " ".join(called))
         if program in ("invoke", "inv", "doit", "task", "rake", "earthly", "mise"):
-            return _guess(words, " ".join(words[1:]))
+            guessed = _guess(words, " ".join(words[1:]))
+            warns = program in ("invoke", "inv") and _only_warns(self._tree, folder, words[1:])
+            return [one.but(may_fail=True) for one in guessed] if warns else guessed
         lines = task_lines(self._tree, folder, words[0])
         return None if lines is None else self._lines(words[0], lines, folder, variables, depth, words[0])
 
@@ -190,7 +196,8 @@ class Meanings:
                 Purpose.TEST,
                 Purpose.CHECK,
             }:
-                known.append(Meaning(purpose=Purpose.TEST, command=name, certainty=0.6))
+                may_fail = bool(known) and all(meaning.may_fail for meaning in known)
+                known.append(Meaning(purpose=Purpose.TEST, command=name, certainty=0.6, may_fail=may_fail))
             meant += known
         return meant
 
@@ -280,6 +287,25 @@ class Meanings:
             yield meaning.under(path)
 
 
+def _only_warns(tree: RepositoryTree, folder: str, names: Sequence[str]) -> bool:
+    """Whether all that tasks of Invoke run may fail: `c.run("pytest", warn=True)`."""
+    try:
+        module = python_tree(text_of(tree, str(PurePosixPath(folder, "tasks.py"))) or "")
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    called = [
+        call
+        for task in module.body
+        if isinstance(task, ast.FunctionDef) and task.name.replace("_", "-") in names
+        for call in ast.walk(task)
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".run")
+    ]
+    warning = [
+        any(key.arg == "warn" and ast.unparse(key.value) == "True" for key in call.keywords) for call in called
+    ]
+    return bool(warning) and all(warning)
+
+
 def _in_container(words: Sequence[str]) -> list[Meaning]:
     """Return what `docker run IMAGE pytest` or `docker compose exec app pytest` tests."""
     for at in range(2, len(words)):
@@ -319,7 +345,7 @@ def _with_guess(meant: list[Meaning], script: str, words: Sequence[str], name: s
         return [_idle(script, words)]
     if any(meaning.purpose is not Purpose.OWN for meaning in meant):
         return meant
-    may_fail = _ends_well(script, stops=False)
+    may_fail = _ends_well(script, stops=False) or (bool(meant) and all(meaning.may_fail for meaning in meant))
     return meant + [one.but(may_fail=may_fail) for one in _guess(words, name)]
 
 
@@ -399,7 +425,7 @@ def _fails_by_assert(source: str) -> bool:
     if _TELLS.search(source) is not None:
         return False
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(python_tree(source)))
     except (SyntaxError, ValueError, RecursionError):
         return False
     called = [ast.unparse(one) for one in nodes if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
@@ -430,7 +456,7 @@ def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bo
     if "-m" in words:
         return False
     try:
-        body = ast.parse(known[0]).body
+        body = python_tree(known[0]).body
     except (SyntaxError, ValueError, RecursionError):
         return False
     defined = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]

@@ -1,4 +1,4 @@
-"""A project's names for commands: Makefiles, just, pyproject.toml, hatch, and scripts of package.json."""
+"""A project's names for commands: Makefiles, just, pyproject.toml, hatch, package.json, aliases of Cargo."""
 
 import fnmatch
 import itertools
@@ -97,7 +97,9 @@ def _lines(
     wanted = targets or [name for name in rules.runs if not name.startswith(".") and "%" not in name][:1]
     if not any(rules.match(target)[0] for target in wanted):
         return None
-    return [line for target in wanted for line in rules.lines(target)]
+    lines = [line for target in wanted for line in rules.lines(target)]
+    goes_on = any(word == "--ignore-errors" or re.fullmatch(r"-[a-zA-Z]*i[a-zA-Z]*", word) for word in words)
+    return [f"{line} || true" for line in lines] if goes_on and read is _read_makefile else lines
 
 
 def _place(folder: str, words: Sequence[str]) -> tuple[str, list[str]]:
@@ -152,6 +154,18 @@ def _read_justfile(text: str) -> _Rules:
     for name, lines in rules.runs.items():
         rules.runs[name] = [_INSERTED.sub(lambda match: rules.variables.get(match[1], ""), line) for line in lines]
     return rules
+
+
+def cargo_words(tree: RepositoryTree, folder: str, words: Sequence[str]) -> list[str]:
+    """Return what `cargo NAME ...` calls where NAME is an alias of the repository."""
+    at = next((at for at, word in enumerate(words) if at and not word.startswith(("-", "+"))), None)
+    for name in (".cargo/config.toml", ".cargo/config") if at is not None else ():
+        for place in dict.fromkeys((folder, "")):
+            meant = table_at(_document(tree, place, name), "alias").get(words[at or 0])
+            parts = meant.split() if isinstance(meant, str) else meant if isinstance(meant, list) else []
+            if parts and all(isinstance(part, str) for part in parts):
+                return [*words[:at], *map(str, parts), *words[(at or 0) + 1 :]]
+    return list(words)
 
 
 _MOST = 200

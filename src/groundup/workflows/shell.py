@@ -4,6 +4,7 @@ Quotes, comments and here-documents are text, whatever they hold. It shows what 
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -80,6 +81,14 @@ _GIVEN = re.compile(
 )
 
 
+_READ = re.compile(
+    rf"^(?P<indent>[ \t]*)(?P<program>python[\d.]*|node)(?:[ \t]+-)?[ \t]*{_DOCUMENT}[ \t]*+\n"
+    r"(?P<body>.*?)^[ \t]*(?P=word)[ \t]*$\n?",
+    re.MULTILINE | re.DOTALL,
+)
+"""A program that is read from the script: `python - <<END`."""
+
+
 def written_files(script: str) -> Iterator[tuple[str, str]]:
     """Yield path and text of each file that *script* writes: `cat > go.sh <<'END'`."""
     for match in _WRITTEN.finditer(script):
@@ -88,8 +97,14 @@ def written_files(script: str) -> Iterator[tuple[str, str]]:
 
 
 def with_given_scripts(script: str) -> str:
-    """Return *script* with what a shell is given in it (`bash <<'END'`) in the place of that command."""
-    return _GIVEN.sub(lambda match: match["body"], script)
+    """Return *script* with what a shell is given in it (`bash <<'END'`) in the place of that command.
+
+    What Python or Node is given stands after `-c` then.
+    """
+    script = _GIVEN.sub(lambda match: match["body"], script)
+    return _READ.sub(
+        lambda match: f"{match['indent']}{match['program']} -c {shlex.quote(match['body'])}\n", script
+    )
 
 
 def substituted(text: str) -> Iterator[str]:

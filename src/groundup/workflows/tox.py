@@ -108,7 +108,12 @@ class _Configuration:
             if text is not None:
                 is_known = is_known or key == "commands"
                 found += self._of(name, text)
+        if self._setting(section, "ignore_outcome").strip().lower() == "true":
+            found = [f"{line} || true" for line in found]
         return found if is_known else None
+
+    def _setting(self, section: str, key: str) -> str:
+        return self._sections.get(section, {}).get(key) or self._sections.get("testenv", {}).get(key, "")
 
     def _section(self, name: str) -> str:
         exact = f"testenv:{name}"
@@ -136,7 +141,8 @@ class _Configuration:
             if reference and depth:
                 yield from self._of(name, self._sections.get(reference[1], {}).get(reference[2], ""), depth - 1)
             elif line and not line.startswith("#"):
-                yield self._plain(line.lstrip("-! "))
+                plain = self._plain(line.lstrip("-! "))
+                yield f"{plain} || true" if line.startswith("-") else plain
 
     def _plain(self, line: str) -> str:
         line = _CROSS.sub(lambda match: self._sections.get(match[1], {}).get(match[2], ""), line)
@@ -208,7 +214,7 @@ def _from_toml(table: Mapping[str, object]) -> _Configuration:
 
 
 def _commands(table: Mapping[str, object]) -> dict[str, str]:
-    found = {}
+    found = {"ignore_outcome": "true"} if table.get("ignore_outcome") is True else {}
     for key in ("commands_pre", "commands", "commands_post"):
         lines = table.get(key)
         if isinstance(lines, list):
@@ -292,5 +298,9 @@ def _runs(function: ast.FunctionDef) -> Iterator[str]:
             words = [
                 arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
             ]
+            may_fail = any(
+                one.arg == "success_codes" and re.search(r"\b[1-9]", ast.unparse(one.value))
+                for one in node.keywords
+            )
             if words:
-                yield " ".join(words)
+                yield " ".join(words) + " || true" * may_fail

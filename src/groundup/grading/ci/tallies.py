@@ -62,6 +62,7 @@ _FORMS: tuple[_Form, ...] = (
         ("ava", r" *(?P<passed>\d+) tests? passed\b"),  # lab, too
         ("ava", r" *(?P<failed>\d+) (?:(?:tests?|hooks?) failed|uncaught exception|unhandled rejection)"),
         ("ava", r" *\d+ tests? (?:skipped|todo)$(?P<none>)"),
+        ("ava", r" *\d+ known failures?$(?P<none>)"),
         ("ava", r"\W{0,4}(?:Couldn.t find any files to test|Based on your configuration, \d+ test)(?P<none>)"),
         ("lab", r" *(?P<failed>\d+) of (?P<total>\d+) tests failed"),
         ("jasmine", r"(?P<total>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<other>\d+) pending specs?)?"),

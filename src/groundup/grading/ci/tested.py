@@ -13,6 +13,7 @@ from groundup.domain.records import Record
 from groundup.grading.ci.records import ENDED_WELL, OriginalTests, RunCommand
 from groundup.grading.ci.tallies import RunnerTally
 from groundup.workflows.commands import SHELL_WORDS, commands_of, options_of, program_of, unwrapped, words_of
+from groundup.workflows.endings import is_empty_harness
 from groundup.workflows.meanings import is_followed, prints_only
 from groundup.workflows.runners import Meaning, Purpose
 from groundup.workflows.shell import pieces
@@ -109,9 +110,8 @@ def _idle(meanings: Sequence[Meaning], whole: Sequence[Step]) -> str:
 
 def _is_unheard(meanings: Sequence[Meaning], whole: Sequence[Step]) -> bool:
     unknown = _not_followed(meanings, whole)
-    lost = [meaning for meaning in meanings if meaning.may_fail and not _tests_nothing(meaning)]
     heard = [meaning for meaning in meanings if not meaning.may_fail and not _tests_nothing(meaning)]
-    return bool(unknown or lost) and not heard and all(unknown)
+    return not heard and all(unknown)
 
 
 def _not_followed(meanings: Sequence[Meaning], whole: Sequence[Step]) -> list[bool]:
@@ -123,9 +123,15 @@ def _not_followed(meanings: Sequence[Meaning], whole: Sequence[Step]) -> list[bo
         for step in whole
         for words, may_fail in commands_of(step.run or "")
         if words[0] not in SHELL_WORDS
+        and words[0].removesuffix("()") not in _functions(step.run or "")
         and not is_followed(words)
         and not any(word.removeprefix("./") in followed for word in words[:4])
     ]
+
+
+def _functions(script: str) -> frozenset[str]:
+    """Return the names of a script's own functions; what they call stands in the script."""
+    return frozenset(re.findall(r"(?m)^\s*(?:function\s+)?([\w-]+)\s*\(\)\s*\{?", script))
 
 
 def _tests_nothing(meaning: Meaning) -> bool:
@@ -135,6 +141,9 @@ def _tests_nothing(meaning: Meaning) -> bool:
         return program_of(words[0]) in _BUILDERS and verb in _BUILDING
     if meaning.purpose is Purpose.OTHER:
         return prints_only(words)
+    if meaning.purpose is Purpose.OWN:
+        name = _named(words).lower()
+        return _PREPARING.search(name) is not None and _CHECKING.search(name) is None
     return meaning.purpose in (Purpose.NOTHING, Purpose.CHECK, Purpose.DOCS, Purpose.PUBLISH)
 
 
@@ -168,6 +177,8 @@ def _is_teller(words: Sequence[str]) -> bool:
     if program in ("dotnet", "cargo"):
         verb = next((word for word in words[1:] if not word.startswith(("-", "+"))), "")
         return verb in ("test", "t")
+    if program in ("mocha", "jest", "vitest", "ava"):
+        return not any(re.match(r"-R|--reporters?\b|--silent|--outputFile|--json", word) for word in words[1:])
     return program in ("pytest", "py.test") or (program == "python" and words[1:3] == ["-m", "unittest"])
 
 
@@ -224,16 +235,21 @@ def _has_own_harness(words: Sequence[str], tree: RepositoryTree) -> bool:
     """Whether `cargo test` runs a target whose `harness = false`: it prints what it likes."""
     if {"--lib", "--doc", "--bin", "--bins", "--example", "--examples"} & set(words):
         return False
-    sections = (
-        section
+    return any(
+        section.startswith(("[test]]", "lib]"))
+        and re.search(r"(?m)^\s*harness\s*=\s*false", section)
+        and not is_empty_harness(text_of(tree, _target(path, section)) or "")
         for path in tree.paths()
         if PurePosixPath(path).name == "Cargo.toml"
         for section in re.split(r"(?m)^\s*\[", text_of(tree, path) or "")
     )
-    return any(
-        section.startswith(("[test]]", "lib]")) and re.search(r"(?m)^\s*harness\s*=\s*false", section)
-        for section in sections
-    )
+
+
+def _target(manifest: str, section: str) -> str:
+    """Return the file of a target of Cargo."""
+    named = re.search(r'(?m)^\s*name\s*=\s*"([^"]+)"', section)
+    placed = re.search(r'(?m)^\s*path\s*=\s*"([^"]+)"', section)
+    return str(PurePosixPath(manifest).parent / (placed[1] if placed else f"tests/{named[1] if named else ''}.rs"))
 
 
 class CountedTests(Record):

@@ -50,7 +50,7 @@ from groundup.suites.dibench.verdict_facts import (
 from groundup.trees.writer import copy_tree
 from groundup.workflows.workflow import WorkflowError
 
-VERSION = "13"
+VERSION = "14"
 _ACT_MB = 256
 _STAGES: Mapping[FailureKind, Stage] = {
     FailureKind.MISSING_IN_TEST: Stage.IMPORT,
