@@ -119,7 +119,7 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
             and (
                 not _ASKS.isdisjoint(own[:1])
                 or ((not stops or piece.operator == "&&") and position < last)
-                or (piece.operator == "|" and not piped and program_of(following.split()[0]) in _PASSES_ON)
+                or (piece.operator == "|" and not piped and _passes_on(_end_of_pipe(found, position)))
             )
         )
         ignored = (
@@ -148,6 +148,22 @@ _ALWAYS_WELL = re.compile(r"\btrap\s+[\"'](?:exit 0|true|:)[\"']\s+(?:EXIT|ERR|0
 _ASKS = frozenset({"if", "elif", "while", "until", "!"})
 _PASSES_ON = frozenset({"tee", "cat", "tail", "head", "sed", "awk", "less", "ts", "sort", "tr", "cut", "while"})
 """Programs that end well whatever comes to them through a pipe."""
+
+
+def _end_of_pipe(found: Sequence[ScriptPart], position: int) -> str:
+    """Return the last command of the pipe that *position* is in, whose exit code counts."""
+    while found[position].operator == "|" and position + 1 < len(found):
+        position += 1
+    return found[position].text
+
+
+def _passes_on(command: str) -> bool:
+    words = command.split()
+    return program_of(words[0]) in _PASSES_ON or (
+        words[0] == "grep" and re.match(r"-\w*v", words[1] if words[1:] else "") is not None
+    )
+
+
 _CLOSES = frozenset({"done", "fi", "esac", "}", ")"})
 
 

@@ -151,10 +151,28 @@ def _of_python(source: str) -> Iterator[Check]:
             and node.args
             and ast.unparse(node.func).endswith((".submit", ".apply_async"))
         }
+    lost |= _never_consumed(module)
+    is_undone = "atexit" in source and "_exit(0)" in source
     try:
-        yield from list(_python_checks(module, lost, is_lost=False))
+        yield from list(_python_checks(module, lost, is_lost=is_undone))
     except RecursionError:
         return
+
+
+def _never_consumed(module: ast.Module) -> set[str]:
+    """Return the functions that only a `map` calls whose values nobody takes."""
+    taken = {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    lazy = (
+        node.value
+        for node in ast.walk(module)
+        if isinstance(node, ast.Expr)
+        or (isinstance(node, ast.Assign) and not any(ast.unparse(one) in taken for one in node.targets))
+    )
+    return {
+        ast.unparse(call.args[0])
+        for call in lazy
+        if isinstance(call, ast.Call) and call.args and ast.unparse(call.func) in ("map", "filter")
+    }
 
 
 def _python_checks(node: ast.AST, lost: set[str], *, is_lost: bool) -> Iterator[Check]:
@@ -169,8 +187,11 @@ def _python_checks(node: ast.AST, lost: set[str], *, is_lost: bool) -> Iterator[
         is_lost = is_lost or any("suppress(" in ast.unparse(item.context_expr) for item in node.items)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         is_lost = is_lost or node.name in lost
+    elif isinstance(node, ast.If):
+        is_lost = is_lost or "os.fork()" in ast.unparse(node.test)  # who asks for its end does so elsewhere
     elif isinstance(node, ast.Assert | ast.Raise):
-        yield Check(not is_lost)
+        is_never = isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple)
+        yield Check(not is_lost and not is_never)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_started(node.value):
         yield Check(is_heard=False)
     elif isinstance(node, ast.Call) and (heard := _is_check(node)) is not None:
@@ -193,7 +214,11 @@ def _is_check(call: ast.Call) -> bool | None:
         return True if call.args and ast.unparse(call.args[0]) not in ("0", "None", "False") else None
     if name == "unittest.main":
         return not any(one.arg == "exit" and ast.unparse(one.value) == "False" for one in call.keywords) or None
-    if _STARTS_STRICTLY.fullmatch(name) or name.rpartition(".")[2].startswith("assert"):
+    if (
+        _STARTS_STRICTLY.fullmatch(name)
+        or name in ("os.wait", "os.waitpid")
+        or name.rpartition(".")[2].startswith("assert")
+    ):
         return True
     if _STARTS.fullmatch(name) and not _is_started(call):
         return True
@@ -229,6 +254,10 @@ _JS_TAKES_ALL = re.compile(
 )
 
 
+_JS_DEAF = re.compile(r"\.on\(\s*['\"]error['\"],\s*(?:\(?\w*\)?\s*=>\s*\{\s*\}|console\.)")
+"""A listener that takes a worker's error and does nothing about it."""
+
+
 def _of_javascript(source: str) -> Iterator[Check]:
     root = _root("javascript", source)
     if root is None:
@@ -258,6 +287,8 @@ def _js_checks(node: Node, lost: set[str], *, starts: bool, is_lost: bool) -> It
                 child, lost, starts=starts, is_lost=is_lost or (goes_on and child.type == "statement_block")
             )
         return
+    if node.type == "new_expression" and node_text(node).startswith("new Worker("):
+        yield Check(_JS_DEAF.search(_whole(node)) is None)
     if node.type == "function_declaration":
         own = node_text(node.child_by_field_name("name") or node)
         is_lost = is_lost or (own in lost and node_text(node).startswith("async"))
@@ -267,16 +298,7 @@ def _js_checks(node: Node, lost: set[str], *, starts: bool, is_lost: bool) -> It
         yield Check(is_heard=True)
     elif node.type == "call_expression":
         name = node_text(node.child_by_field_name("function") or node)
-        text = node_text(node)
-        if name == "process.exit" and re.search(r"\(\s*(?!0\b|\))", text):
-            yield Check(is_heard=True)
-        elif name == "console.assert":
-            yield Check(is_heard=False)
-        elif _JS_CHECK.search(name):
-            yield Check(not is_lost)
-        elif starts and _JS_STARTS.search(name) and node.parent is not None:
-            is_used = node.parent.type not in ("expression_statement", "await_expression")
-            yield Check(is_used and not is_lost and name.endswith("Sync"))
+        yield from _js_call(node, name, starts=starts, is_lost=is_lost)
         is_lost = (
             is_lost
             or (name.endswith(".unref") and "setTimeout" in name)
@@ -287,14 +309,31 @@ def _js_checks(node: Node, lost: set[str], *, starts: bool, is_lost: bool) -> It
         yield from _js_checks(child, lost, starts=starts, is_lost=is_lost)
 
 
+def _js_call(node: Node, name: str, *, starts: bool, is_lost: bool) -> Iterator[Check]:
+    if name == "process.exit" and re.search(r"\(\s*(?!0\b|\))", node_text(node)):
+        yield Check(is_heard=True)
+    elif name == "console.assert":
+        yield Check(is_heard=False)
+    elif _JS_CHECK.search(name):
+        yield Check(not is_lost)
+    elif starts and _JS_STARTS.search(name) and node.parent is not None:
+        is_used = node.parent.type not in ("expression_statement", "await_expression")
+        yield Check(is_used and not is_lost and name.endswith("Sync"))
+
+
 def _harmless_catch(node: Node) -> Node | None:
     """Return what `.catch(console.error)` is called of; None for other nodes, and for a handler that fails."""
     if node.type != "call_expression":
         return None
     callee, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if callee is None or given is None or not node_text(callee).endswith(".catch"):
+    is_then = (
+        callee is not None
+        and node_text(callee).endswith(".then")
+        and len(given.named_children if given else ()) > 1
+    )
+    if callee is None or given is None or not (is_then or node_text(callee).endswith(".catch")):
         return None
-    handler = node_text(given).strip("()")
+    handler = node_text(given.named_children[1]) if is_then else node_text(given)[1:-1]
     body = handler.partition("=>")[2] or handler.partition("{")[2]
     is_harmless = handler.startswith("console.") or (body and _FAILS.search(body) is None)
     return callee.child_by_field_name("object") if is_harmless else None
@@ -321,11 +360,17 @@ _ASKS = re.compile(r"\.(?:unwrap|expect|unwrap_err|is_err|is_ok|success|code)\(|
 
 def _of_rust(source: str, *, is_release: bool) -> Iterator[Check]:
     root = _root("rust", source)
-    if root is not None:
-        yield from _rust_checks(root, is_release=is_release, is_lost=False)
+    if root is None:
+        return
+    lost = {match[1] for match in _RUST_DROPPED.finditer(source)}
+    is_taken = "set_hook" in source and re.search(r"\bexit\(\s*0\s*\)", source) is not None
+    yield from _rust_checks(root, lost, is_release=is_release, is_lost=is_taken)
 
 
-def _rust_checks(node: Node, *, is_release: bool, is_lost: bool) -> Iterator[Check]:
+_RUST_DROPPED = re.compile(r"(?:let\s+_\s*=\s*(\w+)\([^;]*?\)(?:\.ok\(\))?\s*;)")
+
+
+def _rust_checks(node: Node, lost: set[str], *, is_release: bool, is_lost: bool) -> Iterator[Check]:
     if node.type == "macro_invocation":
         name = node_text(node).partition("!")[0].rpartition("::")[2]
         if _RUST_MACROS.fullmatch(name):
@@ -348,8 +393,10 @@ def _rust_checks(node: Node, *, is_release: bool, is_lost: bool) -> Iterator[Che
             yield Check(not is_lost)
         is_asked = _ASKS.search(text.replace(node_text(node), "", 1)) is not None
         is_lost = is_lost or (is_dropped and not is_asked and name.endswith(("catch_unwind", "spawn")))
+    elif node.type == "function_item":
+        is_lost = is_lost or node_text(node.child_by_field_name("name") or node) in lost
     for child in node.named_children:
-        yield from _rust_checks(child, is_release=is_release, is_lost=is_lost)
+        yield from _rust_checks(child, lost, is_release=is_release, is_lost=is_lost)
 
 
 _RUST_STARTS = re.compile(r"Command::new.*\.(?:status|spawn|output)$", re.DOTALL)

@@ -39,7 +39,8 @@ _PREPARES = frozenset({
     "pip", "uv", "apt", "apt-get", "brew", "choco", "conda", "mamba", "echo", "printf", "cat", "cd", "mkdir", "cp",
     "mv", "rm", "export", "set", "ls", "which", "rustup", "git", "curl", "wget", "poetry", "pdm", "pipenv", "pipx",
     "corepack", "docker", "test", "[", "[[", "source", ".", "true", "exit", "sed", "grep", "find", "tar", "unzip",
-    "nvm", "ni", "nci",
+    "nvm", "ni", "nci", "tail", "head", "tee", "awk", "sort", "tr", "cut", "wc", "less", "ts", "sleep", "date",
+    "touch", "chmod", "uname", "pwd", "pushd", "popd", "df", "ps",
 })  # fmt: skip
 _CONTAINERS = frozenset({"docker", "docker-compose", "podman"})
 _SCRIPT = re.compile(r"\.(sh|bash|ps1|py|cmd|bat|js|mjs|cjs|ts|cs|cake|fsx|zsh)$")
@@ -447,7 +448,8 @@ def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bo
         return text is not None and _only_exports(text)
     if program_of(words[0]) != "python":
         return False
-    texts = [text_of(tree, _within(folder, word)) for word in words[1:] if word.endswith(".py")]
+    read = (".py", ".md", ".rst", ".txt") if "doctest" in words else (".py",)
+    texts = [text_of(tree, _within(folder, word)) for word in words[1:] if word.endswith(read)]
     known = [text for text in texts if text is not None]
     if not known or len(known) < len(texts):
         return False
@@ -496,6 +498,8 @@ def _is_definition(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Pass) or ast.unparse(statement).startswith("sys.path."):
         return True
     if isinstance(statement, ast.If):
+        if re.fullmatch(r"__name__ == '(?!__main__').*'", ast.unparse(statement.test)):
+            return True
         return not statement.orelse and all(map(_is_definition, statement.body))
     if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign):
         return not any(isinstance(part, ast.Call) for part in ast.walk(statement))

@@ -254,7 +254,9 @@ def _of(task: object) -> Sequence[str]:
     if isinstance(task, Mapping):
         for key in ("cmd", "shell", "script", "sequence", "composite", "ref", "call", "depends-on"):
             if key in task:
-                return _of(task[key])
+                lines = _of(task[key])
+                goes_on = task.get("ignore_fail") in (True, "return_zero") or task.get("keep_going") is True
+                return [f"{line} || true" for line in lines] if goes_on else lines
     return []
 
 

@@ -109,6 +109,7 @@ def _only_lists(words: Sequence[str]) -> bool:
 _LISTS = frozenset({
     "--no-run", "--collect-only", "--collectonly", "--co", "--list", "--version", "--help", "--dry-run",
     "--dryrun", "--listTests", "--list-tests", "--showConfig", "--setup-plan", "--fixtures", "--markers",
+    "--clearCache",
 })  # fmt: skip
 """Options with which runners name tests, or themselves, and run none."""
 _WITH_LIST = frozenset({"vitest", "stestr", "cargo-nextest"})

@@ -140,13 +140,15 @@ def _tests_nothing(meaning: Meaning) -> bool:
         verb = next((word for word in words[1:] if not word.startswith("+")), "").partition(" ")[0]
         return program_of(words[0]) in _BUILDERS and verb in _BUILDING
     if meaning.purpose is Purpose.OTHER:
-        return prints_only(words)
+        return prints_only(words) or (words[1:2] == ["run"] and _ONLY_MAKES.match(words[-1]) is not None)
     if meaning.purpose is Purpose.OWN:
         name = _named(words).lower()
-        return _PREPARING.search(name) is not None and _CHECKING.search(name) is None
+        return _ONLY_MAKES.match(name) is not None
     return meaning.purpose in (Purpose.NOTHING, Purpose.CHECK, Purpose.DOCS, Purpose.PUBLISH)
 
 
+_ONLY_MAKES = re.compile(r"(?:build|compile|bundle|lint|format|clean|generate|publish)\b")
+"""Names of programs that test nothing, whatever they are called by."""
 _BUILDERS = frozenset({"cargo", "dotnet", "python"})
 _BUILDING = frozenset({
     "build", "b", "check", "c", "restore", "publish", "pack", "clean", "fetch", "install", "update", "tree",
@@ -209,7 +211,7 @@ def _may_test_silently(meaning: Meaning, tree: RepositoryTree, *, in_tests: bool
         return False
     name = " ".join(options_of(words, "--example", "--bin", "--project", "-p")) if runs else _named(words)
     name = name.lower().rpartition("/")[2]
-    called = " ".join(one for one in meaning.via if "/" not in one)  # `npm e2e` leads to e2e/run.js
+    called = next((one for one in reversed(meaning.via) if "/" not in one), "")  # `npm e2e` leads to e2e/run.js
     return any(map(_CHECKING.search, (name, called))) or (in_tests and not _PREPARING.search(name))
 
 
