@@ -50,6 +50,8 @@ def _sources(tree: RepositoryTree, folder: str, words: Sequence[str]) -> Iterato
     elif program == "dotnet" and "run" in words[1:3]:
         for path in _project_files(tree, folder, words):
             yield _of_csharp(text_of(tree, path) or "", is_release=is_release)
+    elif program == "dotnet" and (built := [word for word in words[1:] if word.endswith(".proj")]):
+        yield _of_targets(text_of(tree, str(PurePosixPath(folder, built[0]))) or "")
     elif script := _script(tree, folder, words):
         text = text_of(tree, script) or ""
         yield _of_python(text) if script.endswith(".py") else _of_javascript(text)
@@ -113,6 +115,16 @@ def _project_files(tree: RepositoryTree, folder: str, words: Sequence[str]) -> I
     for path in sorted(tree.paths()):
         if path.startswith(prefix) and path.endswith(".cs") and not re.search(r"(?:^|/)(?:obj|bin)/", path):
             yield path
+
+
+# MSBuild, where it only calls
+
+
+def _of_targets(source: str) -> Iterator[Check]:
+    for called in re.findall(r"<Exec\b[^>]*>", source):
+        yield Check(
+            re.search(r'IgnoreExitCode\s*=\s*"true"|ContinueOnError\s*=\s*"(?!false|ErrorAndStop)', called) is None
+        )
 
 
 # Python
