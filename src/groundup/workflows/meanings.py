@@ -418,7 +418,29 @@ def _idle_call(tree: RepositoryTree, folder: str, words: Sequence[str], direct: 
         as_file = ["python", loaded[1].replace(".", "/") + ".py"] if loaded else []
         return idle if as_file and _only_defines(tree, folder, as_file) else None
     is_test = direct is not None and direct.purpose is Purpose.TEST
-    return idle if is_test and _only_defines(tree, folder, words) else None
+    return idle if is_test and (_only_defines(tree, folder, words) or _has_no_tests(tree, words)) else None
+
+
+_TESTS_OF = {
+    ("cargo", "test"): ((".rs", "Cargo.toml"), r"harness|#\[[^\]]*(?:test|case)|```|proptest!|quickcheck!"),
+    ("cargo", "t"): ((".rs", "Cargo.toml"), r"harness|#\[[^\]]*(?:test|case)|```|proptest!|quickcheck!"),
+    ("dotnet", "test"): (
+        (".cs", ".fs", ".vb", ".dll"),
+        r"[\[<(]\s*(?:[\w.]+\.)?(?:Fact|Theory|Test\w*|Scenario)\b|Property",
+    ),
+}
+"""What a file with tests has, of runners that end well without any."""
+
+
+def _has_no_tests(tree: RepositoryTree, words: Sequence[str]) -> bool:
+    """Whether a runner whose output is thrown away finds no test in any source: nothing else would tell."""
+    known = _TESTS_OF.get((program_of(words[0]), words[1] if words[1:] else ""))
+    is_hidden = any(re.match(r"1?>|&>", word) for word in words)
+    sources = [path for path in tree.paths() if known is not None and path.endswith(known[0])]
+    if known is None or not sources or not is_hidden:
+        return False
+    texts = (text_of(tree, path) for path in sources)
+    return not any(text is None or re.search(known[1], text) for text in texts)
 
 
 def _fails_by_assert(source: str) -> bool:
