@@ -1,12 +1,13 @@
 """The figures of docs/developers/architecture.md are counted right."""
 
+import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from benchmarks.structure import PAGE as ARCHITECTURE
-from benchmarks.structure import SOURCES, figures, of_documentation, shown, stale
+from benchmarks.structure import SOURCES, circle, figures, imported, modules, of_documentation, shown, stale
+from benchmarks.walk import named_on_the_walk
 
 
 @cache
@@ -38,15 +39,15 @@ def test_nothing_is_tangled() -> None:
     assert counted["public class names in several modules"] == "0"
 
 
-def _walked(page: str) -> Iterator[str]:
-    """Yield the modules of the walk, by path; a name without a folder has that of the one before it."""
-    walk = page.partition("## The walk of a submission")[2].partition("```")[0].partition("These are ")[0]
-    for line in walk.splitlines():
-        folder = ""
-        for name in re.split(r", +", re.split(r"  +", line.strip())[0]) if line.startswith("    ") else ():
-            path = name if "/" in name else f"{folder}/{name}"
-            folder = path.rpartition("/")[0]
-            yield path
+def test_late_imports_go_round_by_names_alone() -> None:
+    """What a function imports leads back by tables of names alone, and by `import groundup`."""
+    known = modules(SOURCES)
+    doors = {"groundup.__init__", "groundup.catalog"}
+    trees = {name: ast.parse(path.read_text()) for name, path in known.items() if name not in doors}
+    assert (
+        circle({name: {one for one, _ in imported(tree, known)} - {name, *doors} for name, tree in trees.items()})
+        == "none"
+    )
 
 
 def test_what_the_walk_hands_on_is_there() -> None:
@@ -63,8 +64,8 @@ def test_what_the_walk_hands_on_is_there() -> None:
 def test_the_walk_names_modules() -> None:
     """The page on architecture leads through modules that are there, as many as it says."""
     page = ARCHITECTURE.read_text(encoding="utf-8")
-    walked = list(_walked(page))
-    assert [path for path in walked if not (SOURCES / f"{path}.py").is_file()] == []
+    walked = named_on_the_walk(page)
+    assert walked - modules(SOURCES).keys() == set()
     assert f"These are {len(walked)} modules" in page
     assert len(walked) < 40
 

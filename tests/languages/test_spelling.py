@@ -7,7 +7,7 @@ from packaging.utils import canonicalize_name
 
 from groundup.domain.languages import DependencyLanguage
 from groundup.languages import canonical_name, imported_name
-from groundup.languages.python import python_name
+from groundup.languages.spelling import python_name
 from groundup.registries.crates import name_in_index
 
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,12}[A-Za-z0-9])?", fullmatch=True)

@@ -38,11 +38,7 @@ SETUPS: Mapping[SetupKind, LanguageRecord] = {kind: TOOLCHAINS.get(kind, PYTHON)
 
 
 def canonical_name(language: DependencyLanguage, name: str) -> str:
-    """Return what is equal for two names exactly when a manifest of *language* means one package by both.
-
-    A client decides, not the registry: crates.io gives nobody `serde-derive` beside `serde_derive`, and Cargo
-    finds nothing under the other spelling. npm has old names with capitals beside those without.
-    """
+    """Return what is equal for two names exactly when a manifest of *language* means one package by both."""
     return LANGUAGES[language].canonical(name)
 
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundup.domain.languages import RegistryKind, ToolchainName
+from groundup.languages.spelling import as_written
 
 if TYPE_CHECKING:
     from groundup.grammars import Grammar
@@ -21,7 +22,7 @@ class LanguageRecord(NamedTuple):
     registry: RegistryKind
     installer: str
     """The program that installs packages, as people write it."""
-    canonical: Callable[[str], str] = str
+    canonical: Callable[[str], str] = as_written
     """Returns what is equal for two names exactly when its client takes them for one package."""
     canonical_import: Callable[[str], str] | None = None
     """The same where one of them comes from source code, for a language that spells names otherwise there."""

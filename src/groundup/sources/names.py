@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from groundup.languages.python import python_name
+from groundup.languages.spelling import python_name
 
 
 def words(text: str) -> frozenset[str]:

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
-from groundup.languages.python import python_name
 from groundup.languages.python.environment_yml import EnvironmentYml
 from groundup.languages.python.poetry import Pipfile
 from groundup.languages.python.pyproject import Pyproject
@@ -15,6 +14,7 @@ from groundup.languages.python.requirement import (
 )
 from groundup.languages.python.setup_cfg import SetupCfg
 from groundup.languages.python.setup_py import SetupPy
+from groundup.languages.spelling import python_name
 from groundup.manifests.records import DependencyKind, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from tests.effort import often

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from groundup.languages.record import LanguageRecord
+from groundup.languages.spelling import lower
 
 if TYPE_CHECKING:
     from groundup.manifests.sections import ManifestFormat
@@ -48,7 +49,7 @@ LANGUAGE = LanguageRecord(
     toolchain="dotnet",
     program="dotnet",
     install="install a .NET SDK and put `dotnet` on PATH",
-    canonical=str.lower,
+    canonical=lower,
     formats=_formats,
     also_called=("c#",),
     test_pattern=r"\[[ \t]*(?:Fact|Theory|Test|TestCase|TestMethod|DataTestMethod)\b",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.languages import canonical_name
+from groundup.languages.spelling import lower
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section
@@ -273,9 +273,7 @@ def _dependency(source: Text, element: Element, name: str, action: str, include:
     return Dependency(
         language="csharp",
         name=known,
-        normalised=_normalised_path(known)
-        if origin_kind is DependencySource.PROJECT
-        else canonical_name("csharp", known),
+        normalised=_normalised_path(known) if origin_kind is DependencySource.PROJECT else lower(known),
         constraint=constraint,
         marker=_joined_conditions([*outer, condition] if condition else outer),
         kind=kind,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from groundup.languages import canonical_name
+from groundup.languages.spelling import lower
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan
@@ -156,7 +156,7 @@ def _record(
     return Dependency(
         language="csharp",
         name=name,
-        normalised=canonical_name("csharp", name),
+        normalised=lower(name),
         constraint=version,
         group=framework,
         details=tuple(sorted(values.items())),

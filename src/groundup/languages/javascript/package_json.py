@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.languages import canonical_name
+from groundup.languages.spelling import as_written
 from groundup.manifests.editing import Edit, Text, apply
 from groundup.manifests.json_tree import (
     BracketedList,
@@ -260,7 +260,7 @@ def _main_entry(
         Dependency(
             language="javascript",
             name=found.name,
-            normalised=canonical_name("javascript", found.name),
+            normalised=as_written(found.name),
             constraint=found.constraint,
             kind=kind,
             source=found.source,
@@ -311,7 +311,7 @@ def _named_entry(
     dependency = Dependency(
         language="javascript",
         name=name,
-        normalised=canonical_name("javascript", name),
+        normalised=as_written(name),
         constraint=constraint,
         kind=key.kind,
         group=key.group,

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.languages import canonical_name
 from groundup.languages.javascript.package_json import selected
+from groundup.languages.spelling import as_written
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section, inserted_lines
@@ -103,7 +103,7 @@ def _dependency(source: Text, block: YamlBlock, key: SectionKey) -> Dependency:
     return Dependency(
         language="javascript",
         name=name,
-        normalised=canonical_name("javascript", name),
+        normalised=as_written(name),
         constraint=block.scalar or "",
         kind=key.kind,
         group=key.group,
@@ -150,7 +150,7 @@ def catalogs_of(data: bytes) -> list[Dependency]:
         Dependency(
             language="javascript",
             name=str(name),
-            normalised=canonical_name("javascript", str(name)),
+            normalised=as_written(str(name)),
             constraint=str(constraint),
             kind=DependencyKind.CONSTRAINT,
             group=group,

@@ -1,18 +1,13 @@
-"""Python: pip's manifests, and the rule of PEP 503 for names."""
+"""Python: pip's manifests."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from groundup.languages.record import LanguageRecord
+from groundup.languages.spelling import python_name
 
 if TYPE_CHECKING:
     from groundup.manifests.sections import ManifestFormat
-
-
-def python_name(name: str) -> str:
-    """Return the one spelling of PEP 503: lower case, and `-` for runs of `-`, `_` and `.`."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _formats() -> "Sequence[ManifestFormat]":

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from groundup.languages.python import python_name
 from groundup.languages.python.requirement import parse_requirement, place_kind, render_requirement
+from groundup.languages.spelling import python_name
 from groundup.manifests.editing import Text
 from groundup.manifests.records import Dependency, DependencyKind, Language, ManifestError, Note, SectionKey
 from groundup.manifests.sections import ManifestEntry, ManifestFormat, Scan, Section

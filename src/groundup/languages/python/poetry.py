@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 from packaging.version import Version
 
-from groundup.languages.python import python_name
 from groundup.languages.python.requirement import details_of, group_kind
+from groundup.languages.spelling import python_name
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, SectionKey

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.languages.python import poetry, python_name
 from groundup.languages.python.environment_yml import CONDA
+from groundup.languages.python.poetry import detail_value, inline_table, read_value, rendered_key
 from groundup.languages.python.requirement import (
     details_of,
     group_kind,
     parse_requirement,
     render_checked,
 )
+from groundup.languages.spelling import python_name
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Text, edited
 from groundup.manifests.records import (
@@ -250,13 +251,13 @@ def _uses_poetry(document: TomlDocument) -> bool:
 
 
 def _source_value(dependency: Dependency) -> str:
-    fields: dict[str, object] = {key: poetry.detail_value(key, text) for key, text in dependency.details}
+    fields: dict[str, object] = {key: detail_value(key, text) for key, text in dependency.details}
     keys = {DependencySource.PATH: "path", DependencySource.GIT: "git", DependencySource.URL: "url"}
     if dependency.source is DependencySource.WORKSPACE:
         fields = {"workspace": True, **fields}
     elif dependency.source in keys:
         fields = {keys[dependency.source]: dependency.origin, **fields}
-    return poetry.inline_table(fields)
+    return inline_table(fields)
 
 
 def _extra_edits(document: TomlDocument, extra: str, name: str) -> list[Edit]:
@@ -347,7 +348,7 @@ class Pyproject(ManifestFormat):
             return super().create(scan, key, added)
         path, name = home
         if name is None:
-            return assignments(document, path, [poetry.rendered_key([item]) for item in added])
+            return assignments(document, path, [rendered_key([item]) for item in added])
         step = "    "
         body = "".join(
             f"\n{step}{toml.quoted(render_checked(without_source(item), scan.source))}," for item in added
@@ -428,7 +429,7 @@ def _keys(document: TomlDocument, place: PyprojectPlace, extras: Mapping[str, st
         if child.name == "python" and place.path[:2] in (POETRY, PIXI):
             continue
         span = child.span
-        for dependency in poetry.read_value(child.name, value, place.key.kind, place.key.group):
+        for dependency in read_value(child.name, value, place.key.kind, place.key.group):
             known = {"text": source.text[span.start : span.end], "location": source.location(span)}
             if place.path[:2] == PIXI and place.path[-1] == "dependencies" and not dependency.origin:
                 known["origin"] = CONDA
@@ -436,7 +437,7 @@ def _keys(document: TomlDocument, place: PyprojectPlace, extras: Mapping[str, st
                 known["group"] = extras.get(dependency.normalised, dependency.group)
             entries.append(ManifestEntry(dependency.but(**known), span))
             children.append(child)
-    return KeySection(document, place.path, place.key, entries, children, poetry.rendered_key)
+    return KeySection(document, place.path, place.key, entries, children, rendered_key)
 
 
 def _unclear(document: TomlDocument, place: PyprojectPlace, value: Value) -> Note:

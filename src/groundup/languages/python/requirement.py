@@ -13,7 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from groundup.domain.records import Record
-from groundup.languages.python import python_name
+from groundup.languages.spelling import python_name
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
 from groundup.manifests.sections import (

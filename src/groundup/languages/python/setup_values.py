@@ -16,7 +16,7 @@ from libcst import matchers as m
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from groundup import grammars
-from groundup.languages.python import python_name
+from groundup.languages.spelling import python_name
 from groundup.manifests.editing import Span, Text
 
 _FILES = (".txt", ".in", ".pip", ".toml", ".cfg", ".yml", ".yaml", ".json", ".lock")

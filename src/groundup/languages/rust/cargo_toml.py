@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from groundup.languages import canonical_name
+from groundup.languages.spelling import as_written
 from groundup.manifests import toml
 from groundup.manifests.editing import Edit, Span, Text
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, Note, SectionKey
@@ -226,7 +226,7 @@ def _parse(key: str, value: object, section: SectionKey) -> Dependency:
     return Dependency(
         language="rust",
         name=name,
-        normalised=canonical_name("rust", name),
+        normalised=as_written(name),
         constraint=version,
         extras=tuple(features),
         marker=section.marker,

@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict, Unpack
 
 from groundup.domain.records import Record
-from groundup.languages.python import python_name
+from groundup.languages.spelling import python_name
 from groundup.registries.client import instant
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from groundup.languages import canonical_name
 from groundup.languages.csharp.msbuild import item_type
 from groundup.languages.javascript.package_json import MAIN
-from groundup.languages.python import python_name
+from groundup.languages.spelling import python_name
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource
 from groundup.suites.dibench.same_values import constraint_key, details_key, marker_key
 
