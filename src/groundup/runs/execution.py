@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from groundup.domain.errors import DiskFullError, UsageError
-from groundup.domain.names import count
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.episodes.backends import Backends, backends
@@ -303,15 +302,7 @@ class _PendingAttempts:
         if not earlier.faults:
             return set()
         lost = {key for key in earlier.bad if self._generates and self._run.made(key) is None}
-        first = earlier.faults[0]
-        more = f" and {len(earlier.faults) - 1} more" if len(earlier.faults) > 1 else ""
-        what = (
-            "is graded again"
-            if not lost
-            else f"is graded again, but for {count(len(lost), 'attempt')} whose submissions "
-        )
-        what += "are gone: restore their folders, or begin a new run" if lost else ""
-        self._run.warn(f"the records of this run do not fit: {first}{more}; what lost its score {what}")
+        self._run.warn(earlier.told_on_resuming(len(lost)))
         return lost
 
     async def work_off(self) -> None:

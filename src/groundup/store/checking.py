@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.limits import Effort
-from groundup.domain.names import printable
+from groundup.domain.names import count, printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey, Outcome, Submission
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
@@ -75,11 +75,19 @@ class RunRecords(NamedTuple):
         """Say what first does not fit in the run's *folder*, and how to see all; empty where everything fits."""
         if not self.faults:
             return ""
+        return f"{self._first()}; `groundup runs check {shlex.quote(str(folder))}` lists all"
+
+    def told_on_resuming(self, lost: int) -> str:
+        """Say what first does not fit, and what becomes of it; the submissions of *lost* attempts are gone."""
+        what = "is graded again"
+        if lost:
+            what += f", but for {count(lost, 'attempt')} whose submissions are gone: restore their folders, "
+            what += "or begin a new run"
+        return f"{self._first()}; what lost its score {what}"
+
+    def _first(self) -> str:
         more = f" and {len(self.faults) - 1} more" if len(self.faults) > 1 else ""
-        return (
-            f"the records of this run do not fit: {self.faults[0]}{more}; "
-            f"`groundup runs check {shlex.quote(str(folder))}` lists all"
-        )
+        return f"the records of this run do not fit: {self.faults[0]}{more}"
 
 
 def read_records(
