@@ -38,8 +38,8 @@ class Settings(Record):
     )
     image: str | None = Field(
         default=None,
-        description="image of the containers; {task} and {published} stand for each task's own (default: this "
-        "machine's programs)",
+        description="image of the containers, or a file of one without them; {task} and {published} stand for "
+        "each task's own (default: this machine's programs)",
     )
     builder: str = Field(default="local", description="what builds environments, such as local")
     memory_share: float = Field(

@@ -14,12 +14,10 @@ import docker
 import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError, UsageError
-from groundup.episodes.backends import backends
 from groundup.sandbox.containers.engine import DOCKER, PODMAN, Engine, EngineKind
 from groundup.sandbox.containers.layout import Base, Guest, accounts, compose, own_image
 from groundup.sandbox.containers.provider import ContainerProvider
 from groundup.sandbox.protocol import Mount, SandboxSpec
-from groundup.settings import Settings
 from tests.patience import patient
 from tests.sandbox.ordinary import run_as_ordinary
 
@@ -189,13 +187,6 @@ def test_folders_of_others_are_passed_over(tmp_path: Path) -> None:
     done = run_as_ordinary(command, {"XDG_RUNTIME_DIR": str(closed)}, patient(60))
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().split()[0] == "unix:///var/run/docker.sock"
-
-
-async def test_images_belong_to_containers() -> None:
-    """An image for a sandbox that has none is refused."""
-    with pytest.raises(UsageError, match="has no images"):
-        async with backends("bubblewrap@base", Settings()):
-            pass
 
 
 @pytest.mark.parametrize("number", [0, 1000, 4321])

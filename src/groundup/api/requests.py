@@ -29,7 +29,7 @@ from groundup.api.subjects import subject_of
 from groundup.domain.durations import duration
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
-from groundup.domain.names import unknown
+from groundup.domain.names import names_image_file, unknown
 from groundup.domain.records import plainly
 from groundup.runs import api
 from groundup.runs.api import NewRun, Resumption
@@ -226,8 +226,12 @@ def _sandbox(name: str | None, image: str | None) -> str | None:
     """Return how a run's configuration names a sandbox that is made from *image*; None: the user named neither."""
     if image is None:
         return name
+    if name is None and names_image_file(image):
+        name = "bubblewrap"
     if name is None:
-        raise UsageError("--image says what containers are made from; say `--sandbox docker` or `podman`, too")
+        raise UsageError(
+            "--image says what containers are made from; say `--sandbox docker` or `podman`, too, or name a file"
+        )
     return f"{name.partition('@')[0]}@{image}"
 
 

@@ -88,3 +88,8 @@ def _escaped(character: str) -> str:
 def shuffled(names: Sequence[str], seed: int) -> tuple[str, ...]:
     """Return *names* in an order that *seed* decides, the same on every machine."""
     return tuple(sorted(names, key=lambda name: digest_bytes(f"{seed}/{name}".encode())))
+
+
+def names_image_file(image: str) -> bool:
+    """Whether *image* is the path of a file or folder: names of images begin with a letter or digit."""
+    return image.startswith((".", "/", "~")) or image.endswith(".tar")

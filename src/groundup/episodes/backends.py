@@ -8,10 +8,14 @@ from pathlib import Path
 
 from groundup.catalog import Table
 from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
+from groundup.domain.names import names_image_file
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
+from groundup.environments.images import unpacked
+from groundup.environments.layers import layer_store
 from groundup.grading.context import GradingContext, Slots, processors
 from groundup.sandbox.protocol import SandboxProvider
+from groundup.sandbox.rooted import RootedProvider
 from groundup.settings import Settings
 from groundup.trees.scratch import async_scratch_folder
 
@@ -71,8 +75,13 @@ class Images:
     kept: set[str] = field(default_factory=set)
 
     @property
+    def in_files(self) -> bool:
+        return names_image_file(self.pattern)
+
+    @property
     def differ(self) -> bool:
-        return _OF_TASK.search(self.pattern) is not None
+        """Whether a task's is looked for when it is the task's turn."""
+        return self.in_files or _OF_TASK.search(self.pattern) is not None
 
     def checked(self) -> "Images":
         """Return itself. Raises `UsageError` for a pattern that names what no task has."""
@@ -105,6 +114,7 @@ class Backends:
     builder: EnvironmentBuilder
     slots: Slots = field(default_factory=Slots)
     images: Images | None = None
+    settings: Settings = field(default_factory=Settings)
 
     async def of(self, task: Task, published: str | None) -> "Backends":
         """Return it with the sandboxes of *task*'s own image, where tasks have such; agents and builders use none.
@@ -115,13 +125,22 @@ class Backends:
             return self
         name = self.images.named(task.id, published)
         try:
-            # Only providers of containers have images.
-            inside: SandboxProvider = await self.provider.in_image(self.images.pins.get(name, name))  # type: ignore[attr-defined]
+            inside = await self._inside(name, self.images)
         except (SandboxError, UsageError) as error:
             kind = MachineError if isinstance(error, MachineError | UsageError) else SandboxError
             raise kind(f"no sandbox for {task.id}: {error}") from error
         self.images.pin(name, inside)
         return replace(self, provider=inside, images=None)
+
+    async def _inside(self, name: str, images: Images) -> SandboxProvider:
+        pinned = images.pins.get(name)
+        if not images.in_files:
+            # Only providers of containers have such images.
+            return await self.provider.in_image(pinned or name)  # type: ignore[attr-defined, no-any-return]
+        image = await unpacked(Path(name), layer_store(self.settings))
+        if pinned not in (None, image.digest):
+            raise UsageError(f"{name} is another image than when the run began, {pinned}; bring that one back")
+        return RootedProvider(self.provider, image)
 
     def identity(self) -> dict[str, str]:
         """Return names and versions of the tools."""
@@ -150,13 +169,16 @@ async def backends(
     """
     name, image = named(sandbox)
     image = image or settings.image
-    if image and name == "bubblewrap":
-        raise UsageError(f"`--sandbox {name}` has no images; say `--sandbox docker`, or leave --image out")
+    if image and names_image_file(image) != (name == "bubblewrap"):
+        raise UsageError(
+            f"--image {image}: `--sandbox docker` and `podman` take an image's name; what `docker save` wrote "
+            "is used without them, by its path, which begins with / or . or ends with .tar"
+        )
     images = Images(image, dict(pins or {})).checked() if image else None
     one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
     async with SANDBOXES.find(name)(settings.but(image=one)) as provider:
         builder = BUILDERS.find(settings.builder)(settings, provider)
-        yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images)
+        yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images, settings)
 
 
 @asynccontextmanager

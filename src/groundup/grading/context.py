@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from groundup.domain.limits import Repeats
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.sandbox.rooted import RootedProvider, UnpackedImage
 from groundup.trees.writer import lay_tree
 
 if TYPE_CHECKING:
@@ -82,13 +83,18 @@ class GradingContext:
     lent: "list[RegistryGateway]" = field(default_factory=list)
     """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
 
+    @property
+    def image(self) -> UnpackedImage | None:
+        """The image in which the task is graded, where its files are at hand."""
+        return self.provider.image if isinstance(self.provider, RootedProvider) else None
+
     def writable(self, mount: Mount) -> Mount:
         """Return *mount* as a folder of its own below `scratch`, into which an installer can write.
 
         Where guests are other users than groundup, the files are those of the layer, which a guest can replace but
         not write.
         """
-        copy = self.scratch / "environment"
+        copy = self.scratch / mount.target.strip("/").replace("/", "-")
         lay_tree(mount.source, copy, shared=self.provider.guests_are_others)
         return Mount(source=copy, target=mount.target, writable=True)
 

@@ -144,6 +144,8 @@ def make_plan(
     The plan's configuration names the tasks where some of those asked for are left out: those without a prediction
     (*only_predicted*), or all but a sample of *limit* drawn by *seed*.
     """
+    if image := configuration.sandbox.partition("@")[2]:
+        settings = settings.but(image=image)
     configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)

@@ -67,7 +67,7 @@ class BubblewrapProvider(Closing):
         box = compose(
             spec,
             link.state.path,
-            await self._listed_system() if spec.system == "listed" else None,
+            await self._listed_system() if spec.system == "listed" or spec.root is not None else None,
             staged=hello.staging,
             shared_network=pod is not None,
             controllers=hello.controllers,

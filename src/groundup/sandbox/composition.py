@@ -200,13 +200,18 @@ def compose(
     box.add("--cap-drop", "ALL", "--uid", number, "--gid", number, "--hostname", "groundup", "--info-fd", INFO)
     if spec.throw_away_root:
         box.add("--size", spec.limits.disk_mb * 2**20, "--tmpfs", "/", "--dir", "/usr")
-    if system is None:
+    if spec.root is not None:
+        _image_system(box, spec.root)
+    elif system is None:
         _host_system(box, state)
     else:
         _listed_system(box, system, spec)
-    _etc(box, host_etc(systems()) if system is None else system.path / "etc", spec)
+    if spec.root is None:
+        _etc(box, host_etc(systems()) if system is None else system.path / "etc", spec)
     box.add("--proc", "/proc", "--dev", "/dev")
     _supervisor(box, spec, state, controllers)
+    if spec.root is not None and system is not None:
+        _own_loader(box, system)
     _private(box, spec)
     box.add("--bind", box.source(spec.workspace), WORKSPACE)
     for mount in spec.mounts:
@@ -287,6 +292,32 @@ def _listed_system(box: Composition, system: GuestSystem, spec: SandboxSpec) -> 
         box.add("--symlink", f"usr/{name}", f"/{name}")
 
 
+_NOT_OF_IMAGES = frozenset({"proc", "dev", "sys", "run", "tmp", "home", WORKSPACE.strip("/"), INSIDE.strip("/")})
+"""What of an image's root is made anew."""
+
+
+def _image_system(box: Composition, root: Path) -> None:
+    homes = [path for path in (root / "home").glob("*") if f"/home/{path.name}" != HOME]
+    for path in [*sorted(path for path in root.iterdir() if path.name not in _NOT_OF_IMAGES), *sorted(homes)]:
+        place = f"/{path.relative_to(root)}"
+        if path.is_symlink():
+            box.add("--symlink", str(path.readlink()), place)
+        else:
+            box.read_only(path, place)
+    if (root / "var" / "tmp").is_dir():
+        box.add("--perms", "1777", "--tmpfs", "/var/tmp")  # noqa: S108  # the guest's
+
+
+def _own_loader(box: Composition, system: GuestSystem) -> None:
+    """Start the supervisor's interpreter with libraries of its own, whatever C library the image has."""
+    box.read_only(system.path / "usr", f"{INSIDE}/usr")
+    loader = next((system.path / "usr" / "lib64").glob("ld-linux*"), None)
+    if loader is not None:
+        folders = (system.path / "etc/ld.so.conf").read_text().split()
+        places = [f"{INSIDE}/python/lib", *(f"{INSIDE}{folder}" for folder in folders)]
+        box.command[:0] = [f"{INSIDE}/usr/lib64/{loader.name}", "--library-path", ":".join(places)]
+
+
 def _etc(box: Composition, etc: Path, spec: SandboxSpec) -> None:
     if not spec.throw_away_root:
         box.read_only(etc, "/etc")
@@ -304,7 +335,8 @@ def _private(box: Composition, spec: SandboxSpec) -> None:
     box.add("--perms", "1777", "--size", disk, "--tmpfs", "/tmp")  # noqa: S108  # the guest's
     box.add("--perms", "0755", "--size", disk, "--tmpfs", HOME)
     box.add("--perms", "1777", "--size", _SMALL_TMPFS_MB * 2**20, "--tmpfs", "/run")
-    box.add("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run")  # noqa: S108  # the guest's
+    if spec.root is None or not (spec.root / "var").exists():
+        box.add("--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run")  # noqa: S108  # the guest's
 
 
 def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: Collection[str]) -> None:

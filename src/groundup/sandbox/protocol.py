@@ -47,6 +47,9 @@ class SandboxSpec(Record):
         default="listed",
         description="whose programs lie in /usr: those of a fixed list, or, where tools are needed, the host's",
     )
+    root: Path | None = Field(
+        default=None, description="an unpacked image, whose programs there are in place of `system`'s"
+    )
     throw_away_root: bool = Field(
         default=False, description="whether the guest may write beside the mounts, as in a container"
     )

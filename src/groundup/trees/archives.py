@@ -67,7 +67,7 @@ def spooled(packed: IO[bytes], plain: IO[bytes], limits: TreeLimits) -> None:
     packed.seek(0)
     written = 0
     try:
-        for piece in _unpacked(packed, head):
+        for piece in decompressed(packed, head):
             written += len(piece)
             if written > bound:
                 raise SubmissionError(
@@ -91,7 +91,7 @@ def refuse_bomb(unpacked: int, packed: int, limits: TreeLimits) -> None:
         )
 
 
-def _unpacked(packed: IO[bytes], head: bytes) -> Iterator[bytes]:
+def decompressed(packed: IO[bytes], head: bytes) -> Iterator[bytes]:
     if head.startswith(b"\x1f\x8b"):
         return _streams(packed, _Gzip)
     if head.startswith(b"BZh"):

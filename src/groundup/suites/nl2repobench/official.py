@@ -10,10 +10,10 @@ What the published image offers beyond that (the whole network, no limits) is le
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from typing_extensions import override
 
@@ -28,6 +28,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.sandbox.protocol import WORKSPACE, Ending, SandboxSpec
 from groundup.suites.base import Graded, Grader
+from groundup.suites.nl2repobench.official_image import held, image_spec
 from groundup.suites.nl2repobench.official_rules import (
     PytestCounts,
     Ran,
@@ -39,7 +40,7 @@ from groundup.suites.nl2repobench.official_rules import (
     run_commands,
     success_rate,
 )
-from groundup.suites.nl2repobench.official_workspace import Image, LaidOut, lay_out
+from groundup.suites.nl2repobench.official_workspace import HeldImage, Image, LaidOut, lay_out
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds, own_names, pinned_lines
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from groundup.registries.pypi.gateway import PyPIGateway
 
 
+Fact = str | int | float | bool | None
 Installs = Literal["open", "no-original", "none"]
 """What pip may fetch: everything, as published; all but the task's own library; nothing."""
 _PRETENDED = ("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "PBR_VERSION")
@@ -63,9 +65,10 @@ def environment_request(recipe: Recipe) -> PythonRequest:
     return request.but(with_pip=True, requirements=(*request.requirements, *more))
 
 
-def command_seconds(recipe: Recipe, context: GradingContext) -> float:
+def command_seconds(recipe: Recipe | None, context: GradingContext) -> float:
     """Return how long one command may take; the published evaluator waits for ever."""
-    return context.timeout_s or max(_LEAST_COMMAND_S, recipe.tests.timeout_s * _PATIENCE)
+    own_s = 0.0 if recipe is None else recipe.tests.timeout_s * _PATIENCE
+    return context.timeout_s or max(_LEAST_COMMAND_S, own_s)
 
 
 def published_spec(
@@ -102,7 +105,11 @@ def published_spec(
 
 
 async def run_published(
-    spec: SandboxSpec, recipe: Recipe, commands: tuple[str, ...], installs: Installs, context: GradingContext
+    spec: SandboxSpec,
+    recipe: Recipe | None,
+    commands: tuple[str, ...],
+    installs: Installs,
+    context: GradingContext,
 ) -> tuple[Ran, ...]:
     """Run *commands* in a sandbox of their own.
 
@@ -126,13 +133,14 @@ async def run_published(
 
 @asynccontextmanager
 async def _index(
-    recipe: Recipe, installs: Installs, context: GradingContext
+    recipe: Recipe | None, installs: Installs, context: GradingContext
 ) -> "AsyncIterator[PyPIGateway | None]":
     if installs == "none":
         yield None
         return
-    refused = own_names(recipe) if installs == "no-original" else ()
-    async with context.builder.gateway(refused=refused, exclude_newer=recipe.environment.exclude_newer) as gateway:
+    refused = own_names(recipe) if installs == "no-original" and recipe is not None else ()
+    newest = None if recipe is None else recipe.environment.exclude_newer
+    async with context.builder.gateway(refused=refused, exclude_newer=newest) as gateway:
         if gateway is None:
             raise InfrastructureError(
                 "this environment builder lends no package index to graders; set official_installs to none"
@@ -158,8 +166,15 @@ class NL2RepoOfficialGrader(Grader):
     version = VERSION
 
     def __init__(
-        self, recipes: Mapping[str, Recipe], published: Mapping[str, PublishedTask], installs: Installs = "open"
+        self,
+        recipes: Mapping[str, Recipe],
+        published: Mapping[str, PublishedTask],
+        installs: Installs = "open",
+        *,
+        has_images: bool = False,
     ) -> None:
+        """Make the grader. *has_images*: published images are at hand, so that a task needs no recipe."""
+        self._has_images = has_images
         self._recipes = recipes
         self._published = published
         self._installs: Installs = installs
@@ -190,7 +205,9 @@ class NL2RepoOfficialGrader(Grader):
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        """Return those of the environment and of the revision that the published image holds."""
+        """Return those of the environment and of the revision that the published image holds, or the image."""
+        if context.image is not None:
+            return {"image": context.image.digest}
         recipe = self._recipe(task)
         environment = await context.builder.python(environment_request(recipe))
         original = await context.builder.source(recipe.image_request())
@@ -199,30 +216,59 @@ class NL2RepoOfficialGrader(Grader):
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Delete, lay over, run, count."""
-        recipe, run, declared = self._recipe(task), self._commands(task), _declared(task)
-        began = time.monotonic()
-        environment = await context.builder.python(environment_request(recipe))
-        original = await context.builder.source(recipe.image_request())
+        declared, began = _declared(task), time.monotonic()
+        laying = await self._laying(task, context)
         prepared = time.monotonic()
         with reading_submission("the submission"):
-            image = Image.of(recipe, run, original.path)
-            laid = await asyncio.to_thread(lay_out, submission, image, context.scratch)
+            laid = await asyncio.to_thread(lay_out, submission, laying.image, context.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
-            spec = await asyncio.to_thread(
-                published_spec, laid.workspace, recipe, len(run.commands), environment, context
-            )
-            ran = await run_published(spec, recipe, run.commands, self._installs, context)
-        verdict = _verdict(task, declared, laid, ran, environment)
-        verdict = verdict.but(facts={**verdict.facts, **_form_of(recipe, laid)})
-        if recipe.environment.has_stand_in:
-            verdict = verdict.but(grader=_identity(task).but(environment="stand-in"))
+            spec = await asyncio.to_thread(laying.spec, laid.workspace)
+            ran = await run_published(spec, laying.recipe, laying.image.run.commands, self._installs, context)
+        verdict = _verdict(task, declared, laid, ran)
+        facts = laying.facts if context.image is not None else {**laying.facts, **_lent(laid)}
+        identity = verdict.grader.but(environment=laying.environment)
         timings = {
             "environment": round(prepared - began, 3),
             "commands": round(sum(one.duration_s for one in ran), 3),
             "total": round(time.monotonic() - began, 3),
         }
-        return Graded(verdict=verdict.but(timings_s=timings), logs=_logs(laid, ran))
+        verdict = verdict.but(facts={**verdict.facts, **facts}, grader=identity, timings_s=timings)
+        return Graded(verdict=verdict, logs=_logs(laid, ran))
+
+    async def _laying(self, task: Task, context: GradingContext) -> "_Laying":
+        """Return what a submission to *task* is laid over, and where the commands run: the image or its double."""
+        run = self._commands(task)
+        if context.image is not None:
+            known = self._recipes.get(task.id)
+            return _Laying(
+                image=held(context.image, run),
+                recipe=known,
+                spec=lambda workspace: image_spec(
+                    workspace, task, known, command_seconds(known, context), len(run.commands), context
+                ),
+                facts={
+                    "test_files": "the image's",
+                    "package_files": "the image's",
+                    "image": context.image.digest[:19],
+                },
+                environment="image",
+            )
+        recipe = self._recipe(task)
+        environment = await context.builder.python(environment_request(recipe))
+        original = await context.builder.source(recipe.image_request())
+        known_files = recipe.image or NOTHING_KNOWN
+        return _Laying(
+            image=Image.of(recipe, run, original.path),
+            recipe=recipe,
+            spec=lambda workspace: published_spec(workspace, recipe, len(run.commands), environment, context),
+            facts={
+                "python": environment.python_version,
+                "test_files": known_files.tests.told(),
+                "package_files": known_files.packages.told(),
+            },
+            environment="stand-in" if recipe.environment.has_stand_in else "rebuilt",
+        )
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
@@ -241,18 +287,16 @@ class NL2RepoOfficialGrader(Grader):
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the commands ran, laid out anew; without a way to the package index."""
-        recipe, run = self._recipe(task), self._commands(task)
-        environment = await context.builder.python(environment_request(recipe))
-        original = await context.builder.source(recipe.image_request())
-        laid = lay_out(workspace, Image.of(recipe, run, original.path), context.scratch)
-        spec = published_spec(laid.workspace, recipe, len(run.commands), environment, context)
+        laying = await self._laying(task, context)
+        spec = laying.spec(lay_out(workspace, laying.image, context.scratch).workspace)
         limits = spec.limits.but(command_s=24 * 3600.0, wall_clock_s=24 * 3600.0)
         return spec.but(limits=limits)
 
     @override
     def check(self, task: Task) -> None:
-        """Ask for a locked environment and for the published commands."""
-        self._recipe(task)
+        """Ask for a locked environment, unless the image has it, and for the published commands."""
+        if not self._has_images:
+            self._recipe(task)
         self._commands(task)
 
     def _recipe(self, task: Task) -> Recipe:
@@ -282,11 +326,19 @@ class NL2RepoOfficialGrader(Grader):
         return run
 
 
-def _verdict(
-    task: Task, declared: int, laid: LaidOut, ran: Sequence[Ran], environment: PythonEnvironment
-) -> Verdict:
+class _Laying(NamedTuple):
+    """What a submission is laid over, and where the commands run then."""
+
+    image: Image | HeldImage
+    recipe: Recipe | None
+    spec: Callable[[Path], SandboxSpec]
+    facts: Mapping[str, Fact]
+    environment: Literal["rebuilt", "stand-in", "image"]
+
+
+def _verdict(task: Task, declared: int, laid: LaidOut, ran: Sequence[Ran]) -> Verdict:
     counts = count([one.said for one in ran])
-    facts: dict[str, str | int | float | bool | None] = {
+    facts: dict[str, Fact] = {
         "declared": declared,
         "passed": counts.passed,
         "failed": counts.failed,
@@ -294,7 +346,6 @@ def _verdict(
         "rate": success_rate(counts.passed, declared),
         "deleted": len(laid.deleted),
         "exit_codes": " ".join(str(one.said.exit_code) for one in ran),
-        "python": environment.python_version,
     }
     if any(one.truncated for one in ran):
         facts["output_cut"] = True
@@ -329,11 +380,8 @@ def _own_told(own: Mapping[str, int], counts: PytestCounts) -> tuple[Reason, ...
     return (Reason(stage=Stage.TEST, message=message),)
 
 
-def _form_of(recipe: Recipe, laid: LaidOut) -> dict[str, str | int | float | bool | None]:
-    """Return what is known of the files that lay below the submission."""
-    known = recipe.image or NOTHING_KNOWN
-    facts = {"test_files": known.tests.told(), "package_files": known.packages.told()}
-    return {**facts, **({"lent": " ".join(laid.lent)} if laid.lent else {})}
+def _lent(laid: LaidOut) -> dict[str, Fact]:
+    return {"lent": " ".join(laid.lent)} if laid.lent else {}
 
 
 def _reasons(laid: LaidOut, ran: Sequence[Ran], counts: PytestCounts, declared: int) -> tuple[Reason, ...]:

@@ -34,6 +34,21 @@ class LaidOut(Record):
     refused: str | None = None
 
 
+class HeldImage(NamedTuple):
+    """A published image that is at hand."""
+
+    workspace: Path
+    """What it holds at /workspace."""
+    run: PublishedRun
+
+    def write(self, destination: Path) -> None:
+        shutil.copytree(self.workspace, destination, symlinks=True, dirs_exist_ok=True)
+
+    def lend(self, workspace: Path) -> tuple[str, ...]:
+        """Lend nothing: what its declarations look for is there, or it was not there for anybody."""
+        return ()
+
+
 class Image(NamedTuple):
     """What the published image of a task is rebuilt of."""
 
@@ -46,8 +61,14 @@ class Image(NamedTuple):
     def of(cls, recipe: Recipe, run: PublishedRun, original: Path) -> "Image":
         return cls(original, recipe.tests, run, recipe.image or NOTHING_KNOWN)
 
+    def write(self, destination: Path) -> None:
+        write_image(self, destination)
 
-def lay_out(submission: Path, image: Image, scratch: Path) -> LaidOut:
+    def lend(self, workspace: Path) -> tuple[str, ...]:
+        return lend_looked_up(self, workspace)
+
+
+def lay_out(submission: Path, image: Image | HeldImage, scratch: Path) -> LaidOut:
     """Do with *submission* what the published evaluator does before the first command, below *scratch*.
 
     Raises `SubmissionError` for too large a tree, `TaskError` where a file of the image is not as the recipe says.
@@ -60,9 +81,9 @@ def lay_out(submission: Path, image: Image, scratch: Path) -> LaidOut:
             return LaidOut(workspace=workspace, deleted=(), refused=problem)
         deleted = (*delete_package_files(upper), *delete_test_files(upper, image.run.test_files))
         own = frozenset(str(path) for path in _files_and_links(upper) if path.suffix == ".py")
-        write_image(image, workspace)
+        image.write(workspace)
         refused = overlay(upper, workspace)
-        lent = () if refused is not None else lend_looked_up(image, workspace)
+        lent = () if refused is not None else image.lend(workspace)
         return LaidOut(workspace=workspace, deleted=deleted, lent=lent, own=own, refused=refused)
     finally:
         remove_tree(upper)

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
+from groundup.domain.names import names_image_file
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score, Verdict, counted
@@ -134,6 +135,7 @@ def create(settings: Settings) -> "Nl2RepoBench":
         settings.cache_dir,
         heads=_OnDemand(recipes, head),
         agent_environment=settings.agent_environment,
+        has_images=settings.image is not None and names_image_file(settings.image),
     )
 
 
@@ -154,14 +156,17 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         *,
         heads: Mapping[str, RecipeHead] | None = None,
         agent_environment: Literal["task", "empty"] = "task",
+        has_images: bool = False,
     ) -> None:
         """Make the suite; in *cache_dir* lie this machine's own fresh inputs, and interpreters that uv fetched.
 
-        *heads* are the summaries of *recipes*, where they can be had without reading them whole.
+        *heads* are the summaries of *recipes*, where they can be had without reading them whole. *has_images*:
+        published images are at hand, so that `official` grades tasks without a recipe.
         """
         self._fresh_folder = None if cache_dir is None else cache_dir / "fresh"
         self._cache_dir = cache_dir
         self._agent_environment = agent_environment
+        self._has_images = has_images
         self._recipes = recipes
         self._heads = {name: one.summary() for name, one in recipes.items()} if heads is None else heads
         self._official_installs: Installs = official_installs
@@ -180,7 +185,7 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
 
     @override
     def gradable(self) -> Sequence[str]:
-        return [name for name in self._names() if self._has_recipe(name)]
+        return [name for name in self._names() if self._has_recipe(name) or self._in_image(name)]
 
     @override
     def blocked(self) -> Mapping[str, str]:
@@ -188,7 +193,7 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         from groundup.suites.nl2repobench.decisions import decisions  # for the few without a recipe
 
         decided = decisions()
-        without = [name for name in self._names() if name in decided and not self._has_recipe(name)]
+        without = [name for name in self._names() if name in decided and name not in self.gradable()]
         return {name: f"has no recipe: {decided[name].blocked or 'not tried yet'}" for name in without}
 
     @override
@@ -205,7 +210,9 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
 
         fresh = fresh_runs(self._fresh_folder)
         strict, full = NL2RepoStrictGrader(self._recipes, fresh), NL2RepoFullGrader(self._recipes, fresh)
-        official = NL2RepoOfficialGrader(self._recipes, self._published, self._official_installs)
+        official = NL2RepoOfficialGrader(
+            self._recipes, self._published, self._official_installs, has_images=self._has_images
+        )
         return {grader.name: grader for grader in (strict, full, official)}
 
     @override
@@ -261,7 +268,9 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     @override
     def needs(self, task: Task) -> Needs:
         """Return the recipe's interpreter, environment and original."""
-        recipe = self._recipes[task.id]
+        recipe = self._recipes.get(task.id)
+        if recipe is None:  # the image has all of it
+            return Needs()
         request = recipe.environment.request()
         return Needs(
             python=request.python,
@@ -296,6 +305,9 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
 
     def _has_recipe(self, name: str) -> bool:
         return name in self._heads and self._heads[name].is_frozen
+
+    def _in_image(self, name: str) -> bool:
+        return self._has_images and name in self._published
 
     def _row(self, name: str) -> tuple[str, ...]:
         published = self._published.get(name)
