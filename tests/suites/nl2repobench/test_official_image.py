@@ -93,9 +93,7 @@ async def test_an_image_without_a_workspace_is_the_tasks_fault(trial: Trial, tmp
 
 async def test_a_task_whose_image_is_not_there_is_named(trial: Trial, tmp_path: Path) -> None:
     """With one image for each task, those of other tasks go on."""
-    with pytest.raises(
-        MachineError, match=r"no sandbox for autorccar: .*is not there; write it with `docker save"
-    ):
+    with pytest.raises(MachineError, match=r"no sandbox for autorccar: .*is not there; write it with"):
         await graded(trial, tmp_path, write_tree(tmp_path / "submission", {"car.py": ""}))
 
 
@@ -112,7 +110,7 @@ async def test_an_image_that_changed_since_is_refused(tmp_path: Path) -> None:
 async def test_files_are_for_sandboxes_without_an_engine() -> None:
     """And names for those with one; either mistake says what to do."""
     for sandbox in ("bubblewrap@base", "docker@./base.tar"):
-        with pytest.raises(UsageError, match="begins with / or . or ends with .tar"):
+        with pytest.raises(UsageError, match=r"begins with / or \. or ends with \.tar"):
             async with backends(sandbox, Settings()):
                 pass
 
