@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered, origin
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
-from groundup.domain.names import unknown
+from groundup.domain.names import names_image_file, unknown
 from groundup.domain.records import Record, plainly
 
 __all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
@@ -90,6 +90,11 @@ class Settings(Record):
         description="the last day whose packages exist for CI jobs: commit (the day of the instance's commit), a "
         "date, or none (all days)",
     )
+
+    @property
+    def has_image_file(self) -> bool:
+        """Whether sandboxes are made from the file of an image, or from one for each task."""
+        return self.image is not None and names_image_file(self.image)
 
     @property
     def data(self) -> Path:

@@ -42,7 +42,7 @@ NOT_RUN = {
     ),
     "a real sandbox": ("shell *", "curate instance * --validate", "curate validate *"),
     "a machine without leftovers of other runs": ("clean*",),
-    "an engine that runs containers": ("* --sandbox docker*", "* --sandbox podman*"),
+    "an engine that runs containers": ("* --sandbox docker*", "* --sandbox podman*", "* --image images/*"),
     "a fleet": ("* --workers *",),
     "an end: it serves until it is stopped": ("serve *",),
     "a trajectory": ("show *", "export * --format atif"),

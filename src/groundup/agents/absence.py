@@ -219,17 +219,19 @@ def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
     return tuple(path for path in found if not any(above in found for above in path.parents))
 
 
-def hiding(names: Collection[str], shown: Iterable[Mount], room: Path) -> tuple[Mount, ...]:
+def hiding(
+    names: Collection[str], shown: Iterable[Mount], room: Path, *, in_system: bool = True
+) -> tuple[Mount, ...]:
     """Return mounts over every copy of *names* in the host's /usr and in the archives below *shown*.
 
-    *room* is a folder for what is seen instead: nothing.
+    *in_system*: the host's /usr is shown. *room* is a folder for what is seen instead: nothing.
     """
     if not names:
         return ()
     folder, file = room / "nothing", room / "nothing.txt"
     folder.mkdir(parents=True, exist_ok=True)
     file.touch()
-    found = [(path, str(path)) for path in copies_below(_SYSTEM, names)]
+    found = [(path, str(path)) for path in copies_below(_SYSTEM, names)] if in_system else []
     found += [(path, inside) for path, inside in _seen(tuple(shown), names) if path.name.endswith(ARCHIVES)]
     return tuple(Mount(source=folder if path.is_dir() else file, target=target) for path, target in found)
 

@@ -21,6 +21,7 @@ from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import PythonRequest
 from groundup.models.protocol import ChatModel
 from groundup.sandbox.protocol import SandboxProvider
+from groundup.sandbox.rooted import UnpackedImage
 
 if TYPE_CHECKING:
     from groundup.trees.fingerprints import Fingerprint
@@ -78,6 +79,8 @@ class AgentContext:
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     environment: PythonRequest | None = None
     """What the task's published image has installed; None: pip and pytest are all there is."""
+    image: UnpackedImage | None = None
+    """The published image without the original: its programs and packages are there, and `environment` is not."""
     told_of_grading: str = ""
     """Sentences for the prompt on how the task is graded that its text does not say."""
     label: str = "attempt"

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
@@ -41,8 +41,9 @@ from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
+from groundup.sandbox.rooted import UnpackedImage
 from groundup.trees.fingerprints import Fingerprint
-from groundup.trees.writer import in_thread
+from groundup.trees.writer import in_thread, lay_tree
 
 T = TypeVar("T")
 PYTHON = "python"
@@ -329,30 +330,25 @@ async def _spec(
     """Return the sandbox, with a virtual environment and a home that the agent may change, and what is in it."""
     limits = wanted.limits or context.task.limits
     names = python_names(context.task, context.withheld)
-    environment, request = await _environment(context, wanted, names)
-    has_pip, image = request.with_pip, context.environment
-    if image is not None and set(image.requirements) <= set(request.requirements):
-        tools = tools.but(has_requirements=True)
     tools = tools.but(told_of_grading=context.told_of_grading)
-    prefix, home = context.scratch / "venv", home_of(context)
+    image = context.image
+    python = await (_of_layers(context, wanted, names) if image is None else _of_image(context, image))
 
     def laid_out() -> tuple[Mount, ...]:
-        make_prefix(environment, prefix)
-        home.mkdir()
-        uv = () if has_pip else uv_as_pip(environment, prefix, PREFIX)
-        shown = (*environment.mounts, *tools.mounts, *wanted.mounts, *uv)
-        own = Mount(source=prefix, target=PREFIX, writable=True), Mount(source=home, target=HOME, writable=True)
+        home_of(context).mkdir()
+        shown = (*python.shown, *tools.mounts, *wanted.mounts)
+        home = Mount(source=home_of(context), target=HOME, writable=True)
         memory = _memory(limits, context) if context.provider.name == "bubblewrap" else ()
-        return (*shown, *own, *memory, *hiding(names, shown, context.scratch))
+        hidden = hiding(names, shown, context.scratch, in_system=image is None)
+        return (*shown, *python.own, home, *memory, *hidden)
 
     mounts = await in_thread(laid_out)
     processors = str(max(1, math.ceil(limits.cpus)))
     spec = SandboxSpec(
         workspace=context.workspace,
         mounts=mounts,
-        path=(*wanted.path, f"{PREFIX}/bin", *tools.path),
+        path=(*wanted.path, *python.path, *tools.path),
         environment={
-            "VIRTUAL_ENV": PREFIX,
             "PIP_NO_CACHE_DIR": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_NO_INPUT": "1",
@@ -361,15 +357,55 @@ async def _spec(
             "PYTHON_CPU_COUNT": processors,
             "PAGER": "cat",
             "GIT_PAGER": "cat",
-            **environment.environment,
+            **python.environment,
             **tools.environment,
             **wanted.environment,
         },
         limits=limits.but(wall_clock_s=context.limits.wall_clock_s or _DAY_S),
         system="host",
+        root=None if image is None else image.root,
         label=context.label,
     )
-    return spec, tools
+    return spec, tools.but(has_requirements=python.has_requirements)
+
+
+class _Python(NamedTuple):
+    """An interpreter with what is installed for it, where the agent can install more."""
+
+    shown: tuple[Mount, ...]
+    own: tuple[Mount, ...]
+    path: tuple[str, ...]
+    environment: Mapping[str, str]
+    has_requirements: bool
+
+
+async def _of_layers(context: AgentContext, wanted: SandboxExtras, names: Collection[str]) -> _Python:
+    """Return a virtual environment on top of as much of the task's packages as brings no copy."""
+    environment, request = await _environment(context, wanted, names)
+    prefix, known = context.scratch / "venv", context.environment
+    await in_thread(lambda: make_prefix(environment, prefix))
+    uv = () if request.with_pip else await in_thread(lambda: uv_as_pip(environment, prefix, PREFIX))
+    return _Python(
+        shown=(*environment.mounts, *uv),
+        own=(Mount(source=prefix, target=PREFIX, writable=True),),
+        path=(f"{PREFIX}/bin",),
+        environment={"VIRTUAL_ENV": PREFIX, **environment.environment},
+        has_requirements=known is not None and set(known.requirements) <= set(request.requirements),
+    )
+
+
+async def _of_image(context: AgentContext, image: UnpackedImage) -> _Python:
+    """Return the image's own interpreter."""
+    copies = {mount.target: context.scratch / f"installed-{n}" for n, mount in enumerate(image.installed())}
+
+    def laid() -> tuple[Mount, ...]:
+        for mount in image.installed():
+            lay_tree(mount.source, copies[mount.target], shared=context.provider.guests_are_others)
+        return tuple(Mount(source=copy, target=target, writable=True) for target, copy in copies.items())
+
+    own = await in_thread(laid)
+    inside = image.within(SandboxSpec(workspace=context.workspace))
+    return _Python((), own, inside.path, inside.environment, has_requirements=True)
 
 
 def _memory(limits: Limits, context: AgentContext) -> tuple[Mount, ...]:

@@ -11,6 +11,7 @@ The sandbox is the one that agents get. However the block is left, its sandbox i
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path, PurePosixPath
 
@@ -25,6 +26,7 @@ from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import Grading, attempted
 from groundup.episodes.episode import Episode
+from groundup.episodes.images import image_of_agents
 from groundup.episodes.records import AttemptStore, EpisodeResult, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.trees.walking import remove_tree
@@ -186,10 +188,11 @@ async def open_episode(
             remove_tree(folder)
 
     try:
+        image = await image_of_agents(grading)
         trajectory = await in_thread(begun)
         subject = spec.subject
         trajectory.append("began", agent=subject.agent, version="", model=subject.model)
-        assignment = episode.agent_context(None, trajectory, kept.keep_agent_log)
+        assignment = replace(episode.agent_context(None, trajectory, kept.keep_agent_log), image=image)
         async with open_workspace(assignment) as sandbox:
             yield DrivenEpisode(episode, sandbox, trajectory, kept, folder)
     finally:

@@ -23,6 +23,7 @@ from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Room
+from groundup.episodes.images import image_of_agents
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
 from groundup.models.attempts import AttemptModel
@@ -140,7 +141,7 @@ class Episode:
     def agent_context(
         self, model: ChatModel | None, trajectory: Trajectory, keep: Callable[[str, bytes], None]
     ) -> AgentContext:
-        """Return what an agent may use."""
+        """Return what an agent may use, but for an image."""
         task, told = self.grading.task, ForAgents.of(self.grading.suite)
         return AgentContext(
             task=task,
@@ -271,6 +272,7 @@ class Playing:
                 model = None if asked is None else AttemptModel(asked, index, trajectory.append, self.saying)
                 context = replace(
                     episode.agent_context(model, trajectory, self.sink.keep_agent_log),
+                    image=await image_of_agents(self.grading),
                     note_turn=await episode.noting_turns(trajectory),
                 )
                 rounds = FeedbackRounds(self.spec.rounds, agent, context, episode.place(self.sink))

@@ -17,7 +17,7 @@ import stat
 import sys
 import sysconfig
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import SandboxError, SubmissionError, UsageError
 from groundup.sandbox.host_state import systems
@@ -201,7 +201,7 @@ def compose(
     if spec.throw_away_root:
         box.add("--size", spec.limits.disk_mb * 2**20, "--tmpfs", "/", "--dir", "/usr")
     if spec.root is not None:
-        _image_system(box, spec.root)
+        _image_system(box, spec, spec.root)
     elif system is None:
         _host_system(box, state)
     else:
@@ -292,20 +292,31 @@ def _listed_system(box: Composition, system: GuestSystem, spec: SandboxSpec) -> 
         box.add("--symlink", f"usr/{name}", f"/{name}")
 
 
-_NOT_OF_IMAGES = frozenset({"proc", "dev", "sys", "run", "tmp", "home", WORKSPACE.strip("/"), INSIDE.strip("/")})
+_NOT_OF_IMAGES = frozenset({"proc", "dev", "sys", "run", "tmp", WORKSPACE.strip("/"), INSIDE.strip("/")})
 """What of an image's root is made anew."""
 
 
-def _image_system(box: Composition, root: Path) -> None:
-    homes = [path for path in (root / "home").glob("*") if f"/home/{path.name}" != HOME]
-    for path in [*sorted(path for path in root.iterdir() if path.name not in _NOT_OF_IMAGES), *sorted(homes)]:
-        place = f"/{path.relative_to(root)}"
-        if path.is_symlink():
-            box.add("--symlink", str(path.readlink()), place)
-        else:
-            box.read_only(path, place)
+def _image_system(box: Composition, spec: SandboxSpec, root: Path) -> None:
+    targets = {PurePosixPath(target) for target in (HOME, *(mount.target for mount in spec.mounts))}
+    absent = [target for target in targets if not (root / target.relative_to("/")).exists()]
+    lacking = {folder for target in absent for folder in target.parents}
+    for path in sorted(root.iterdir()):
+        if path.name not in _NOT_OF_IMAGES:
+            _show(box, path, PurePosixPath("/", path.name), lacking)
     if (root / "var" / "tmp").is_dir():
         box.add("--perms", "1777", "--tmpfs", "/var/tmp")  # noqa: S108  # the guest's
+
+
+def _show(box: Composition, path: Path, place: PurePosixPath, lacking: Collection[PurePosixPath]) -> None:
+    """Show *path* of an image; a folder that lacks a place for a mount by what is in it, one by one."""
+    if path.is_symlink():
+        box.add("--symlink", str(path.readlink()), str(place))
+    elif place in lacking and path.is_dir():
+        box.add("--dir", str(place))
+        for inner in sorted(path.iterdir()):
+            _show(box, inner, place / inner.name, lacking)
+    else:
+        box.read_only(path, str(place))
 
 
 def _own_loader(box: Composition, system: GuestSystem) -> None:

@@ -3,12 +3,24 @@
 Another provider makes them; this one says where their root, their variables and their PATH come from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from groundup.domain.records import Record
-from groundup.sandbox.protocol import Closing, Enforcement, Pod, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import (
+    Closing,
+    Connecting,
+    Enforcement,
+    Mount,
+    Pod,
+    Sandbox,
+    SandboxProvider,
+    SandboxSpec,
+)
 
+_INSTALLED = ("usr/local", "opt/*", "root/*", "root/.*")
+"""Where images have an interpreter into which pip installs; `/usr` has the system's own."""
+_OF_INTERPRETERS = ("lib/python3*/site-packages", "lib/python3*/dist-packages")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -27,6 +39,15 @@ class UnpackedImage(Record):
         given = {name: value for name, value in self.environment.items() if name != "PATH"}
         path = (*spec.path, *self.environment.get("PATH", _PATH).split(":"))
         return spec.but(root=self.root, environment={**given, **spec.environment}, path=path)
+
+    def installed(self) -> Iterator[Mount]:
+        """Yield the folders into which pip installs, and /usr/local in any case; a guest needs its own."""
+        for place in (found for pattern in _INSTALLED for found in sorted(self.root.glob(pattern))):
+            if place.is_symlink() or not place.is_dir():
+                continue
+            inside = place.relative_to(self.root)
+            if str(inside) == "usr/local" or any(any(place.glob(inner)) for inner in _OF_INTERPRETERS):
+                yield Mount(source=place, target=f"/{inside}")
 
 
 class RootedProvider(Closing, SandboxProvider):
@@ -66,3 +87,10 @@ class RootedPod(Closing, Pod):
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         return await self._whole.open(self._image.within(spec))
+
+    async def observer(self, spec: SandboxSpec) -> Connecting:
+        return await self._whole.observer(spec)
+
+    async def close(self) -> None:
+        """Close all its sandboxes."""
+        await self._whole.close()

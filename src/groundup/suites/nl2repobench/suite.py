@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
-from groundup.domain.names import names_image_file
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Score, Verdict, counted
@@ -135,7 +134,7 @@ def create(settings: Settings) -> "Nl2RepoBench":
         settings.cache_dir,
         heads=_OnDemand(recipes, head),
         agent_environment=settings.agent_environment,
-        has_images=settings.image is not None and names_image_file(settings.image),
+        has_images=settings.has_image_file,
     )
 
 
