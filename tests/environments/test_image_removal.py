@@ -51,6 +51,7 @@ async def test_copies_go_wherever_they_lie(tmp_path: Path) -> None:
         f"{SITE}/__editable__.acme_lib-1.0.pth": "/workspace\n",
         f"{SITE}/later.pth": "/workspace/src\n",
         "opt/other/renamed.py": renamed,
+        "opt/other/part.py": "\n".join(renamed.splitlines()[:40]),
         "srv/notes/test_copy.txt": TEST,
         "root/.cache/pip/x": "wheel",
         "srv/repo/.git/HEAD": "ref",

@@ -22,10 +22,12 @@ from groundup.trees.walking import remove_tree
 from groundup.trees.writer import share_tree
 
 _KIND = "agent-image"
-_RULES = "1"
+_RULES = "2"
 """Changes with what is removed."""
 _LEAST_BYTES = 64
 """Files with fewer are alike by accident."""
+_ALL = 0.9
+"""Of a file's prints."""
 _CACHES = frozenset({".cache", ".git", ".hg", ".svn", ".pip"})
 _INFO = (".dist-info", ".egg-info", ".egg-link", ".data")
 
@@ -109,10 +111,15 @@ def _plain(name: str) -> str:
 def _alike(tree: Path, original: Fingerprint, held: Collection[str]) -> list[Path]:
     """Return files with the bytes of one in /workspace or with code like the original's, and unread archives."""
     contents = contents_of_folder(tree)
-    places = [place for place, prints in contents.prints.items() if original.nearly(prints) is not None]
+    places = [place for place, prints in contents.prints.items() if _is_of(original, prints)]
     places += [one.partition(": ")[0] for one in contents.unread]
     code = [tree / place.partition("!")[0] for place in places]
     return [*code, *(path for path, digest in _digests(tree).items() if digest in held)]
+
+
+def _is_of(original: Fingerprint, prints: frozenset[int]) -> bool:
+    """Whether one of the original's files lies in a file with *prints*, or that is too small to tell and all its."""
+    return original.nearly(prints) is not None or len(prints & original.all_prints) >= _ALL * len(prints)
 
 
 def _remove_orphans(tree: Path) -> None:
