@@ -118,7 +118,7 @@ def _alike(tree: Path, original: Fingerprint, held: Collection[str]) -> list[Pat
 
 
 def _is_of(original: Fingerprint, prints: frozenset[int]) -> bool:
-    """Whether one of the original's files lies in a file with *prints*, or that is too small to tell and all its."""
+    """Whether one of the original's files lies in a file with *prints*, or all of that is the original's."""
     return original.nearly(prints) is not None or len(prints & original.all_prints) >= _ALL * len(prints)
 
 

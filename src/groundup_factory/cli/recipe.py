@@ -43,6 +43,10 @@ EXAMPLES: dict[str, Examples] = {
         ("All of them, every month", "groundup recipe check --all"),
         ("The third of 16 parts of all, as CI does", "groundup recipe check --all --shard 3/16"),
         ("Is a published image as the recipe says?", "groundup recipe check sqlparse --image my/sqlparse:1"),
+        (
+            "What a saved one holds, written into a recipe",
+            "groundup recipe check sqlparse --image sqlparse.tar -o made/",
+        ),
         ("Does its account of the image fit a table?", "groundup recipe check --all --digests images.tsv"),
         ("Record what an older recipe lacks", "groundup recipe check pss pylama -o made/"),
     ),
@@ -203,7 +207,10 @@ def check(
     ] = None,
     image: Annotated[
         str | None,
-        typer.Option(help="Compare a published image instead, with {task} one of each RECIPE, and grade in it."),
+        typer.Option(
+            help="Compare a published image instead, with {task} one of each RECIPE, and grade in it. Of a file "
+            "that `docker save` wrote, --output gets the account as a recipe."
+        ),
     ] = None,
     digests: Annotated[
         Path | None,
@@ -218,6 +225,7 @@ def check(
     import asyncio
 
     from groundup.domain.errors import UsageError
+    from groundup.domain.names import names_image_file
     from groundup.settings import load
 
     if part is not None and not every:
@@ -236,7 +244,12 @@ def check(
         if len(wanted) > 1 and "{task}" not in image:
             raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
         names = [image.replace("{task}", recipe.task.lower()) for recipe in wanted]
-        differ = [asyncio.run(_image_differs(*one, settings)) for one in zip(wanted, names, strict=True)]
+        if names_image_file(image):
+            differ = [
+                asyncio.run(_file_differs(*one, settings, output)) for one in zip(wanted, names, strict=True)
+            ]
+        else:
+            differ = [asyncio.run(_image_differs(*one, settings)) for one in zip(wanted, names, strict=True)]
         return NOT_AS_IT_WAS if any(differ) else 0
 
     async def checked() -> list[bool]:
@@ -273,6 +286,30 @@ async def _accounts_differ(recipes: "list[Recipe]", table: Path, settings: "Sett
             typer.echo("\n".join(f"{recipe.task}: {line}" for line in lines or [standing_of(recipe)]))
     typer.echo(f"{len(compared) - differ} of {len(compared)} accounts are as the table says")
     return NOT_AS_IT_WAS if differ else 0
+
+
+async def _file_differs(recipe: "Recipe", image: str, settings: "Settings", output: Path | None) -> bool:
+    """Compare the file of an image with a recipe, print what differs, and write it into the folder *output*."""
+    from groundup.domain.errors import GroundupError
+    from groundup.environments.images import unpacked
+    from groundup.environments.layers import layer_store
+    from groundup.episodes.backends import opened_context
+    from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN
+    from groundup.suites.nl2repobench.recipe import recipe_text
+    from groundup_factory.recipes.image_account import account_changes, account_of
+
+    try:
+        held = await unpacked(Path(image), layer_store(settings))
+        async with opened_context(settings.but(image=None)) as context:
+            original = await context.builder.source(recipe.image_request())
+        account = account_of(held, recipe, original.path)
+        changes = [*account_changes(recipe.image or NOTHING_KNOWN, account)]
+        if output is not None:
+            written(output / f"{recipe.task}.toml", recipe_text(recipe.but(image=account)))
+    except GroundupError as error:  # the other recipes are compared all the same
+        changes = [str(error)]
+    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["the image is as the recipe says"]))
+    return bool(changes)
 
 
 async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:
