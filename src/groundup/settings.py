@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered, origin
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
-from groundup.domain.names import names_image_file, unknown
+from groundup.domain.names import unknown
 from groundup.domain.records import Record, plainly
 
 __all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
@@ -38,7 +38,7 @@ class Settings(Record):
     )
     image: str | None = Field(
         default=None,
-        description="image of the containers, or a file of one without them; {task} and {published} stand for "
+        description="image of the sandboxes, by its name or a file; {task} and {published} stand for "
         "each task's own (default: this machine's programs)",
     )
     builder: str = Field(default="local", description="what builds environments, such as local")
@@ -92,9 +92,9 @@ class Settings(Record):
     )
 
     @property
-    def has_image_file(self) -> bool:
-        """Whether sandboxes are made from the file of an image, or from one for each task."""
-        return self.image is not None and names_image_file(self.image)
+    def has_unpacked_images(self) -> bool:
+        """Whether sandboxes are made from an image without an engine, or from one for each task."""
+        return self.image is not None and self.sandbox.partition("@")[0] == "bubblewrap"
 
     @property
     def data(self) -> Path:

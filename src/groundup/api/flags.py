@@ -163,7 +163,7 @@ class GradingFlags(TypedDict, total=False):
     image: Annotated[
         str | None,
         FlagHelp(
-            "With --sandbox docker or podman: the image that sandboxes are made from; without: a file that "
+            "The image that sandboxes are made from: a name or, without Docker and Podman, also a file that "
             "`docker save` wrote. {task} or {published}: each task's own (default: this machine's programs).",
             HOW,
             metavar="NAME",

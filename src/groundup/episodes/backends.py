@@ -74,14 +74,13 @@ class Images:
     """Records a pin, once."""
     kept: set[str] = field(default_factory=set)
 
-    @property
-    def in_files(self) -> bool:
-        return names_image_file(self.pattern)
+    unpacked: bool = False
+    """Whether they are unpacked into folders, and no engine has them."""
 
     @property
     def differ(self) -> bool:
         """Whether a task's is looked for when it is the task's turn."""
-        return self.in_files or _OF_TASK.search(self.pattern) is not None
+        return self.unpacked or _OF_TASK.search(self.pattern) is not None
 
     def checked(self) -> "Images":
         """Return itself. Raises `UsageError` for a pattern that names what no task has."""
@@ -134,12 +133,10 @@ class Backends:
 
     async def _inside(self, name: str, images: Images) -> SandboxProvider:
         pinned = images.pins.get(name)
-        if not images.in_files:
+        if not images.unpacked:
             # Only providers of containers have such images.
             return await self.provider.in_image(pinned or name)  # type: ignore[attr-defined, no-any-return]
-        image = await unpacked(Path(name), layer_store(self.settings))
-        if pinned not in (None, image.digest):
-            raise UsageError(f"{name} is another image than when the run began, {pinned}; bring that one back")
+        image = await unpacked(name, layer_store(self.settings), pinned)
         return RootedProvider(self.provider, image)
 
     def identity(self) -> dict[str, str]:
@@ -169,12 +166,12 @@ async def backends(
     """
     name, image = named(sandbox)
     image = image or settings.image
-    if image and names_image_file(image) != (name == "bubblewrap"):
+    if image and names_image_file(image) and name != "bubblewrap":
         raise UsageError(
-            f"--image {image}: `--sandbox docker` and `podman` take an image's name; what `docker save` wrote "
-            "is used without them, by its path, which begins with / or . or ends with .tar"
+            f"--image {image}: `--sandbox {name}` takes an image's name; leave it out for what `docker save` wrote"
         )
-    images = Images(image, dict(pins or {})).checked() if image else None
+    held = Images(image or "", dict(pins or {}), unpacked=name == "bubblewrap")
+    images = held.checked() if image else None
     one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
     async with SANDBOXES.find(name)(settings.but(image=one)) as provider:
         builder = BUILDERS.find(settings.builder)(settings, provider)

@@ -10,16 +10,16 @@ from groundup.suites.base import ForAgents
 async def image_of_agents(grading: Grading) -> UnpackedImage | None:
     """Return the image of *grading*'s task without its original; None where agents work in the usual sandbox.
 
-    They do without a file of the image, with an empty environment, and without the original's prints, for then
+    They do without the image, with an empty environment, and without the original's prints, for then
     nobody could say what is left of it. Raises as `Backends.of` and `image_for_agents` do.
     """
     images, told = grading.backends.images, ForAgents.of(grading.suite)
     original = told.fingerprint(grading.task)
-    if images is None or not images.in_files or original is None:
+    if images is None or not images.unpacked or original is None:
         return None
     if told.agent_environment(grading.task) is None:
         return None
     provider = (await grading.inside()).backends.provider
-    assert isinstance(provider, RootedProvider), "the image is a file's"
+    assert isinstance(provider, RootedProvider), "the image is unpacked"
     names = tuple(sorted(told.withheld(grading.task)))
     return await image_for_agents(provider.image, original, names, layer_store(grading.backends.settings))

@@ -144,8 +144,9 @@ def make_plan(
     The plan's configuration names the tasks where some of those asked for are left out: those without a prediction
     (*only_predicted*), or all but a sample of *limit* drawn by *seed*.
     """
-    if image := configuration.sandbox.partition("@")[2]:
-        settings = settings.but(image=image)
+    if "@" in configuration.sandbox:
+        sandbox, _, image = configuration.sandbox.partition("@")
+        settings = settings.but(sandbox=sandbox, image=image)
     configuration = configuration.but(suite=named_suite(configuration.suite, settings))
     suite = open_suite(configuration.suite, settings)
     grader = find_grader(suite, configuration.grader)

@@ -299,7 +299,7 @@ async def _file_differs(recipe: "Recipe", image: str, settings: "Settings", outp
     from groundup_factory.recipes.image_account import account_changes, account_of
 
     try:
-        held = await unpacked(Path(image), layer_store(settings))
+        held = await unpacked(image, layer_store(settings))
         async with opened_context(settings.but(image=None)) as context:
             original = await context.builder.source(recipe.image_request())
         account = account_of(held, recipe, original.path)

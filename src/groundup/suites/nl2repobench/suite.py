@@ -134,7 +134,7 @@ def create(settings: Settings) -> "Nl2RepoBench":
         settings.cache_dir,
         heads=_OnDemand(recipes, head),
         agent_environment=settings.agent_environment,
-        has_images=settings.has_image_file,
+        has_images=settings.has_unpacked_images,
     )
 
 
