@@ -42,7 +42,12 @@ NOT_RUN = {
     ),
     "a real sandbox": ("shell *", "curate instance * --validate", "curate validate *"),
     "a machine without leftovers of other runs": ("clean*",),
-    "an engine that runs containers": ("* --sandbox docker*", "* --sandbox podman*", "* --image images/*"),
+    "an engine that runs containers": (
+        "* --sandbox docker*",
+        "* --sandbox podman*",
+        "* --image images/*",
+        "* --image REGISTRY/*",
+    ),
     "a fleet": ("* --workers *",),
     "an end: it serves until it is stopped": ("serve *",),
     "a trajectory": ("show *", "export * --format atif"),

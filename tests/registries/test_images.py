@@ -23,9 +23,8 @@ TOKEN = "secret-token"
 def registry(layout: Path, *, spoilt: bool = False) -> Iterator[str]:
     """Serve the image in *layout* as `acme/library:1.0` to who fetched a token; yield the registry's host."""
     index = json.loads((layout / "index.json").read_text())["manifests"][0]
-    described = [
-        {"digest": index["digest"], "platform": {"os": "linux", "architecture": name}} for name in MACHINES
-    ]
+    machines = [{"os": "linux", "architecture": name} for name in ("amd64", "arm64")]
+    described = [{"digest": index["digest"], "platform": one} for one in machines]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -50,7 +49,7 @@ def registry(layout: Path, *, spoilt: bool = False) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the parent's name
             """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -61,9 +60,6 @@ def registry(layout: Path, *, spoilt: bool = False) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-
-
-MACHINES = ("amd64", "arm64")
 
 
 def test_an_image_is_fetched_whole(tmp_path: Path) -> None:
@@ -78,18 +74,21 @@ def test_an_image_is_fetched_whole(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     """Another tag, and a registry that does not answer."""
-    with registry(save_layout(tmp_path / "published", [("a", "1")])) as host:
-        with pytest.raises(UsageError, match=r"no image .*:2\.0 for you \(404\)"):
-            asyncio.run(ImageClient(f"{host}/acme/library:2.0", tmp_path).fetch(tmp_path / "fetched"))
+    published = save_layout(tmp_path / "published", [("a", "1")])
+    with registry(published) as host, pytest.raises(UsageError, match=r"no image .*:2\.0 for you \(404\)"):
+        asyncio.run(ImageClient(f"{host}/acme/library:2.0", tmp_path).fetch(tmp_path / "fetched"))
     with pytest.raises(NetworkError, match="cannot fetch the image"):
         asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / "again"))
 
 
 def test_other_bytes_are_refused(tmp_path: Path) -> None:
     """Each part has the digest by which it was asked for."""
-    with registry(save_layout(tmp_path / "published", [("a", "1")]), spoilt=True) as host:
-        with pytest.raises(NetworkError, match="other bytes than its digest"):
-            asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / "fetched"))
+    published = save_layout(tmp_path / "published", [("a", "1")])
+    with (
+        registry(published, spoilt=True) as host,
+        pytest.raises(NetworkError, match="other bytes than its digest"),
+    ):
+        asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / "fetched"))
 
 
 @pytest.mark.parametrize("name", ["base", "acme/library:1.0", "host.example/", "host.example/A b:1"])

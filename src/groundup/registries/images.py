@@ -72,7 +72,10 @@ class ImageClient:
 
         (folder / "blobs" / "sha256").mkdir(parents=True)
         try:
-            async with httpx.AsyncClient(follow_redirects=True, timeout=_PATIENCE_S) as client:
+            is_here = _LOCAL.fullmatch(self._at.host) is not None  # and not behind a proxy
+            async with httpx.AsyncClient(
+                follow_redirects=True, timeout=_PATIENCE_S, trust_env=not is_here
+            ) as client:
                 digest, manifest = await self._manifest(client, self._at.reference)
                 if "manifests" in manifest:
                     digest, manifest = await self._manifest(client, self._of_machine(manifest))
