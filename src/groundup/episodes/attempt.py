@@ -28,14 +28,17 @@ from groundup.domain.steps import at_step
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Graded, GraderIdentity, Reason, Stage, Status, Verdict
+from groundup.environments.image_removal import image_for_agents
+from groundup.environments.layers import layer_store
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import AttemptStore, EpisodeResult
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_code, speaks_of_time
 from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.sandbox.deadlines import starvation_noted
+from groundup.sandbox.rooted import RootedProvider, UnpackedImage
 from groundup.store.verdict_cache import VerdictCache, code_digest
-from groundup.suites.base import AtHand, Grader, Suite
+from groundup.suites.base import AtHand, ForAgents, Grader, Suite
 from groundup.trees.digest import tree_digest
 from groundup.trees.writer import in_thread
 
@@ -198,6 +201,23 @@ class Grading:
         """Return it in the task's own image, where tasks have such."""
         published = AtHand.of(self.suite).published_image(self.task)
         return replace(self, backends=await self.backends.of(self.task, published))
+
+    async def image_of_agents(self) -> UnpackedImage | None:
+        """Return the task's image without its original; None where agents work in the usual sandbox.
+
+        They do without the image, with an empty environment, and without the original's prints, for then nobody
+        could say what is left of it. Raises as `Backends.of` and `image_for_agents` do.
+        """
+        images, told = self.backends.images, ForAgents.of(self.suite)
+        original = told.fingerprint(self.task)
+        if images is None or not images.unpacked or original is None:
+            return None
+        if told.agent_environment(self.task) is None:
+            return None
+        provider = (await self.inside()).backends.provider
+        assert isinstance(provider, RootedProvider), "the image is unpacked"
+        names = tuple(sorted(told.withheld(self.task)))
+        return await image_for_agents(provider.image, original, names, layer_store(self.backends.settings))
 
     async def settled(self, digest: str, tree: Path, scratch: Path) -> tuple[Graded, bool]:
         """Return the verdict on the submission *digest*, which lies in *tree*, and whether the cache knew it."""

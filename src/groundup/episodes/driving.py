@@ -26,7 +26,6 @@ from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.episodes.attempt import Grading, attempted
 from groundup.episodes.episode import Episode
-from groundup.episodes.images import image_of_agents
 from groundup.episodes.records import AttemptStore, EpisodeResult, EpisodeSpec, MemorySink
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.trees.walking import remove_tree
@@ -188,7 +187,7 @@ async def open_episode(
             remove_tree(folder)
 
     try:
-        image = await image_of_agents(grading)
+        image = await grading.image_of_agents()
         trajectory = await in_thread(begun)
         subject = spec.subject
         trajectory.append("began", agent=subject.agent, version="", model=subject.model)

@@ -23,7 +23,6 @@ from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse
 from groundup.domain.verdicts import Stage, Verdict
 from groundup.episodes.attempt import Grading, Room
-from groundup.episodes.images import image_of_agents
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
 from groundup.models.attempts import AttemptModel
@@ -272,7 +271,7 @@ class Playing:
                 model = None if asked is None else AttemptModel(asked, index, trajectory.append, self.saying)
                 context = replace(
                     episode.agent_context(model, trajectory, self.sink.keep_agent_log),
-                    image=await image_of_agents(self.grading),
+                    image=await self.grading.image_of_agents(),
                     note_turn=await episode.noting_turns(trajectory),
                 )
                 rounds = FeedbackRounds(self.spec.rounds, agent, context, episode.place(self.sink))
