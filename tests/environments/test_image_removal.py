@@ -5,8 +5,8 @@ import zipfile
 from pathlib import Path
 
 from groundup.environments.image_removal import image_for_agents
-from groundup.environments.layers import LayerStore
 from groundup.sandbox.rooted import UnpackedImage
+from groundup.settings import Settings
 from groundup.trees.fingerprints import Fingerprint
 from tests.grading.library.laboratory import write_tree
 
@@ -34,7 +34,7 @@ async def left(tmp_path: Path, files: dict[str, str], packed: dict[str, bytes] |
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
     image = UnpackedImage(name="acme.tar", digest="sha256:1", root=root)
-    made = await image_for_agents(image, ORIGINAL, ("acme-lib", "acme"), LayerStore(tmp_path / "layers"))
+    made = await image_for_agents(image, ORIGINAL, ("acme-lib", "acme"), Settings(cache_dir=tmp_path / "cache"))
     assert made.digest != image.digest
     return {str(path.relative_to(made.root)) for path in made.root.rglob("*") if path.is_file()}
 

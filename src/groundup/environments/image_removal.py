@@ -14,9 +14,10 @@ from pathlib import Path
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
-from groundup.environments.layers import Built, LayerStore
+from groundup.environments.layers import Built, layer_store
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.sandbox.rooted import UnpackedImage
+from groundup.settings import Settings
 from groundup.trees.fingerprints import Fingerprint, contents_of_folder
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import share_tree
@@ -33,7 +34,7 @@ _INFO = (".dist-info", ".egg-info", ".egg-link", ".data")
 
 
 async def image_for_agents(
-    image: UnpackedImage, original: Fingerprint, names: Collection[str], store: LayerStore
+    image: UnpackedImage, original: Fingerprint, names: Collection[str], settings: Settings
 ) -> UnpackedImage:
     """Return *image* without *original*, and without distributions and packages under *names*.
 
@@ -44,7 +45,7 @@ async def image_for_agents(
     async def build(room: Path) -> Built:
         return await asyncio.to_thread(_without, image, original, names, room / "tree")
 
-    layer = await store.get(_KIND, key, build)
+    layer = await layer_store(settings).get(_KIND, key, build)
     return image.but(digest=key, root=layer.path)
 
 

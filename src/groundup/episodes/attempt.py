@@ -29,7 +29,6 @@ from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Graded, GraderIdentity, Reason, Stage, Status, Verdict
 from groundup.environments.image_removal import image_for_agents
-from groundup.environments.layers import layer_store
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import AttemptStore, EpisodeResult
 from groundup.grading.context import GradingContext
@@ -217,7 +216,7 @@ class Grading:
         provider = (await self.inside()).backends.provider
         assert isinstance(provider, RootedProvider), "the image is unpacked"
         names = tuple(sorted(told.withheld(self.task)))
-        return await image_for_agents(provider.image, original, names, layer_store(self.backends.settings))
+        return await image_for_agents(provider.image, original, names, self.backends.settings)
 
     async def settled(self, digest: str, tree: Path, scratch: Path) -> tuple[Graded, bool]:
         """Return the verdict on the submission *digest*, which lies in *tree*, and whether the cache knew it."""
