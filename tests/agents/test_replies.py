@@ -51,6 +51,15 @@ REPLIES = {
         f"Then the file `main.py`:\n```python\n{B}```\nRun `python main.py`:\n```bash\npython main.py\n```\n",
         BOTH,
     ),
+    "fences in a list": Case(
+        "1. `pkg/a.py`\n   ```python\n   def a():\n       return 1\n   ```\n"
+        "10. **main.py**\n\n    ```python\n    from a import a\n\n    print(a())\n    ```\n",
+        BOTH,
+    ),
+    "a name in a comment before the fence": Case(f"<!-- file: pkg/a.py -->\n```python\n{A}```\n", CHANGED),
+    "a name in a comment with rules": Case(
+        f"```python\n# === pkg/a.py ===\n{A}```\n", {"pkg/a.py": f"# === pkg/a.py ===\n{A}"}
+    ),
     "thoughts that begin in the prompt": Case(
         f"Hm.\n```path=draft.py\nx\n```\n</think>\n{fenced('pkg/a.py', A)}", CHANGED
     ),
@@ -91,7 +100,18 @@ REPLIES = {
     ),
     "JSON in a fence": Case(f"Here:\n```json\n{json.dumps({'files': BOTH}, indent=1)}\n```\n", BOTH),
     "JSON, lines": Case(json.dumps({"path": "pkg/a.py", "content": A.splitlines()}), CHANGED),
+    "JSON, an object in each line": Case(
+        "\n".join(json.dumps({"path": name, "content": text}) for name, text in BOTH.items()), BOTH
+    ),
+    "JSON after words": Case(f"Here are the files:\n\n{json.dumps({'files': BOTH})}\n\nThat is all.", BOTH),
+    "a tool's call in words (Qwen)": Case(
+        "<tool_call>\n"
+        + json.dumps({"name": "write_file", "arguments": {"path": "pkg/a.py", "content": A}})
+        + "\n</tool_call>",
+        CHANGED,
+    ),
     # --- shells, markers
+    "here-documents by tee": Case(f"```bash\ntee pkg/a.py > /dev/null << 'PY'\n{A}PY\n```\n", CHANGED),
     "here-documents": Case(
         f"```bash\nmkdir -p pkg\ncat > pkg/a.py <<'EOF'\n{A}EOF\ncat <<EOF > main.py\n{B}EOF\n```\n", BOTH
     ),
@@ -135,6 +155,7 @@ REPLIES = {
     "commands only": no("```bash\npip install x\n```\n", ReplyKind.PROSE),
     "a refusal": no("I'm sorry, but I can't help with that.", ReplyKind.REFUSAL),
     "another refusal": no("I cannot write this library, as it may infringe a licence.", ReplyKind.REFUSAL),
+    "stopped by a filter": no("", ReplyKind.REFUSAL, "content_filter"),
     "empty": no("", ReplyKind.EMPTY),
     "only thoughts": no("<think>Let me see.</think>\n", ReplyKind.EMPTY),
     "cut by the limit": no("```path=pkg/a.py\ndef a():\n    ret", ReplyKind.CUT, "length"),

@@ -26,7 +26,7 @@ arguments = {a = 2, b = 3}
 
 @pytest.fixture
 def stern() -> Iterator[str]:
-    """Serve an endpoint that refuses a temperature, calls no tools, tells no usage, and knows its window."""
+    """Serve an endpoint that refuses a temperature and code, has no tools and no usage, and knows its window."""
     loop = asyncio.new_event_loop()
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -36,6 +36,8 @@ def stern() -> Iterator[str]:
         asked: dict[str, Any] = json.loads(request.body)
         if "temperature" in asked:
             return _json(400, {"error": {"message": "temperature is not supported"}})
+        if "CSV" in str(asked["messages"]):
+            return _json(400, {"error": {"message": "no code here"}})
         return _json(200, {"choices": [{"message": {"content": "5"}, "finish_reason": "stop"}]})
 
     server = GatewayServer(handle, methods=("GET", "POST"))
@@ -72,6 +74,7 @@ def test_what_an_endpoint_refuses_is_named(groundup: Groundup, stern: str) -> No
     answers = {one["asked"]: one for one in json.loads(groundup(*asked).out)["answers"]}
     assert answers["temperature 0"]["answer"] == "refused"
     assert "temperature is not supported" in answers["temperature 0"]["detail"]
+    assert (answers["speed"]["answer"], answers["speed"]["seconds"]) == ("refused", 0.0)
     assert (answers["tools"]["answer"], answers["tokens reported"]["answer"]) == ("no", "no")
     assert answers["window"]["detail"] == "4,096 tokens; give --context-tokens 4096"
     larger = json.loads(groundup(*asked, "--context-tokens", "8000").out)["answers"]

@@ -144,6 +144,21 @@ FAULTS = {
         wrong=KeyRejectedError,
         words="territory not supported",
     ),
+    "an organisation that is closed (Groq)": Row(
+        (error("Organization has been restricted. Please reach out to support.", 400, code="restricted"),),
+        wrong=KeyRejectedError,
+        words="set another",
+    ),
+    "an account that was suspended (Fireworks)": Row(
+        (error("Account is suspended, possibly due to reaching the monthly spending limit.", 412),),
+        wrong=KeyRejectedError,
+        words=GONE,
+    ),
+    "403 as a page that wants a browser": Row(
+        (Answer(b"<!DOCTYPE html><title>Just a moment...</title>", 403, "text/html"),),
+        wrong=EndpointUnreachableError,
+        words="a web page in place",
+    ),
     "402": Row((error("Insufficient Balance", 402),), wrong=KeyRejectedError, words=GONE),
     "429 without money (OpenAI)": Row(
         (error("You exceeded your current quota, please check your plan", 429, code="insufficient_quota"),),
@@ -262,6 +277,9 @@ FAULTS = {
     "cut for ever": Row((Answer(b'{"choi', then="cut"),), wrong=ModelError, words="3 tries", calls=3, lost=3),
     # --- status 200, and no reply
     "an error with status 200": Row((error("overloaded", 200, code=503), FINE), words="overloaded", calls=2),
+    "an error without that name, with status 200": Row(
+        (says({"code": 500, "msg": "upstream busy", "data": None}), FINE), words="upstream busy", calls=2
+    ),
     "an error in the choice (OpenRouter)": Row(
         (says({"choices": [{"error": {"code": 502, "message": "upstream"}, "message": {"content": ""}}]}), FINE),
         words="upstream",
@@ -324,6 +342,23 @@ FAULTS = {
     "a stream that calls itself text": Row((streams(FIRST, LAST, kind="text/plain"),), settings={"stream": True}),
     "a reply that calls itself text": Row((Answer(FINE.body, kind="text/plain"),)),
     "a reply with a mark of its encoding": Row((Answer(b"\xef\xbb\xbf" + FINE.body),)),
+    "a stream with a mark of its encoding": Row(
+        (Answer(b"\xef\xbb\xbf" + streams(FIRST, LAST).body, 200, "text/event-stream"),), settings={"stream": True}
+    ),
+    "a stream that names and numbers its events": Row(
+        (
+            Answer(
+                streams(FIRST, LAST).body.replace(b"data: {", b"event: message\nid: 7\ndata:{"),
+                200,
+                "text/event-stream",
+            ),
+        ),
+        settings={"stream": True},
+    ),
+    "a stream that begins with what a filter found (Azure)": Row(
+        (streams({"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}, FIRST, LAST),),
+        settings={"stream": True},
+    ),
     "a stream with comments": Row(
         (Answer(b": ping\n\n: ping\n\n" + streams(FIRST, LAST).body, 200, "text/event-stream"),),
         settings={"stream": True},

@@ -113,6 +113,28 @@ FORMS: dict[str, tuple[dict[str, Any], float, bool]] = {
         0.002,
         False,
     ),
+    "the names of Responses (gateways)": (
+        {"usage": {"input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100}},
+        0.002,
+        False,
+    ),
+    "a cache that is written (Alibaba)": (
+        {
+            "usage": usage(
+                1000,
+                100,
+                1100,
+                prompt_tokens_details={"cached_tokens": 0, "cache_creation_input_tokens": 400},
+            )
+        },
+        0.0021,
+        False,
+    ),
+    "a cache beside the input (Bedrock's own count)": (
+        {"usage": usage(100, 100, 1100, prompt_tokens_details={"cached_tokens": 900})},
+        0.00119,
+        False,
+    ),
     "nothing where it belongs": ({"usage": None, "choices": [{"usage": PLAIN}]}, 0.002, False),
 }
 

@@ -26,13 +26,16 @@ When a file holds lines of backticks itself, put more backticks around it than i
 """How models are asked to give files."""
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
+_FENCE_OF_ITEM = re.compile(r"^ {4,12}(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s")
+"""A list's item, whose text may be indented further than a fence otherwise."""
 _NAMED = re.compile(
     r"(?:^|[\s{,])(?:path|file|filename|title|name)\s*[=:]\s*(\"[^\"]+\"|'[^']+'|`[^`]+`|[^\s,}]+)"
 )
 _WORDS = re.compile(r"[\w.+#-]+")
 _HEADING = re.compile(
-    r"^\s*(?:#{1,6}\s+|[-*]\s+|\d+[.)]\s+)?(?:\*\*|__)?\s*(?:(?:new\s+|the\s+)?(?:file|path|filename)\s*(?:name)?\s*:\s*)?"
-    r"(?P<quote>[`\"']?)(?P<path>[^\s`\"'*:<>|]+)(?P=quote)\s*:?\s*(?:\*\*|__)?\s*:?\s*$",
+    r"^\s*(?:<!--\s*|//\s*)?(?:#{1,6}\s+|[-*]\s+|\d+[.)]\s+)?(?:\*\*|__)?\s*(?:(?:new\s+|the\s+)?(?:file|path|filename)\s*(?:name)?\s*:\s*)?"
+    r"(?P<quote>[`\"']?)(?P<path>[^\s`\"'*:<>|]+)(?P=quote)\s*:?\s*(?:\*\*|__)?\s*:?\s*(?:-->\s*)?$",
     re.IGNORECASE,
 )
 _LANGUAGE_NAMES = """
@@ -59,7 +62,8 @@ def blocks(text: str) -> Iterator[FencedBlock]:
     block: _Open | None = None
     before = ""
     for line in text.split("\n"):
-        found = _FENCE.match(line.rstrip("\r"))
+        fence = _FENCE_OF_ITEM if (block.is_deep if block else _ITEM.match(before)) else _FENCE
+        found = fence.match(line.rstrip("\r")) or _FENCE.match(line.rstrip("\r"))
         if block is not None and found is not None and block.answers(found):
             if _named_in(found[2]):  # another file begins, so this one was cut off
                 yield block.ended(closed=False)
@@ -86,6 +90,9 @@ class _Open:
         self.path = _named_in(opening[2]) or _heading(before)
         self.lines: list[str] = []
         self._fence = opening[1]
+        self._indent = opening.start(1)
+        self.is_deep = self._indent > 3
+        """Whether it stands in a list's item."""
         self._language = opening[2].split(" ")[0].lower()
         self._inner = 0
 
@@ -103,7 +110,13 @@ class _Open:
         return self._inner < 0
 
     def ended(self, *, closed: bool) -> FencedBlock:
-        return FencedBlock(self.path, "".join(f"{line}\n" for line in self.lines), closed, self._language)
+        content = unindented("".join(f"{line}\n" for line in self.lines), self._indent)
+        return FencedBlock(self.path, content, closed, self._language)
+
+
+def unindented(text: str, spaces: int) -> str:
+    """Return *text* with up to *spaces* fewer before each line: as many as its fence has."""
+    return re.sub(rf"^ {{1,{spaces}}}", "", text, flags=re.MULTILINE) if spaces else text
 
 
 class FileReply(NamedTuple):

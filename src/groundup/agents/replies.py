@@ -9,10 +9,11 @@ import html
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
-from groundup.agents.answers import FencedBlock, blocks, plain_path, read_files
+from groundup.agents.answers import FencedBlock, blocks, plain_path, read_files, unindented
 from groundup.agents.patches import Read, UnfitPatchError, is_patch, patched
 from groundup.domain.conversations import ChatReply
 
@@ -79,7 +80,16 @@ def read_reply(reply: ChatReply, read: Read = lambda _: None) -> ReadReply:
     """Return the files of *reply*; *read* gives what lies in the workspace, for patches."""
     text = _THOUGHTS.sub("", reply.message.content)
     found = _Found()
-    for form in (_whole_json, _tags_before_fences, _named, _documents, _in_blocks, _around_blocks, _markers):
+    for form in (
+        _whole_json,
+        _tags_before_fences,
+        _named,
+        _documents,
+        _in_blocks,
+        _around_blocks,
+        _markers,
+        _json_in_words,
+    ):
         form(text, found, read)
         if found.files:
             return ReadReply(ReplyKind.FILES, found.files, tuple(found.problems))
@@ -95,10 +105,10 @@ def _kind(text: str, reply: ChatReply, found: _Found) -> ReplyKind:
         return ReplyKind.PATCH
     if found.outside:
         return ReplyKind.OUTSIDE
+    if reply.finish == "content_filter" or (_REFUSES.match(text) and not there):
+        return ReplyKind.REFUSAL
     if not text.strip():
         return ReplyKind.EMPTY
-    if _REFUSES.match(text) and not there:
-        return ReplyKind.REFUSAL
     return ReplyKind.NAMELESS if any(_is_code(block) for block in there) else ReplyKind.PROSE
 
 
@@ -121,6 +131,9 @@ _CONTENT_KEYS = ("content", "contents", "code", "text", "body", "source", "file_
 _PATH_KEYS = ("path", "filename", "file", "name", "file_path", "filepath", "filePath", "file_name")
 
 
+_DECODER = json.JSONDecoder(strict=False)
+
+
 def _json(text: str) -> object:
     try:
         found: object = json.loads(text, strict=False)
@@ -130,7 +143,29 @@ def _json(text: str) -> object:
 
 
 def _whole_json(text: str, found: _Found, _: Read) -> None:
-    _take_json(_json(text) if text.lstrip()[:1] in ("{", "[") else None, found)
+    """Take a reply that is JSON, or a JSON object in each line."""
+    if text.lstrip()[:1] in ("{", "["):
+        lines = text.split("\n")
+        _take_json(_json(text) or [_json(line) for line in lines if line.strip()], found)
+
+
+_MOST_VALUES = 50
+"""JSON values that are looked for among words."""
+_BEGINS_VALUE = re.compile(r"(?:^[ \t]*|>\s*)(?=[{\[])", re.MULTILINE)
+
+
+def _json_in_words(text: str, found: _Found, _: Read) -> None:
+    """Take files of JSON values between words, or in tags such as those of a tool's call."""
+    if next(blocks(text), None) is not None:
+        return
+    at = 0
+    for _number in range(_MOST_VALUES):
+        if (begins := _BEGINS_VALUE.search(text, at)) is None:
+            return
+        at = begins.end() + 1
+        with suppress(ValueError, RecursionError):
+            value, at = _DECODER.raw_decode(text, begins.end())
+            _take_json(value, found)
 
 
 def _take_json(document: object, found: _Found) -> None:
@@ -248,7 +283,7 @@ def _named(text: str, found: _Found, read: Read) -> None:
 
 
 _HERE = re.compile(
-    rf"^\s*(?:cat|tee)\s*(?:>\s*(?P<a>{_NAME})\s*<<|<<)-?\s*['\"]?(?P<end>\w+)['\"]?"
+    rf"^\s*(?:sudo\s+)?(?:tee\s+(?P<c>{_NAME})\s*(?:>\s*/dev/null\s*)?<<|(?:cat|tee)\s*(?:>\s*(?P<a>{_NAME})\s*<<|<<))-?\s*['\"]?(?P<end>\w+)['\"]?"
     rf"(?:\s*>\s*(?P<b>{_NAME}))?[ \t]*\n"
     r"(?P<text>.*?)^(?P=end)[ \t]*$",
     re.MULTILINE | re.DOTALL,
@@ -259,12 +294,12 @@ _SHELLS = ("bash", "sh", "shell", "console", "zsh", "terminal", "powershell", "c
 def _documents(text: str, found: _Found, _: Read) -> None:
     """Take here-documents of shells."""
     for one in _HERE.finditer(text):
-        if path := one["a"] or one["b"]:
+        if path := one["a"] or one["b"] or one["c"]:
             found.add(path, one["text"])
 
 
 _SAYS_PATH = re.compile(
-    rf"\A\s*(?:#|//|--|;|%|/\*|<!--|\"\"\"|''')+\s*(?:file(?:name|path)?\s*:\s*|path\s*:\s*)?(?P<path>{_NAME})\s*(?:\*/|-->|\"\"\"|''')?\s*\Z",
+    rf"\A\s*(?:#|//|--|;|%|/\*|<!--|\"\"\"|''')+(?:\s+[=*-]{{2,}})?\s*(?:file(?:name|path)?\s*:\s*|path\s*:\s*)?(?P<path>{_NAME})(?:\s+[=*-]{{2,}})?\s*(?:\*/|-->|\"\"\"|''')?\s*\Z",
     re.IGNORECASE,
 )
 
@@ -298,7 +333,7 @@ def _around_blocks(text: str, found: _Found, _: Read) -> None:
             path = _one_path(after)
         is_shell = one[2].strip().lower() in _SHELLS
         if path is not None and is_shell == path.endswith((".sh", ".bash")):
-            found.add(path, one[3])
+            found.add(path, unindented(one[3], one.start(1) - one.start()))
 
 
 def _one_path(line: str) -> str | None:

@@ -45,6 +45,10 @@ _WRITE = "Write a Python module of about forty lines that reads and writes CSV f
 _WINDOWS = ("max_model_len", "context_length", "context_window", "inputTokenLimit", "max_context_length", "n_ctx")
 _MOST_TOKENS = 1000
 """Of an answer: room for thoughts, and an end for a small model that never comes to one."""
+_WRITTEN_TOKENS = 200
+"""Of the answer that shows how fast it writes."""
+_LONGEST_S = 120.0
+"""For each question after the first, which may have to load the model."""
 _INSTRUCTION = "word " * 3000
 """As long as a usual instruction, for the guess."""
 
@@ -111,23 +115,34 @@ async def _answers(name: str, settings: ModelSettings) -> AsyncIterator[ModelAns
         yield await _asked("temperature 0", model, _question("Say a").but(temperature=0.0))
         yield await _asked("a seed", model, _question("Say a").but(seed=7))
         yield await _window(model, settings)
-        written = await model.complete(_question(_WRITE).but(max_output_tokens=600))
+        written = await _reply_or_why("speed", model, _question(_WRITE).but(max_output_tokens=_WRITTEN_TOKENS))
     async with open_model(name, settings.but(stream=True)) as model:
         yield await _asked("a stream", model, _question("Say a"))
-    speed = written.usage.output_tokens / written.latency_s if written.latency_s else 0.0
-    yield _answered("speed", written, f"{speed:.0f} output tokens a second, one call at a time")
+    speed = 0.0
+    if isinstance(written, ChatReply):
+        speed = written.usage.output_tokens / written.latency_s if written.latency_s else 0.0
+        written = _answered("speed", written, f"{speed:.2g} output tokens a second, one call at a time")
+    yield written
     yield _guess(name, settings, speed)
 
 
 async def _asked(what: str, model: ChatModel, request: ChatRequest) -> ModelAnswer:
     """Return whether the endpoint answers *request* as it is. Raises `UnusableModelError`."""
+    reply = await _reply_or_why(what, model, request)
+    return _answered(what, reply) if isinstance(reply, ChatReply) else reply
+
+
+async def _reply_or_why(what: str, model: ChatModel, request: ChatRequest) -> ChatReply | ModelAnswer:
+    """Return the reply, or why there is none. Raises `UnusableModelError`."""
     try:
-        reply = await model.complete(request)
+        async with asyncio.timeout(_LONGEST_S):
+            return await model.complete(request)
     except UnusableModelError:
         raise
+    except TimeoutError:
+        return ModelAnswer(asked=what, answer="unknown", detail=f"no answer within {_LONGEST_S:g} s")
     except (ModelError, RefusedError, ContextOverflowError) as error:
         return ModelAnswer(asked=what, answer="refused", detail=str(error))
-    return _answered(what, reply)
 
 
 def _answered(what: str, reply: ChatReply, detail: str = "") -> ModelAnswer:
@@ -140,10 +155,9 @@ def _answered(what: str, reply: ChatReply, detail: str = "") -> ModelAnswer:
 async def _tools(model: ChatModel) -> AsyncIterator[ModelAnswer]:
     """Yield whether a tool is called with arguments that fit, and whether its result is taken."""
     request = _question("What is 2 plus 3? Use the tool add.").but(tools=(_ADD,))
-    try:
-        reply = await model.complete(request)
-    except (ModelError, RefusedError, ContextOverflowError) as error:
-        yield ModelAnswer(asked="tools", answer="refused", detail=f"{error}; use --agent-option calling=text")
+    reply = await _reply_or_why("tools", model, request)
+    if isinstance(reply, ModelAnswer):
+        yield reply.but(detail=f"{reply.detail}; use --agent-option calling=text")
         return
     calls = reply.message.tool_calls
     if not calls:

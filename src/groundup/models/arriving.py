@@ -20,6 +20,8 @@ _FAILURE = re.compile(rb"error:(.*)", re.DOTALL)
 """How llama.cpp's server told failures within streams until autumn 2025."""
 _IS_FAILURE = re.compile(rb"event:\s*error\b")
 _SENT = "send_request_body.complete"
+_MARK = b"\xef\xbb\xbf"
+"""Before a text, it says that it is UTF-8."""
 _BEGINNINGS = (b"data:", b"event:", b":")
 """How streams begin. Some servers call theirs JSON, or text."""
 
@@ -54,7 +56,7 @@ class Arriving:
 
     def take(self, piece: bytes) -> None:
         """Add what came. Raises `BrokenReplyError` for an answer without end."""
-        if not self.content and self.accepted and piece.lstrip().startswith(_BEGINNINGS):
+        if not self.content and self.accepted and piece.removeprefix(_MARK).lstrip().startswith(_BEGINNINGS):
             self.streams = True
         self.content += piece
         if len(self.content) > _MOST_BYTES:
@@ -154,7 +156,7 @@ def parsed_object(content: bytes | bytearray) -> dict[str, JsonValue]:
 
 
 def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
-    for event in END_OF_EVENT.split(content):
+    for event in END_OF_EVENT.split(content.removeprefix(_MARK)):
         data = data_of(event)
         if data == b"[DONE]":
             yield {}  # its form knows whether that is the end

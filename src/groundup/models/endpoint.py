@@ -286,7 +286,7 @@ class ModelEndpoint:
             raise _network(str(error) or type(error).__name__, billed=answer.accepted) from error
         except BrokenReplyError as error:
             raise _broken(str(error), billed=answer.accepted) from error
-        if answer.status < 400 or answer.status == 407:
+        if answer.status < 400 or answer.status in (403, 407):
             other = stranger(answer.status, answer.headers, url, url.removeprefix(self.base_url))
             if other is not None:
                 raise _FailedError(CallFailure(kind=CallFailureKind.STRANGER, message=other))

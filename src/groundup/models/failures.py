@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import TypeGuard
 from urllib.parse import urljoin
 
 from pydantic import Field, JsonValue
@@ -88,6 +89,10 @@ _NO_MONEY = re.compile(
     re.IGNORECASE,
 )
 """How endpoints say that money, or what a month has of it, is gone. Many name a page on billing at each limit."""
+_CLOSED_ACCOUNT = re.compile(
+    r"(account|organi[sz]ation|team|workspace)\b[^.]{0,40}\b(suspended|restricted|disabled|deactivated|blocked)",
+    re.IGNORECASE,
+)
 _PERHAPS_NO_MONEY = re.compile(r"exceeded your current quota", re.IGNORECASE)
 """Said by Gemini of a minute's limit, too, and then with a time."""
 _OF_A_DAY = re.compile(r"per[- _]?day|daily|\b[TR]PD\b", re.IGNORECASE)
@@ -122,6 +127,7 @@ _CODES = (
     (404, re.compile(r"model_not_found|not_found_error", re.IGNORECASE)),
 )
 """The status that an error without one means, by its words."""
+_STATUS_NAMES = ("code", "status", "status_code")
 _BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
 """Why a reply ends that its endpoint could not finish: OpenRouter and Mistral, vLLM and SGLang, DeepSeek."""
 _BAD_KEY = re.compile(r"api key not valid|(incorrect|invalid) api key|api_key_invalid", re.IGNORECASE)
@@ -159,20 +165,29 @@ def hidden_status(document: Mapping[str, JsonValue]) -> int | None:
         error = choice.get("error") or choice.get("finish_reason") in _BROKEN_OFF
     if not error and "error" in (document.get("object"), document.get("type")):
         error = document
+    if not error and not document.get("choices") and document.keys() & {"msg", "message", "detail"}:
+        error = document if any(_is_error(document.get(name)) for name in _STATUS_NAMES) else None
     if not error:
         return None
-    codes = [error.get(name) for name in ("code", "status", "status_code")] if isinstance(error, dict) else []
+    codes = [error.get(name) for name in _STATUS_NAMES] if isinstance(error, dict) else []
     for code in codes:
-        number = int(code) if isinstance(code, str) and code.isdecimal() else code
-        if isinstance(number, int) and 400 <= number < 600:
-            return number
+        if _is_error(code):
+            return int(code)
     return next((status for status, sign in _CODES if sign.search(json.dumps(error))), 500)
+
+
+def _is_error(code: object) -> TypeGuard[int | str]:
+    """Whether *code* is the status of a failure."""
+    number = int(code) if isinstance(code, str) and code.isdecimal() else code
+    return isinstance(number, int) and 400 <= number < 600
 
 
 def _kind(status: int, signs: str, *, told: bool) -> CallFailureKind:
     """Return what a failure is; *told*: whether it says when to come back."""
-    if status == 402 or (status in {400, 403, 429} and _NO_MONEY.search(signs)):
+    if status == 402 or (status in {400, 403, 412, 429} and _NO_MONEY.search(signs)):
         return CallFailureKind.QUOTA
+    if status in {400, 403, 412, 429} and _CLOSED_ACCOUNT.search(signs):
+        return CallFailureKind.FORBIDDEN
     if status in {403, 429} and not told and _PERHAPS_NO_MONEY.search(signs):
         return CallFailureKind.QUOTA
     if status == 429:
@@ -265,7 +280,7 @@ def _described(body: bytes) -> _Described:
     error = _told_error(document) if isinstance(document, dict) else document
     if not isinstance(error, dict):
         return _Described(message=str(error)[:_MESSAGE_LENGTH], signs=text[:2000])
-    message = error.get("message") or error.get("detail") or document.get("detail") or text
+    message = error.get("message") or error.get("msg") or error.get("detail") or document.get("detail") or text
     return _Described(message=str(message)[:_MESSAGE_LENGTH], signs=text[:4000])
 
 

@@ -14,8 +14,8 @@ from groundup.models.asking.forms import Count, CountedTokens, first_of
 _PLACES = (("usage",), ("choices", "usage"), ("x_groq", "usage"))
 """Where usage stands; Moonshot's streams have it in the choice, Groq's in an object of their own."""
 _NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "input": (("prompt_tokens",),),
-    "output": (("completion_tokens",),),
+    "input": (("prompt_tokens",), ("input_tokens",)),  # the other names: gateways that keep a provider's own
+    "output": (("completion_tokens",), ("output_tokens",)),
     "total": (("total_tokens",),),
     # OpenAI; DeepSeek; Moonshot; LiteLLM for Anthropic.
     "cached": (
@@ -24,8 +24,12 @@ _NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("cached_tokens",),
         ("cache_read_input_tokens",),
     ),
-    # OpenRouter; LiteLLM for Anthropic.
-    "cache_write": (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",)),
+    # OpenRouter; Alibaba; LiteLLM for Anthropic.
+    "cache_write": (
+        ("prompt_tokens_details", "cache_write_tokens"),
+        ("prompt_tokens_details", "cache_creation_input_tokens"),
+        ("cache_creation_input_tokens",),
+    ),
     "reasoning": (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),  # OpenAI; SGLang
 }
 """Where each count stands inside usage; the first that is there counts."""
@@ -38,6 +42,9 @@ def counted_tokens(document: Mapping[str, JsonValue], message: Message) -> Count
     read, written = found.get("input"), found.get("output")
     total, thought, cached = found.get("total"), found.get("reasoning"), found.get("cached")
     doubtful = False
+    beside = (cached or 0) + (found.get("cache_write") or 0)
+    if read is not None and written is not None and total == read + beside + written and beside > read:
+        read += beside  # Bedrock's own count has no cache in it
     if read and written is not None:
         if total == read + written + (thought or 0) or (total is None and (thought or 0) > written):
             # xAI counts thoughts beside the rest. Where they are inside, this total has no thoughts at all.
