@@ -15,6 +15,8 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "--max-workers": ("--jobs",),
     "--concurrency": ("--jobs",),
     "--parallel": ("--jobs",),
+    "--num-workers": ("--jobs",),
+    "--threads": ("--jobs",),
     "--max-samples": ("--jobs",),
     "--max-connections": ("--model-jobs",),
     "--epochs": ("--attempts", "--times"),
@@ -30,6 +32,10 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "--agent-import-path": ("--agent",),
     "--solver": ("--agent",),
     "--model-base-url": ("--base-url",),
+    "--api-base": ("--base-url",),
+    "--api-key": ("--base-url", "--model"),
+    "--split": ("--tasks",),
+    "--subset": ("--tasks",),
     "--from": ("--predictions",),
     "--input": ("--predictions",),
     "--predictions-path": ("--predictions",),
@@ -63,6 +69,7 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 """An option of other programs, and what it is here: the first that the command has."""
 
 _HOW = {
+    "--api-key": "an environment variable, such as OPENAI_API_KEY",
     "--agent-import-path": "--agent, as in `-a package.module:function`",
     "--lf": "--tasks, as in `--tasks failed:RUN`",
     "--last-failed": "--tasks, as in `--tasks failed:RUN`",
@@ -78,6 +85,19 @@ COMMANDS_ELSEWHERE: Mapping[str, str] = {
     "grade": "it is `groundup evaluate`",
     "score": "it is `groundup evaluate`",
     "test": "it is `groundup evaluate`",
+    "start": "it is `groundup run`",
+    "execute": "it is `groundup run`",
+    "bench": "it is `groundup run`",
+    "benchmark": "it is `groundup run`",
+    "results": "it is `groundup report`",
+    "summary": "it is `groundup report`",
+    "plot": "it is `groundup view`, or `groundup report --format html`",
+    "rerun": "`groundup resume` goes on with a run, `groundup regrade` grades it again",
+    "rm": "it is `groundup runs rm`",
+    "delete": "it is `groundup runs rm`",
+    "stop": "^C ends a run, and `groundup resume` goes on with it",
+    "cancel": "^C ends a run, and `groundup resume` goes on with it",
+    "login": "keys come from the environment, such as OPENAI_API_KEY",
     "retry": "it is `groundup resume`",
     "eval-retry": "it is `groundup resume`",
     "continue": "it is `groundup resume`",
@@ -123,6 +143,10 @@ KEPT_BY_A_RUN: Mapping[str, str] = {
     "-m": "a new run takes another",
 }
 """What `resume` cannot change, and what does."""
+
+
+_LONG_DASHES = "\N{EN DASH}\N{EM DASH}\N{MINUS SIGN}"
+"""What word processors and web pages make of hyphens."""
 
 
 def refused(error: Any, given: Sequence[str]) -> str:
@@ -200,6 +224,8 @@ def _extra(context: Any, message: str) -> list[str]:
 
 
 def _for_extra(given: Sequence[str], extra: Sequence[str], context: Any, options: Collection[str]) -> str:
+    if extra[0][0] in _LONG_DASHES:
+        return f"it begins with a long dash, write {extra[0].lstrip(_LONG_DASHES).rjust(len(extra[0]), '-')}"
     before = given[given.index(extra[0]) - 2] if extra[0] in given[2:] else ""
     if before in ("--tasks", "--task", "--exclude"):
         return f"names are separated by commas: {before} {given[given.index(extra[0]) - 1]},{','.join(extra)}"
