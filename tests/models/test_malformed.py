@@ -303,3 +303,12 @@ async def test_no_reply_loses_an_attempt(tmp_path: object) -> None:
     )
     assert (ended.turns, ended.detail, said) == (TIMES, f"{TIMES} turns", TIMES)
     assert len(memory.of("result")) == TIMES
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(400, "invalid_request_error"), (429, "rate_limit_error"), (500, "api_error"), (503, "api_error")],
+)
+def test_an_error_has_the_kind_of_its_status(status: int, kind: str) -> None:
+    """A client of Anthropic's form tries again by the kind, so a failure of the server is not called the client's."""
+    assert messages.error_document(status, "no")["error"] == {"type": kind, "message": "no"}

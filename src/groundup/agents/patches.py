@@ -2,6 +2,9 @@
 
 Line numbers are not believed, for models count badly: what a hunk takes away says where it belongs. A hunk whose
 lines are not there does not apply.
+
+A submission that is a diff is read elsewhere, by `suites/dibench/patches.py`: that one counts and refuses what is
+damaged, as published graders do. One reader for both would take from graders what it gives to models.
 """
 
 import re
