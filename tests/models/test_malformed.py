@@ -310,5 +310,5 @@ async def test_no_reply_loses_an_attempt(tmp_path: object) -> None:
     [(400, "invalid_request_error"), (429, "rate_limit_error"), (500, "api_error"), (503, "api_error")],
 )
 def test_an_error_has_the_kind_of_its_status(status: int, kind: str) -> None:
-    """A client of Anthropic's form tries again by the kind, so a failure of the server is not called the client's."""
+    """A client of Anthropic's form tries again by the kind; a failure of the server is not the client's."""
     assert messages.error_document(status, "no")["error"] == {"type": kind, "message": "no"}
