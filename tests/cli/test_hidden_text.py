@@ -49,7 +49,6 @@ def test_pages_and_bundles_hold_no_text_of_a_hidden_test(groundup: Groundup, tmp
         for line in lines.values():
             assert line.verdict is not None
             writer.record(line.but(verdict=line.verdict.but(reasons=(REASON,))), TESTS, {})
-    (tmp_path / "made").mkdir()
     for form in ("html", "latex"):
         assert groundup("report", "r", "--format", form, "--save", f"made/report.{form}").code == 0
     assert groundup("view", "r", "--bundle", "made/site").code == 0

@@ -243,3 +243,18 @@ async def test_a_failed_opening_is_no_zero(tmp_path: Path) -> None:
         (house.job.path / "scratch").write_text("in the way of every episode")
         sid = await client.create()
         assert (await client.get("/prompt", sid)).status_code == 500
+
+
+async def test_no_reason_of_a_verdict_is_served(tmp_path: Path) -> None:
+    """Reasons quote hidden tests: they are in the run, and in no answer, event, metric or trajectory."""
+    async with opened(job_in(tmp_path, submits=2)) as house, Client(house.address) as client:
+        sid = await client.create()
+        heard = [(await client.get("/prompt", sid)).text]
+        for word in ("half", "half"):
+            heard.append(await client.bash(sid, f"behave {word}"))
+            heard.append(str(await client.call(sid, "submit")))
+        heard += [str(await client.call(sid, "bash")), (await client.get("/metrics")).text, str(house.events)]
+    assert "one failed" in str(house.lines())
+    trajectories = [path.read_text() for path in house.job.path.rglob("*trajectory*") if path.is_file()]
+    assert trajectories
+    assert not any("one failed" in text for text in [*heard, *trajectories])

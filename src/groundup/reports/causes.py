@@ -66,6 +66,7 @@ _OF_PYTHON = frozenset(
 """Names that say nothing of what is called."""
 _SHORTENED = re.compile(r"^(?:AssertionError: )?(?:assert .*\.\.\.|.*\[\d+ chars\])")
 """A message in which pytest or unittest left out parts of the values that it compared."""
+_TELLS_VALUES = re.compile(r"\bassert\b| (?:[!=]=|not in|in|is|is not) |[<>]")
 _SIDES = re.compile(r"^(?P<where>.*: )?(?P<side>left |right) (?P<value>.*)$")
 _SAID = 160
 _JAVA_TEST = re.compile(r"((?:\w+\.)*\w+)(?:\$[\w$]+)?#\w+")
@@ -345,9 +346,12 @@ def heading_of(test: TestResult) -> str:
     said = _said(test)
     if _NUMBERS.fullmatch(said) and (printed := _ERROR_PRINTED.findall(test.demand)):
         return f"{said}; {printed[-1]}"
-    if not is_shortened(said) or not (differing := difference_words(test.demand)):
-        return said
-    return f"AssertionError: {differing}"
+    differing = difference_words(test.demand)
+    if differing and is_shortened(said):
+        return f"AssertionError: {differing}"
+    if differing and said.startswith("AssertionError: ") and not _TELLS_VALUES.search(said):
+        return f"{said}; {differing}"  # a test's own words
+    return said
 
 
 def is_shortened(said: str) -> bool:

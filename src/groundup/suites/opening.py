@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groundup.catalog import Table
 from groundup.domain.digests import digest_of, short
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
 from groundup.suites.base import ForCommands, Suite
@@ -92,7 +92,7 @@ def named_suite(name: str, settings: Settings) -> str:
         return name if is_known(name) else with_variants(_installed(plain, settings), words)
     place = Path(name).expanduser().absolute()
     if not is_set(place):
-        raise UsageError(f"{place} is no set: it has no {MANIFEST}; name a suite")
+        raise UsageError(f"{place} is no set: it has no {MANIFEST}; {_instead(place, settings)}")
     manifest = read_manifest(place)
     if not manifest.tasks:
         raise UsageError(f"the set in {name} has no tasks; `groundup curate yield {name}` says why")
@@ -109,6 +109,22 @@ def named_suite(name: str, settings: Settings) -> str:
             take_folder(suite, place, with_data, source.check)
             return f"{suite}@{chosen}"
     raise UsageError(f"{name}: pull it under a name of your own: `groundup data pull {suite}@NAME --from {name}`")
+
+
+def _instead(place: Path, settings: Settings) -> str:
+    """Say what to type for a folder that is no set: some suites take in other folders as data."""
+    if not place.is_dir():
+        return "name a suite"
+    for suite in SUITES.names():
+        source = ForCommands.of(SUITES.find(suite)(settings.but(data_dir=settings.data / ".none"))).data_source()
+        try:
+            found = source is not None and bool(source.check(place))
+        except GroundupError:
+            continue
+        if found:
+            named = f"{suite}@{place.name}"
+            return f"it is data of {suite}: `groundup data pull {named} --from {place}`, then name {named}"
+    return "name a suite"
 
 
 def _installed(name: str, settings: Settings) -> str:

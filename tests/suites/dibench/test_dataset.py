@@ -7,9 +7,11 @@ import pytest
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.registries.names import NoNames
+from groundup.settings import Settings
 from groundup.suites.dibench.answers import original
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.suite import DiBench
+from groundup.suites.opening import named_suite
 from tests.suites.dibench.made import instance, write_dataset
 
 
@@ -126,3 +128,14 @@ def test_jobs_without_a_toolchain_are_told_beside_the_table(
     for program in ("dotnet", "node", "rustc"):
         (tmp_path / program).touch(mode=0o755)
     assert suite.beside() == []
+
+
+def test_a_folder_of_instances_is_told_how_to_be_a_suite(tmp_path: Path) -> None:
+    """It is data that can be pulled, and no set; of another folder nothing is known."""
+    place = write_dataset(tmp_path / "mine")
+    settings = Settings(data_dir=tmp_path / "data", cache_dir=tmp_path / "cache")
+    with pytest.raises(UsageError, match=f"groundup data pull dibench@mine --from {place}"):
+        named_suite(str(place), settings)
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(UsageError, match=r"is no set: it has no set\.json; name a suite"):
+        named_suite(str(tmp_path / "bare"), settings)
