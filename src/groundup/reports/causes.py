@@ -59,6 +59,7 @@ _CODE = re.compile(r"\b(?:status|statusCode|status_code|rc|ret|returncode|return
 """Names of numbers that are no amounts: each has a meaning of its own."""
 _ERROR_PRINTED = re.compile(rf"^{PRINTED}.*\b[Ee]rror\b.*$", re.MULTILINE)
 _NUMBERS = re.compile(r"AssertionError: (?:assert )?-?\d+ [!=]= -?\d+")
+_OF_NUMBERS = re.compile(r"\d [!=]= -?\d|expected: <\d+> but was: <\d+>")
 _EXCHANGE = re.compile(r"^last exchange: (?P<method>[A-Z]+) (?P<path>[^ ,\n]+)", re.MULTILINE)
 _OF_PYTHON = frozenset(
     {*dir(builtins), "strip", "splitlines", "split", "read", "getvalue", "decode", "encode", "raises", "warns"}
@@ -241,10 +242,10 @@ def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str
     examined = _called(test, hidden) or _exchanged(test) or _examined(test)
     if _EXCEPTION.match(test.message) and not test.message.startswith("AssertionError"):
         return "" if is_of_interface(test.message) else examined, said
-    differing = differing_places(test.demand)
-    if _CODE.search(f"{failing_line(test)[1]}\n{test.demand}"):  # 404 for 200 is not 200 for 404
+    # 404 for 200 is not 200 for 404.
+    if _OF_NUMBERS.search(exact) and _CODE.search(f"{failing_line(test)[1]}\n{test.demand}"):
         return examined, f"{exact} {_ERROR_PRINTED.findall(test.demand)[-1:]}"
-    return examined, differing or ("whole" if examined else said)
+    return examined, differing_places(test.demand) or ("whole" if examined else said)
 
 
 def differing_places(demand: str) -> str:
