@@ -44,6 +44,17 @@ def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None:
     assert path.read_text() == "ours, and my notes"
 
 
+def test_a_copy_is_made_again_as_its_source_changes(tmp_path: Path) -> None:
+    """As what is written: whole or not at all, and nothing is left beside it."""
+    source, path = tmp_path / "source", tmp_path / "made" / "copy"
+    path.parent.mkdir()
+    for text in ("one", "one", "another"):
+        source.write_text(text)
+        copy_made(source, path)
+        assert path.read_text() == text
+    assert not [*path.parent.glob(".copy.*")]
+
+
 def test_folders_are_replaced_as_files_are(tmp_path: Path) -> None:
     """Also where an interruption left half of one; a folder that somebody changed stays."""
     source, target = tmp_path / "source", tmp_path / "target"
