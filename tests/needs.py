@@ -37,6 +37,7 @@ from groundup.settings import Settings, environment
 EXPECTED = "EXPECTED_TOOLS"
 VERSION = {"cargo": ("cargo", "rustc")}
 """Tools of which more than one program must start."""
+_SAYS_ITS_VERSION = {"go": "version"}
 _OLDEST = {"cargo": (1, 70), "npm": (10,)}
 """Cargo asks sparse indexes by default from 1.70 on; npm 9 trips over two dependencies in folders ("Tracker")."""
 _BRINGS = {
@@ -46,6 +47,7 @@ _BRINGS = {
     "data of NL2RepoBench": "groundup data pull nl2repobench",
     "data of repogenesis": "groundup data pull repogenesis",
     "git": "apt-get install git",
+    "go": "apt-get install golang-go",
     "javac": "apt-get install default-jdk-headless",
     "JDK 17 and Maven": "apt-get install openjdk-17-jdk-headless maven",
     "node": "apt-get install nodejs",
@@ -111,7 +113,8 @@ def _program_trouble(program: str) -> str:
     if shutil.which(program) is None:
         return f"{program} is not on PATH"
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=120)
+        asked = _SAYS_ITS_VERSION.get(program, "--version")
+        done = subprocess.run([program, asked], capture_output=True, check=False, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} is on PATH and does not start: {error}"
     if done.returncode:

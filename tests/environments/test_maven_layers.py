@@ -6,6 +6,7 @@ import pytest
 
 from groundup.environments.java_builder import (
     MavenSandbox,
+    complaint,
     lay_out,
     layer_key,
     local_place,
@@ -17,7 +18,7 @@ from groundup.environments.requests import JavaToolchain, MavenRequest, is_proje
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
 from groundup.registries.maven import MavenClient, MavenGateway
-from groundup.sandbox.protocol import SandboxSpec
+from groundup.sandbox.protocol import CommandResult, Ending, SandboxSpec
 from tests.registries.files_served import served
 from tests.registries.maven_repositories import JAR, VERSIONS, put, using
 from tests.sandbox.fake import FakeProvider, answer
@@ -29,6 +30,31 @@ def junit(name: str, version: str) -> str:
     """Return the place of a jar of JUnit 5."""
     group = "platform" if "platform" in name else "jupiter"
     return f"org/junit/{group}/{name}/{version}/{name}-{version}.jar"
+
+
+UNREADABLE = """[INFO] Scanning for projects...
+[ERROR] [ERROR] Some problems were encountered while processing the POMs:
+[FATAL] Non-resolvable parent POM for app:notes:1: Could not find artifact app.nowhere:no-parent:pom:1 @ line 1
+ @
+[ERROR] The build could not read 1 project -> [Help 1]
+[ERROR]
+[ERROR]   The project app:notes:1 (/workspace/pom.xml) has 1 error
+[ERROR]     Non-resolvable parent POM for app:notes:1: Could not find artifact app.nowhere:no-parent:pom:1 @ line 1 -> [Help 2]
+[ERROR]
+[ERROR] To see the full stack trace of the errors, re-run Maven with the -e switch.
+"""  # noqa: E501 - Maven's own lines
+
+
+def test_the_cause_comes_before_what_maven_says_around_it() -> None:
+    """Of a build file that cannot be read the reason is its first words, once."""
+    printed = UNREADABLE.encode()
+    said = complaint(CommandResult(exit_code=1, ending=Ending.EXITED, stdout=printed, stderr=b"", duration_s=1.0))
+
+    assert said.startswith(
+        "Non-resolvable parent POM for app:notes:1: Could not find artifact app.nowhere:no-parent"
+    )
+    assert said.count("Non-resolvable") == 1
+    assert "Some problems" not in said
 
 
 def test_a_layer_holds_files_at_their_places_and_lists_by_their_local_names(tmp_path: Path) -> None:

@@ -60,6 +60,16 @@ async def test_rust_is_what_rustc_says(tmp_path: Path) -> None:
     assert [(mount.source, mount.target) for mount in found.mounts] == [(root, "/opt/toolchains/rust")]
 
 
+async def test_go_is_its_root(tmp_path: Path) -> None:
+    """Mounted as a whole, and told not to fetch another one."""
+    root = tmp_path / "go1.22"
+    go = program(root / "bin/go", f'[ "$1" = env ] && echo {root} || echo "go version go1.22.3 linux/amd64"')
+    found = await find_toolchain("go", {"PATH": f"{go.parent}:{os.defpath}"}, tmp_path / "staging")
+    assert found.versions == {"go": "1.22.3"}
+    assert [(mount.source, mount.target) for mount in found.mounts] == [(root, "/opt/toolchains/go")]
+    assert found.environment["GOTOOLCHAIN"] == "local"
+
+
 async def test_dotnet_is_the_folder_of_its_program(tmp_path: Path) -> None:
     """A link on PATH leads to the SDK, which knows its own place inside."""
     program(tmp_path / "share/dotnet/dotnet", "echo 8.0.100")
@@ -85,7 +95,7 @@ async def test_what_is_absent_or_broken_is_said(name: ToolchainName, tmp_path: P
     empty = {"PATH": str(tmp_path)}
     with pytest.raises(InfrastructureError, match="is not on this machine; install"):
         await find_toolchain(name, empty, tmp_path / "staging")
-    for broken in ("node", "npm", "rustc", "cargo", "dotnet"):
+    for broken in ("node", "npm", "rustc", "cargo", "dotnet", "go"):
         program(tmp_path / broken, "echo broken >&2; exit 1")
     with pytest.raises(InfrastructureError, match="does not work and says 'broken'"):
         await find_toolchain(name, empty, tmp_path / "staging")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from groundup.domain.errors import UsageError
+from groundup.domain.languages import ServiceToolchain
 
 WHICH = "Tasks"
 HOW = "Grading"
@@ -183,10 +184,10 @@ class VariantFlags(TypedDict, total=False):
         ),
     ]
     toolchain: Annotated[
-        Literal["node"] | None,
+        ServiceToolchain | None,
         FlagHelp(
             "Services in another language than the task's, where its README names no framework (RepoGenesis). The "
-            "suite is then called SUITE+node.",
+            "suite is then called SUITE+node or SUITE+go.",
             WHICH,
         ),
     ]

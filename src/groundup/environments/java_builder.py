@@ -67,11 +67,13 @@ from groundup.trees.writer import lay_tree, share_tree
 BUILD_LIMITS = Limits(
     cpus=2.0, memory_mb=2048, processes=512, disk_mb=8 * 1024, wall_clock_s=1800.0, command_s=900.0
 )
-_ERROR = re.compile(r"^\[ERROR\] (.+)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:\[ERROR\] )*\[(?:ERROR|FATAL)\] (.+?)(?: -> \[Help \d+\])?$", re.MULTILINE)
 _NOISE = (
     "To see the full stack",
     "Re-run Maven",
     "For more information",
+    "Some problems were encountered while processing the POMs",
+    "The build could not read",
     "[Help",
     "-> [Help",
     "COMPILATION ERROR",

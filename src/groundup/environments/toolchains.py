@@ -1,4 +1,4 @@
-"""Toolchains of the host that a sandbox can be given: Node.js, Rust, .NET, a JDK with Maven. Installs nothing.
+"""Toolchains of the host that a sandbox can be given: Node.js, Rust, .NET, Go, a JDK with Maven. Installs nothing.
 
 What lies below /usr (but not /usr/local) is seen inside every sandbox anyway; anything else is mounted read-only
 below `/opt/toolchains`, the toolchain alone, without what its user installed with it.
@@ -16,7 +16,7 @@ from pydantic import Field
 
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, MachineError
-from groundup.domain.languages import ToolchainName
+from groundup.domain.languages import RegistryKind, ToolchainName
 from groundup.domain.records import Record
 from groundup.environments.failures import telling_line
 from groundup.languages import TOOLCHAINS
@@ -44,13 +44,18 @@ class Toolchain(Record):
         default={}, description="what lies there in several versions -> these, the oldest first"
     )
 
+    @property
+    def registry(self) -> RegistryKind:
+        """Where its packages come from."""
+        return TOOLCHAINS[self.name].registry
+
 
 async def find_toolchain(name: ToolchainName, environment: Mapping[str, str], staging: Path) -> Toolchain:
     """Return the toolchain that the user's PATH has. Raises `InfrastructureError` with what to do.
 
     *staging* is a folder for what only sandboxes need, such as links; it is written to once per version.
     """
-    finding = {"node": _node, "rust": _rust, "dotnet": _dotnet}[name]
+    finding = {"node": _node, "rust": _rust, "dotnet": _dotnet, "go": _go}[name]
     return await finding(_Host(environment), staging)
 
 
@@ -62,7 +67,8 @@ def toolchain_facts() -> list[Fact]:
         if place:
             found.append(Fact(name=record.sdk, status=FactStatus.GOOD, value=place))
         else:
-            advice = f"{record.install}, to execute CI jobs in {record.name}"
+            use = f"execute CI jobs in {record.name}" if record.programs else f"grade services in {record.name}"
+            advice = f"{record.install}, to {use}"
             found.append(Fact(name=record.sdk, status=FactStatus.LIMITED, value="missing", advice=advice))
         if place and record.toolchain == "dotnet":
             found.append(icu_fact(Path("/usr")))
@@ -186,6 +192,19 @@ async def _rust(host: _Host, staging: Path) -> Toolchain:
     inside = f"{INSIDE}/rust"
     return Toolchain(
         name="rust", versions=versions, mounts=(Mount(source=root, target=inside),), path=(f"{inside}/bin",)
+    )
+
+
+async def _go(host: _Host, staging: Path) -> Toolchain:
+    go = host.program("go", "go")
+    root = Path(await host.says("go", go, "env", "GOROOT"))
+    inside = str(root) if _is_seen(root) else f"{INSIDE}/go"
+    return Toolchain(
+        name="go",
+        versions={"go": await host.version("go", go, "version")},
+        mounts=() if _is_seen(root) else (Mount(source=root, target=inside),),
+        path=(f"{inside}/bin",),
+        environment={"GOROOT": inside, "GOTOOLCHAIN": "local", "GOTELEMETRY": "off"},
     )
 
 

@@ -119,6 +119,12 @@ def _nuget() -> type[RegistryGateway]:
     return NuGetGateway
 
 
+def _go() -> type[RegistryGateway]:
+    from groundup.registries.goproxy import GoGateway
+
+    return GoGateway
+
+
 def _maven() -> type[RegistryGateway]:
     from groundup.registries.maven import MavenGateway
 
@@ -126,7 +132,8 @@ def _maven() -> type[RegistryGateway]:
 
 
 REGISTRIES: Table[type[RegistryGateway]] = Table(
-    "registry", {"pypi": _pypi, "npm": _npm, "crates": _crates, "nuget": _nuget, "maven": _maven}
+    "registry",
+    {"pypi": _pypi, "npm": _npm, "crates": _crates, "nuget": _nuget, "maven": _maven, "go": _go},
 )
 
 

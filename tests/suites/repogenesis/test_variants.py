@@ -1,4 +1,4 @@
-"""SUITE+hints and SUITE+node: other things are asked of subjects, and no run of one is mixed with another."""
+"""SUITE+hints, SUITE+node, SUITE+go: other things are asked of subjects; no run of one is mixed with another."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from groundup.api.requests import evaluation
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.languages import ToolchainName
+from groundup.domain.languages import ServiceToolchain, ToolchainName
 from groundup.environments.toolchains import Toolchain, find_toolchain
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings, environment
@@ -25,6 +25,70 @@ from tests.suites.repogenesis.trials import LIFECYCLE, TASK, ServiceBuilder, Tri
 TOKEN = "Requests carry the token t-1."
 FLAG = '[[flags]]\nkind = "hidden-requirement"\ngraders = ["strict"]\nreason = "x"\n'
 HINTED = f'hints = ["{TOKEN}"]\n{OWN_TASK}\n{FLAG}'
+GO = """
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+)
+
+var notes = map[string]string{}
+
+func answer(method, path, body string) (string, string) {
+	id := strings.TrimPrefix(path, "/notes/")
+	text, known := notes[id]
+	switch {
+	case path == "/health":
+		return "200 OK", `{"status": "ok"}`
+	case path == "/notes" && method == "POST":
+		id = strconv.Itoa(len(notes) + 1)
+		if part := strings.Split(body, `"`); len(part) > 3 {
+			notes[id] = part[3]
+		}
+		return "201 Created", `{"id": "` + id + `"}`
+	case !known:
+		return "404 Not Found", `{"error": "no such note ` + id + `"}`
+	case method == "DELETE":
+		delete(notes, id)
+		return "204 No Content", ""
+	}
+	return "200 OK", `{"text": "` + text + `"}`
+}
+
+func main() {
+	port, _ := net.Listen("tcp", ":8123")
+	for {
+		asked, _ := port.Accept()
+		lines, size := bufio.NewReader(asked), 0
+		first, _ := lines.ReadString('\\n')
+		for {
+			line, problem := lines.ReadString('\\n')
+			if problem != nil || strings.TrimSpace(line) == "" {
+				break
+			}
+			if name, value, _ := strings.Cut(line, ":"); strings.EqualFold(name, "content-length") {
+				size, _ = strconv.Atoi(strings.TrimSpace(value))
+			}
+		}
+		body := make([]byte, size)
+		io.ReadFull(lines, body)
+		if words := strings.Fields(first); len(words) > 1 {
+			status, text := answer(words[0], words[1], string(body))
+			fmt.Fprintf(asked, "HTTP/1.1 %s\\r\\nContent-Type: application/json\\r\\n", status)
+			fmt.Fprintf(asked, "Connection: close\\r\\nContent-Length: %d\\r\\n\\r\\n%s", len(text), text)
+		}
+		asked.Close()
+	}
+}
+"""
+"""On sockets alone: to compile net/http for the first time takes most of a minute of processor time."""
+COMPILING = LIFECYCLE.but(install_s=600, overall_s=900)
+MODULE = "module notes\n\ngo 1.19\n"
 NODE = """
 const notes = new Map();
 require("http").createServer((question, answer) => {
@@ -106,6 +170,20 @@ def test_each_task_whose_tests_want_something_hidden_has_hints() -> None:
     assert {name for name, task in shipped_tasks().items() if task.hints} == hidden
 
 
+def test_services_in_go_are_asked_for_as_those_in_node_are() -> None:
+    """The same tasks, in words of its own; a run of one is none of the other."""
+    suite = open_suite("repogenesis+go", Settings(data_dir=Path("/nowhere")))
+    other = open_suite("repogenesis+node", Settings(data_dir=Path("/nowhere")))
+    assert isinstance(suite, RepoGenesis)
+    assert isinstance(other, RepoGenesis)
+    task = suite.by_name()["mail_service"]
+
+    assert task.metadata["language"] == "go"
+    assert suite.blocked().keys() == other.blocked().keys()
+    assert set(suite.blocked().values()) == {"no task for services in Go"}
+    assert suite.problems["mail_service"].asked.count("go build") == 1
+
+
 def test_services_in_node_are_asked_for_where_the_readme_names_no_framework() -> None:
     """The task says what to hand in; one with a framework, or whose tests import it, says why it is none."""
     suite = open_suite("repogenesis+node", Settings(data_dir=Path("/nowhere")))
@@ -133,8 +211,9 @@ def test_a_task_with_a_framework_is_refused_by_name(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("repogenesis+cobol", "repogenesis has no variant 'cobol'; choose from: hints, node"),
+        ("repogenesis+cobol", "repogenesis has no variant 'cobol'; choose from: hints, node, go"),
         ("dibench+hints", "dibench has no variant 'hints'; leave it out"),
+        ("repogenesis+go+node", "services are in one language; name node or go"),
     ],
 )
 def test_what_is_no_variant_is_named(name: str, words: str, settings: Settings) -> None:
@@ -154,8 +233,8 @@ def test_flags_name_the_suite_of_the_run(settings: Settings, tmp_path: Path) -> 
     assert named_suite(new.configuration.suite, settings) == new.configuration.suite
 
 
-class NodeBuilder(ServiceBuilder):
-    """Lends the Node.js of this machine and no registry."""
+class HostToolsBuilder(ServiceBuilder):
+    """Lends the toolchains of this machine and no registry."""
 
     @override
     async def toolchain(self, name: ToolchainName) -> Toolchain:
@@ -163,14 +242,14 @@ class NodeBuilder(ServiceBuilder):
         return await find_toolchain(name, environment(), self._folder / "toolchains")
 
 
-async def graded_in_node(trial: Trial, files: dict[str, str]) -> Graded:
-    """Return what strict grading says of a service in JavaScript."""
-    problem = trial.problem().but(toolchain="node")
+async def graded_in(toolchain: ServiceToolchain, trial: Trial, files: dict[str, str]) -> Graded:
+    """Return what strict grading says of a service that *toolchain* runs."""
+    problem = trial.problem().but(toolchain=toolchain)
     submission = write_tree(trial.folder / "submission", files)
     scratch = trial.folder / "scratch"
     scratch.mkdir()
-    context = GradingContext(provider=trial.provider, builder=NodeBuilder(trial.folder), scratch=scratch)
-    return await RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE).grade(TASK, submission, context)
+    context = GradingContext(provider=trial.provider, builder=HostToolsBuilder(trial.folder), scratch=scratch)
+    return await RepoGenesisStrictGrader({"notes": problem}, COMPILING).grade(TASK, submission, context)
 
 
 @pytest.mark.end_to_end
@@ -178,7 +257,7 @@ async def graded_in_node(trial: Trial, files: dict[str, str]) -> Graded:
 async def test_a_service_in_javascript_gets_everything(trial: Trial) -> None:
     """npm installs and builds it, `start` of package.json starts it; the verdict names the machine's Node.js."""
     manifest = '{"name": "notes", "scripts": {"build": "cp server.js built.js", "start": "node built.js"}}'
-    graded = await graded_in_node(trial, {"package.json": manifest, "server.js": NODE})
+    graded = await graded_in("node", trial, {"package.json": manifest, "server.js": NODE})
 
     assert passed(graded) == 4, graded.logs
     assert share(graded, "deployed") == 1
@@ -201,7 +280,37 @@ async def test_a_service_in_javascript_that_cannot_start_says_why(
     trial: Trial, files: dict[str, str], cause: str
 ) -> None:
     """The cause is in the first 200 characters of one of the reasons."""
-    graded = await graded_in_node(trial, files)
+    graded = await graded_in("node", trial, files)
+
+    assert passed(graded) == 0
+    assert any(cause in reason.message[:200] for reason in graded.verdict.reasons), graded.verdict.reasons
+
+
+@pytest.mark.end_to_end
+@pytest.mark.needs("go")
+async def test_a_service_in_go_gets_everything(trial: Trial) -> None:
+    """Its programs are built before, and without a script the only one starts; the verdict names the Go."""
+    graded = await graded_in("go", trial, {"go.mod": MODULE, "main.go": GO})
+
+    assert passed(graded) == 4, graded.logs
+    assert share(graded, "deployed") == 1
+    assert graded.verdict.grader.environment == "host"
+    assert "go" in graded.verdict.facts
+
+
+@pytest.mark.end_to_end
+@pytest.mark.needs("go")
+@pytest.mark.parametrize(
+    ("files", "cause"),
+    [
+        ({"go.mod": "module", "start.sh": "exec bin/notes"}, "go.mod:1"),
+        ({"go.mod": MODULE, "main.go": "package main\n\nfunc main() { no() }\n"}, "undefined: no"),
+        ({"main.go": GO}, "no go.mod"),
+    ],
+)
+async def test_a_service_in_go_that_cannot_start_says_why(trial: Trial, files: dict[str, str], cause: str) -> None:
+    """The cause is in the first 200 characters of one of the reasons."""
+    graded = await graded_in("go", trial, files)
 
     assert passed(graded) == 0
     assert any(cause in reason.message[:200] for reason in graded.verdict.reasons), graded.verdict.reasons

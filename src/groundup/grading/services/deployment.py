@@ -152,7 +152,6 @@ _LOOK_S = 0.5
 _SETTLED_S = 5.0
 """Between two looks at where a service that does nothing listens: alike, they end the wait."""
 _OBSERVER = Limits(cpus=0.5, memory_mb=128, processes=16, disk_mb=16, wall_clock_s=24 * 3600.0)
-NPM = LendingRules(kinds=("npm",))
 _POETRY_PLUGIN = "/tmp/poetry-index"  # noqa: S108 - inside the sandbox, where /tmp is private
 ServiceTools = PythonEnvironment | JavaToolchain | Toolchain
 """What a service runs by."""
@@ -503,7 +502,8 @@ async def _lend(
         case JavaToolchain():
             return await lend_maven(stack, sandbox, context)
         case Toolchain():
-            lent = await stack.enter_async_context(context.builder.registries(NPM))
+            rules = LendingRules(kinds=(environment.registry,))
+            lent = await stack.enter_async_context(context.builder.registries(rules))
             context.lent.extend(lent.gateways.values())
             return await lent.attach(sandbox)
         case _:

@@ -35,7 +35,8 @@ _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")
 _MODULES = ("main", "app", "server", "api")
 NOTHING_TO_START = (
     "nothing to start: no start.sh down to the third level, and at the top none of "
-    f"{', '.join(_PROGRAMS)} and api.py, or for Java pom.xml, for Node.js a start in package.json"
+    f"{', '.join(_PROGRAMS)} and api.py, or for Java pom.xml, for Node.js a start in package.json, "
+    "for Go a program in bin"
 )
 _DEPTH = 3
 _READ_BYTES = 64 * 1024

@@ -17,8 +17,8 @@ from groundup.grading.library.decision import Decision, as_fact, decide, signs_o
 from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
+from groundup.grading.services.building import BuiltService
 from groundup.grading.services.install import InstalledService, install_declared
-from groundup.grading.services.node import NodeInstalled
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
 from groundup.sources.names import companions, normalised, python_provider
@@ -31,7 +31,7 @@ _RUNNERS = ("pytest",)
 async def run_beside_no_service(
     problem: ServiceProblem,
     submission: Path,
-    installed: InstalledService | JavaInstalled | NodeInstalled,
+    installed: InstalledService | JavaInstalled | BuiltService,
     lifecycle: Lifecycle,
     context: GradingContext,
 ) -> TestRun:

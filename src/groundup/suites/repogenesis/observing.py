@@ -22,6 +22,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
 from groundup.grading.places import Sources, of_service
+from groundup.grading.services.building import BuiltService, find_built_start, install_built
 from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
 from groundup.grading.services.install import (
     InstalledService,
@@ -30,7 +31,6 @@ from groundup.grading.services.install import (
     find_start,
     install_declared,
 )
-from groundup.grading.services.node import NodeInstalled, find_node_start, install_node
 from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
@@ -158,7 +158,7 @@ NOT_READY = Readiness(answered_s=None, in_time=False)
 _LARGEST_README = 1024 * 1024
 
 
-Installed = InstalledService | JavaInstalled | NodeInstalled
+Installed = InstalledService | JavaInstalled | BuiltService
 
 
 class Observed(Record):
@@ -195,7 +195,7 @@ class Observed(Record):
         """Return the versions of what ran the submission."""
         if isinstance(self.installed, JavaInstalled):
             return {"java": self.installed.toolchain.java, "maven": self.installed.toolchain.maven}
-        if isinstance(self.installed, NodeInstalled):
+        if isinstance(self.installed, BuiltService):
             return self.installed.toolchain.versions
         resolution = self.installed.environment.resolution
         versions = {"python": self.installed.environment.python_version}
@@ -203,7 +203,7 @@ class Observed(Record):
 
     def install_logs(self, limit: int) -> dict[str, bytes]:
         """Return what a person may want to read of the install, at most *limit* bytes of what tools printed."""
-        if isinstance(self.installed, JavaInstalled | NodeInstalled):
+        if isinstance(self.installed, JavaInstalled | BuiltService):
             return {"install.txt": middle_cut(self.installed.log, limit)}
         logs = {}
         resolution = self.installed.environment.resolution
@@ -283,10 +283,10 @@ async def installed(
         java = await install_java(submission, lifecycle, context)
         return ReadyService(java.tree, start, java, service_environment(java, lifecycle))
     if problem.toolchain is not None:
-        start = await asyncio.to_thread(find_node_start, submission)
-        node = await install_node(submission, lifecycle, context)
+        built = await install_built(problem.toolchain, submission, lifecycle, context)
+        start = await asyncio.to_thread(find_built_start, problem.toolchain, built.tree)
         await context.builder.python(test_environment(problem))  # built before the clock of the start runs
-        return ReadyService(node.tree, start, node, node.toolchain)
+        return ReadyService(built.tree, start, built, built.toolchain)
     start = await asyncio.to_thread(find_start, submission, problem.task.port)
     with_pip = start is not None and start.installs and lifecycle.start_installs
     python = await install_declared(submission, lifecycle, context, with_pip=with_pip)

@@ -13,7 +13,14 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
 from groundup.grading.services.records import Lifecycle
 from groundup.suites.base import Grader
-from groundup.suites.repogenesis.tasks import LANGUAGES, NODE_NAME, PYTHON, README, TASK_FILE, ServiceProblem
+from groundup.suites.repogenesis.tasks import (
+    LANGUAGES,
+    OTHER_LANGUAGES,
+    PYTHON,
+    README,
+    TASK_FILE,
+    ServiceProblem,
+)
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
@@ -58,7 +65,7 @@ class ServiceGrader(Grader):
 
     @override
     def write_data(self, task: Task, destination: Path) -> bool:
-        """Write the task's folder. A container has no JDK, no Maven repository and no Node.js."""
+        """Write the task's folder. A container has no JDK, no Maven repository, no Node.js and no Go."""
         problem = self._problem(task)
         if problem.folder is None or problem.task.means.by_maven or problem.toolchain is not None:
             return False
@@ -71,7 +78,7 @@ class ServiceGrader(Grader):
 
     @override
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
-        """Return the tools of services in Java and JavaScript; other layers are the submissions' own.
+        """Return the tools of services in other languages than Python; other layers are the submissions' own.
 
         Asks for the interpreter that runs a service in Python. Raises `MachineError` where it is not here.
         """
@@ -96,7 +103,8 @@ class ServiceGrader(Grader):
         if problem.toolchain is not None and not problem.takes_other_languages:
             named = f"its README asks for {problem.task.framework}"
             why = "its tests import the service" if problem.task.framework == "any" else named
-            raise TaskError(f"{task.id} is no task for services in {NODE_NAME}: {why}")
+            other = OTHER_LANGUAGES[problem.toolchain].named
+            raise TaskError(f"{task.id} is no task for services in {other}: {why}")
 
     def _is_by_maven(self, task: Task) -> bool:
         problem = self._problems.get(task.id)

@@ -267,7 +267,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         return super()._lifecycle_of(problem).but(python=problem.service_python)
 
     def _signature(self, task: Task) -> GraderIdentity:
-        """Return the signature, which says where an interpreter stands in, or the machine's Node.js runs it."""
+        """Return the signature, which says where an interpreter stands in, or a toolchain of the host runs it."""
         problem = self._problems.get(task.id)
         if problem is not None and problem.toolchain is not None:
             return self.signature(task).but(environment="host")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from groundup.domain.errors import UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
@@ -48,7 +49,7 @@ from groundup.suites.repogenesis.report_format import (
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from groundup.suites.repogenesis.tasks import (
     HINTS,
-    NODE_NAME,
+    OTHER_LANGUAGES,
     POM,
     README,
     ServiceProblem,
@@ -276,7 +277,7 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     version = "1"
     description = "web services in Python and Java from a README: deployment, hidden tests, API coverage"
     default_grader = "strict"
-    variants = ("hints", "node")
+    variants = ("hints", *OTHER_LANGUAGES)
 
     def __init__(
         self,
@@ -290,12 +291,18 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
         self._data_version = data_version
         self._settings = settings
         self._words = words
-        self._is_node = "node" in words
+        self._other = next((one for one in OTHER_LANGUAGES if one in words), None)
 
     @override
     def varied(self, words: Sequence[str]) -> "RepoGenesis":
-        """Return the suite whose subjects get hints, or make services in JavaScript, or both."""
-        told = {"is_hinted": "hints" in words, "toolchain": "node" if "node" in words else None}
+        """Return the suite whose subjects get hints, or make services in another language, or both.
+
+        Raises `UsageError` for two languages.
+        """
+        others = [one for one in OTHER_LANGUAGES if one in words]
+        if len(others) > 1:
+            raise UsageError(f"services are in one language; name {' or '.join(others)}")
+        told = {"is_hinted": "hints" in words, "toolchain": next(iter(others), None)}
         varied = {name: one.but(**told) for name, one in self.problems.items()}
         return RepoGenesis(varied, self._data_version, self._settings, words)
 
@@ -315,14 +322,16 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
 
     @override
     def blocked(self) -> Mapping[str, str]:
-        """Return which tasks have no services in Node.js, where these are asked for."""
+        """Return which tasks have no services in another language, where one is asked for."""
+        if self._other is None:
+            return {}
         others = (name for name, problem in self.problems.items() if not problem.takes_other_languages)
-        return dict.fromkeys(others, f"no task for services in {NODE_NAME}") if self._is_node else {}
+        return dict.fromkeys(others, f"no task for services in {OTHER_LANGUAGES[self._other].named}")
 
     @override
     def referenced(self) -> Collection[str]:
-        """Return the tasks for which there is a service of our own, or that bring one; none in JavaScript."""
-        if self._is_node:
+        """Return the tasks that have a service of our own, or bring one; none in another language."""
+        if self._other is not None:
             return ()
         return oracle_names() | {name for name, problem in self.problems.items() if problem.reference is not None}
 
@@ -343,7 +352,7 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     @override
     def graders(self) -> Mapping[str, Grader]:
         every = all_graders(self.problems, self._settings)
-        return {self.default_grader: every[self.default_grader]} if self._is_node else every
+        return {self.default_grader: every[self.default_grader]} if self._other else every
 
     @override
     def data_source(self) -> DataSource:
@@ -379,7 +388,7 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
             python=next(iter(problem.service_pythons), None),
             environment=test_environment(problem),
             java=by_maven,
-            packages=not by_maven and not self._is_node,
+            packages=not by_maven and self._other is None,
         )
 
     @override

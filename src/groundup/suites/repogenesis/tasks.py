@@ -18,21 +18,21 @@ A driver is a program that stands for a published container's entry point: one f
 """
 
 import re
-import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from groundup.domain.digests import LATER, digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.languages import ServiceToolchain
 from groundup.domain.names import Name, checked_name
 from groundup.domain.records import Record, plainly
-from groundup.environments.at_hand import YES, python_at_hand
+from groundup.environments.at_hand import YES, python_at_hand, toolchain_lack
 from groundup.environments.requests import PythonRequest
 from groundup.environments.toolchains import jdks
 from groundup.grading.services.records import Lifecycle
@@ -141,10 +141,32 @@ listening on port {port}, and `package.json`: `npm ci` (`npm install` without a 
 there is such a script, run before, without network afterwards. The service starts with nothing but what the
 repository brings; hidden tests ask it over HTTP. What the specification says of Python holds for Node.js.
 """
+_GO = """Build the web service that the specification below describes, in Go. Hand in a repository that has, in its
+root, `start.sh`, a shell script that starts the service in the foreground, listening on port {port}, and `go.mod`:
+`go build -o bin/ ./...` runs before, so that the script finds the programs in `bin`, without network afterwards.
+The service starts with nothing but what the repository brings; hidden tests ask it over HTTP. What the
+specification says of Python holds for Go.
+"""
 _JAVA = """Build the web service that the specification below describes, in Java. Hand in a repository that builds
 with Maven, by the pom.xml that is there, and that has, in its root, `start.sh`, a shell script that starts the
 service in the foreground, listening on port {port}. Hidden tests ask it over HTTP.
 """
+
+
+class OtherLanguage(NamedTuple):
+    """A language in which services of Python's tasks can be asked for."""
+
+    named: str
+    """What runs them, as people write it."""
+    language: str
+    asked: str
+    """What subjects are asked to hand in; `{port}` is the service's."""
+
+
+OTHER_LANGUAGES: Mapping[ServiceToolchain, OtherLanguage] = {
+    "node": OtherLanguage("Node.js", "javascript", _NODE),
+    "go": OtherLanguage("Go", "go", _GO),
+}
 LANGUAGES: Mapping[str, TaskLanguage] = {
     "python": TaskLanguage(
         asked=_PYTHON,
@@ -236,7 +258,6 @@ def shipped_tasks() -> dict[str, ServiceTask]:
 
 README = "README.md"
 HINTS = "HINTS.md"
-NODE_NAME = "Node.js"
 POM = "pom.xml"
 _LARGEST = 4 * 1024 * 1024
 _ROOTS = ("RepoGenesis/repo", "repo")
@@ -263,14 +284,15 @@ class ServiceProblem(Record):
         default=None, description="what the oracle hands in; None: the suite's own, if any"
     )
     is_hinted: bool = Field(default=False, description="whether subjects are given the task's hints")
-    toolchain: Literal["node"] | None = Field(
+    toolchain: ServiceToolchain | None = Field(
         default=None, description="by which services run that are not in the task's language"
     )
 
     @property
     def language(self) -> str:
         """The language of the services that are asked for."""
-        return self.task.language if self.toolchain is None else "javascript"
+        other = None if self.toolchain is None else OTHER_LANGUAGES[self.toolchain]
+        return self.task.language if other is None else other.language
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -285,7 +307,8 @@ class ServiceProblem(Record):
     @property
     def asked(self) -> str:
         """What subjects are asked to hand in; `{port}` is the service's."""
-        return self.task.means.asked if self.toolchain is None else _NODE
+        other = None if self.toolchain is None else OTHER_LANGUAGES[self.toolchain]
+        return self.task.means.asked if other is None else other.asked
 
     @property
     def takes_other_languages(self) -> bool:
@@ -458,10 +481,12 @@ def whether_here(problem: ServiceProblem) -> str:
     """Return whether this machine can grade a task, or what it lacks."""
     if problem.folder is None:
         return "no data"
-    if problem.toolchain is not None and not problem.takes_other_languages:
-        return f"not in {NODE_NAME}"
-    if problem.toolchain is not None and shutil.which("node", path=environment().get("PATH")) is None:
-        return f"no {NODE_NAME}"
+    if problem.toolchain is not None:
+        named = OTHER_LANGUAGES[problem.toolchain].named
+        if not problem.takes_other_languages:
+            return f"not in {named}"
+        if toolchain_lack(problem.toolchain, environment()):
+            return f"no {named}"
     if problem.task.means.by_maven and next(jdks(environment()), None) is None:
         return "no JDK"
     if problem.is_too_old:
