@@ -390,7 +390,11 @@ SHAPES: dict[str, Shape] = {
         ),
     ),
     "a newer release of Java": java(
-        "21", build=pom(properties="<maven.compiler.release>21</maven.compiler.release>")
+        "21",
+        build=pom(
+            plugins="<plugin><artifactId>maven-compiler-plugin</artifactId><version>3.11.0</version>"
+            "<configuration><release>21</release></configuration></plugin>"
+        ),
     ),
     "does not parse": java(
         r"Notes\.java.*(';'|expected)", notes=changed("texts.size(); }", "texts.size() }", NOTES)
