@@ -24,7 +24,6 @@ from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
 from groundup.trees.walking import LARGE, read_regular
-from groundup.trees.writer import disk_errors
 
 LAYOUTS = ("standard", "paper")
 
@@ -104,10 +103,7 @@ async def compare_async(
 
 def write_report(made: ShownReport, form: str, path: AnyPath) -> Path:
     """Write a report to the file *path* in the form *form*, one of `FORMS`, and return it. Raises `UsageError`."""
-    content = made.written(form)
-    with disk_errors(Path(path).parent):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_made(Path(path), content)
+    write_made(Path(path), made.written(form), makes_folder=True)
     return Path(path)
 
 
@@ -181,9 +177,7 @@ def own_report(
 def write_own_report(run: AnyPath, form: str, path: AnyPath, *, output: AnyPath | None = None) -> OwnReport:
     """Write what `own_report` returns to the file *path*, and return it. Raises `UsageError`."""
     own = own_report(run, form, output=output)
-    with disk_errors(Path(path).parent):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_made(Path(path), own.document)
+    write_made(Path(path), own.document, makes_folder=True)
     return own
 
 

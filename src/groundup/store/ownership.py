@@ -70,13 +70,15 @@ def refuse_full(folder: Path) -> None:
         raise UsageError(f"{folder} {what}; name a new folder")
 
 
-def write_made(path: Path, content: bytes) -> None:
-    """Write *content* to *path*, in the place of what groundup wrote there before.
+def write_made(path: Path, content: bytes, *, makes_folder: bool = False) -> None:
+    """Write *content* to *path*, also in a folder that is made, in place of what groundup wrote there before.
 
     Raises `UsageError` where something else lies there, and `InfrastructureError` where it cannot be written.
     """
     digest = digest_bytes(content)
     with disk_errors(path.parent):
+        if makes_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         if digest_of_entry(path) == digest:
             return
         refuse_others(path)
