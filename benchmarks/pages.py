@@ -207,7 +207,8 @@ def _model_served(page: str, line: str, home: Path) -> Iterator[Tried]:
                 time.sleep(0.5)
                 is_up = _READY in Path(log.name).read_text()
             said = " ".join(Path(log.name).read_text().split())[-300:]
-            yield Tried(page, line, "done" if is_up else "FAILED", "" if is_up else said, time.monotonic() - begun)
+            how = "done" if is_up else "lacks" if started.poll() == 3 else "FAILED"
+            yield Tried(page, line, how, "" if is_up else said, time.monotonic() - begun)
         finally:
             if started.poll() is None:
                 os.killpg(started.pid, signal.SIGINT)

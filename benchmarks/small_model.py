@@ -87,6 +87,17 @@ def idle_processors() -> int:
     return max(1, round((os.cpu_count() or 1) - os.getloadavg()[0]))
 
 
+def refuse_unloadable(python: Path) -> None:
+    """Exit with 3 where a system library lacks that the server's wheel takes for granted."""
+    trial = subprocess.run([python, "-c", f"import {SERVER}"], check=False, capture_output=True, text=True)
+    if trial.returncode:
+        reason = trial.stderr.strip().rpartition("\n")[2]
+        print(
+            f"{SERVER} cannot be loaded: {reason} (libgomp.so.1 comes by `apt install libgomp1`)", file=sys.stderr
+        )
+        sys.exit(3)
+
+
 def serve(python: Path, model: Path, name: str, port: int, context: int) -> int:
     """Serve the model; return the server's exit code."""
     with socket.socket() as trial:
@@ -120,6 +131,7 @@ def main() -> int:
         python = made(wanted.folder.absolute())
     except GroundupError as error:
         sys.exit(str(error))
+    refuse_unloadable(python)
     return serve(python, wanted.gguf or shipped_model(python), wanted.name, wanted.port, wanted.context)
 
 
