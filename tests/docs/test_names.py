@@ -61,7 +61,7 @@ OTHERS = {
 }
 """Names of other people's that stand in our sentences."""
 FILES = re.compile(
-    r"\.(py|md|toml|json|jsonl|txt|sh|cfg|yml|yaml|html|xml|java|rs|lock|ini|config|exe|cs|gz|js|ts|diff)$"
+    r"\.(py|md|toml|json|jsonl|txt|sh|cfg|yml|yaml|html|xml|java|rs|lock|ini|config|exe|cs|gz|js|ts|diff)$|^go\.mod$"
 )
 DOTTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\([^`]*\))?`")
 CLASS = re.compile(r"`([A-Z][a-z]\w*)`")
