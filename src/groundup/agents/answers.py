@@ -34,10 +34,26 @@ _NAMED = re.compile(
 )
 _WORDS = re.compile(r"[\w.+#-]+")
 _HEADING = re.compile(
-    r"^\s*(?:<!--\s*|//\s*)?(?:#{1,6}\s+|[-*]\s+|\d+[.)]\s+)?(?:\*\*|__)?\s*(?:(?:new\s+|the\s+)?(?:file|path|filename)\s*(?:name)?\s*:\s*)?"
-    r"(?P<quote>[`\"']?)(?P<path>[^\s`\"'*:<>|]+)(?P=quote)\s*:?\s*(?:\*\*|__)?\s*:?\s*(?:-->\s*)?$",
+    r"^(?:[-*+]\s+|\d+[.)]\s+)?[^\w./~\\`\"'\[(<]*(?:(?:step\s*)?\d+[.):]\s*)?"
+    r"(?:(?P<label>[^\s:\uFF1A`*]{1,30}(?:\s[^\s:\uFF1A`*]{1,30}){0,3})\s*[*_]*\s*[:\uFF1A]\s*[*_]*\s*)?"
+    r"(?P<quote>[`\"']?)(?P<path>[^\s`\"'*:<>|\uFF1A]+)(?P=quote)\s*[*_]*\s*:?\s*[*_]*"
+    r"(?:\s*\([^()]*\)|\s+(?:[-\u2013\u2014]+)\s.*|(?P<told>(?:(?<=:)|(?<=:\*\*)|(?<=:__))\s+\S.*))?[*_#:\s]*$",
     re.IGNORECASE,
 )
+_LABEL = re.compile(
+    r"\b(?:new|the)?\s*(?:file|path|filename|filepath|module|code|create|update|add|step|datei|fichier|archivo|arquivo)\b"
+    r"|\u6587\u4EF6|\u8DEF\u5F84|\u6A94\u6848|\u30D5\u30A1\u30A4\u30EB|\uD30C\uC77C|\u0444\u0430\u0439\u043B",
+    re.IGNORECASE,
+)
+"""A word for a file, in the languages in which models answer most."""
+_RULE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
+"""What makes the line before it a heading."""
+_TAGS = re.compile(r"<!--|-->|</?[a-z][a-z0-9]*(?:\s[^<>]*)?>|^\s*//\s*", re.IGNORECASE)
+_IS_HEADING = re.compile(r"^\s*(?:#{1,6}\s|\*\*|<summary|<h\d|\d+[.)]\s)", re.IGNORECASE)
+_DECORATED = re.compile(r"[-*+#`_]|\d+[.)]")
+_WITHOUT_ENDING = ("Dockerfile", "Makefile", "LICENSE", "Procfile", "Gemfile", "Rakefile", "Justfile", "README")
+_LONGEST_HEADING = 300
+SHELLS = frozenset(("bash", "sh", "shell", "console", "zsh", "terminal", "powershell", "cmd", "bat"))
 _LANGUAGE_NAMES = """
 bash c cfg console cpp csharp cs css diff dockerfile go html ini java javascript js json jsx kotlin makefile
 markdown md none plaintext powershell properties py python ruby rust rs sh shell sql svelte text toml ts tsx
@@ -60,7 +76,7 @@ class FencedBlock(NamedTuple):
 def blocks(text: str) -> Iterator[FencedBlock]:
     """Yield the blocks of *text* in order."""
     block: _Open | None = None
-    before = ""
+    before = heading = ""
     for line in text.split("\n"):
         fence = _FENCE_OF_ITEM if (block.is_deep if block else _ITEM.match(before)) else _FENCE
         found = fence.match(line.rstrip("\r")) or _FENCE.match(line.rstrip("\r"))
@@ -70,15 +86,16 @@ def blocks(text: str) -> Iterator[FencedBlock]:
                 block = _Open(found, "")
             elif block.closed_by(found):
                 yield block.ended(closed=True)
-                block, before = None, ""
+                block, before, heading = None, "", ""
             else:
                 block.lines.append(line)
         elif block is not None:
             block.lines.append(line)
         elif found is not None and not (found[1][0] == "`" and "`" in _NAMED.sub("", found[2])):
-            block = _Open(found, before)
-        elif line.strip():
+            block = _Open(found, before if heading_path(before) else heading)
+        elif line.strip() and not _RULE.match(line):
             before = line
+            heading = line if _IS_HEADING.match(line) else heading
     if block is not None:
         yield block.ended(closed=False)
 
@@ -87,13 +104,15 @@ class _Open:
     """A block whose end has not come."""
 
     def __init__(self, opening: re.Match[str], before: str) -> None:
-        self.path = _named_in(opening[2]) or _heading(before)
+        self.path = _named_in(opening[2]) or heading_path(before)
         self.lines: list[str] = []
         self._fence = opening[1]
         self._indent = opening.start(1)
         self.is_deep = self._indent > 3
         """Whether it stands in a list's item."""
         self._language = opening[2].split(" ")[0].lower()
+        if self._language in SHELLS and not _named_in(opening[2]) and not (self.path or "").endswith((".sh", ".bash")):
+            self.path = None  # how to run what the heading names
         self._inner = 0
 
     def answers(self, found: re.Match[str]) -> bool:
@@ -205,7 +224,7 @@ def _named_in(info: str) -> str | None:
     language, colon, path = first.partition(":")
     if colon and _WORDS.fullmatch(language) and path:
         return path
-    for word in (first, rest.strip()):
+    for word in (first, rest.strip().removeprefix("#").removeprefix("//").strip("() ")):
         if _looks_like_path(word):
             return word
     return None
@@ -217,6 +236,17 @@ def _looks_like_path(word: str) -> bool:
     return "/" in word or "." in word.lstrip(".") or word.startswith(".") or word in ("Dockerfile", "Makefile")
 
 
-def _heading(line: str) -> str | None:
+def heading_path(line: str) -> str | None:
+    """Return the path that *line* gives as the name of what follows."""
+    if len(line) > _LONGEST_HEADING:
+        return None
+    line = _TAGS.sub("", line).strip()
     found = _HEADING.match(line)
-    return found["path"] if found and _looks_like_path(found["path"].rstrip(".")) else None
+    if found is None or (found["told"] and not _DECORATED.match(line)):
+        return None
+    path = found["path"]
+    if path.startswith("_") and path.endswith("_"):
+        path = path.strip("_")  # in italics
+    if not (_looks_like_path(path.rstrip(".")) or path in _WITHOUT_ENDING):
+        return None
+    return path if found["label"] is None or _LABEL.search(found["label"]) else None

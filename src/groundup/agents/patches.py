@@ -25,10 +25,12 @@ class _Change(NamedTuple):
     path: str
     before: str
     after: str
+    source: str = ""
+    """Under which name the file is there, where the patch renames it."""
 
 
 _SEARCH = re.compile(
-    r"^(?:[ \t]*(?:`{3,}|~{3,})[^\n]*\n)?<{5,9} ?(?:SEARCH|ORIGINAL)[^\n]*\n"
+    r"^(?:[ \t]*(?:`{3,}|~{3,})[^\n]*\n)?<{5,9} ?(?:SEARCH|ORIGINAL)[^\n]*\n(?::start_line:\s*\d+\n)?(?:-{5,9}\n)?"
     r"(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?(?:REPLACE|UPDATED)[^\n]*$",
     re.MULTILINE | re.DOTALL,
 )
@@ -49,28 +51,27 @@ def patched(text: str, read: Read) -> dict[str, str]:
     for change in _changes(text):
         now = files.get(change.path)
         if now is None:
-            there = read(change.path)
+            there = read(change.path) or read(change.source or change.path)
             now = None if there is None else there.decode(errors="replace")
-        if not change.before.strip():
-            files[change.path] = (now or "") + change.after
-        elif now is None:
-            raise UnfitPatchError(f"the patch of {change.path} does not apply: there is no such file")
-        else:
-            files[change.path] = _replaced(now, change)
+        old = None if now is None else now.encode(errors="replace")
+        files[change.path] = replaced(change.path, old, change.before, change.after)
     return files
 
 
-def _replaced(text: str, change: _Change) -> str:
-    """Return *text* with the change; blanks at the ends of lines may differ."""
-    if change.before in text:
-        return text.replace(change.before, change.after, 1)
-    lines, wanted = text.splitlines(keepends=True), [line.rstrip() for line in change.before.splitlines()]
+def replaced(path: str, old: bytes | None, before: str, after: str) -> str:
+    """Return a file with *after* for *before*; blanks at the ends of lines may differ. Raises `UnfitPatchError`."""
+    text = None if old is None else old.decode(errors="replace")
+    if not before.strip():
+        return (text or "") + after
+    if text is None:
+        raise UnfitPatchError(f"the patch of {path} does not apply: there is no such file")
+    if before in text:
+        return text.replace(before, after, 1)
+    lines, wanted = text.splitlines(keepends=True), [line.rstrip() for line in before.splitlines()]
     for at in range(len(lines) - len(wanted) + 1):
         if [line.rstrip() for line in lines[at : at + len(wanted)]] == wanted:
-            return "".join([*lines[:at], change.after, *lines[at + len(wanted) :]])
-    raise UnfitPatchError(
-        f"the patch of {change.path} does not apply: {change.before.strip()[:80]!r} is not in it"
-    )
+            return "".join([*lines[:at], after, *lines[at + len(wanted) :]])
+    raise UnfitPatchError(f"the patch of {path} does not apply: {before.strip()[:80]!r} is not in it")
 
 
 def _changes(text: str) -> Iterator[_Change]:
@@ -86,9 +87,10 @@ def _changes(text: str) -> Iterator[_Change]:
     for start, ends in zip(starts, [*(one.start() for one in starts[1:]), len(text)], strict=False):
         if start[2] == "/dev/null":
             continue  # what a patch takes away was seldom asked for
-        body = re.split(r"^(?:```|~~~|diff --git )", text[start.end() : ends], maxsplit=1, flags=re.MULTILINE)[0]
+        body = re.split(r"^(?:```|~~~|diff --git |-- $|</)", text[start.end() : ends], maxsplit=1, flags=re.MULTILINE)[0]
         path = start[2].removeprefix("b/") if start[1].startswith("a/") or start[1] == "/dev/null" else start[2]
-        yield from _hunks(path, re.split(r"^@@[^\n]*\n", body, flags=re.MULTILINE))
+        hunks = re.split(r"^@@[^\n]*\n", body, flags=re.MULTILINE)
+        yield from (change._replace(source=start[1].removeprefix("a/")) for change in _hunks(path, hunks))
 
 
 def _hunks(path: str, hunks: list[str]) -> Iterator[_Change]:
