@@ -146,7 +146,159 @@ REPLIES = {
         "@@ def a():\n-    return 0\n+    return 1\n*** End Patch\n",
         BOTH,
     ),
+    "a comma at the end of JSON": Case(
+        "{" + "".join(f"{json.dumps(n)}: {json.dumps(t)}, " for n, t in BOTH.items()) + "}", BOTH
+    ),
+    # --- names as models decorate them
+    **{
+        f"named as in {line.format('x')!r}": Case(
+            f"{line.format('pkg/a.py')}\n\n```python\n{A}```\n\n{line.format('main.py')}\n```python\n{B}```\n",
+            BOTH,
+        )
+        for line in (
+            "**1. File: `{}`**",
+            "**File 2: {}**",
+            "## File: {} (new)",
+            "## Step 3: Create `{}`",
+            "#### 3. `{}`:",
+            "### \N{PAGE FACING UP} `{}` \N{EM DASH} the module",
+            "- **{}**: what it does",
+            "_{}_",
+            "[{}]",
+            "[`{}`](x)",
+            "<summary><code>{}</code></summary>",
+            "\u6587\u4ef6\uff1a`{}`",
+            "Datei: `{}`",
+            "{}\n-------",
+            "Contents of `{}`:",
+            "### `{}`\n\nThis module is needed by others.",
+        )
+    },
+    "a name in a comment on the fence": Case(f"```python # pkg/a.py\n{A}```\n```python (main.py)\n{B}```\n", BOTH),
+    "names without an ending": Case(
+        "### Dockerfile\n\n```dockerfile\nFROM scratch\n```\n", {"Dockerfile": "FROM scratch\n"}
+    ),
+    "a comment below the first line of a script": Case(
+        f"```python\n#!/usr/bin/env python3\n# main.py\n{B}```\n",
+        {"main.py": f"#!/usr/bin/env python3\n# main.py\n{B}"},
+    ),
+    "several files in a fence": Case(
+        f"```python\n# --- pkg/a.py ---\n{A}\n# --- main.py ---\n{B}```\n",
+        {"pkg/a.py": f"# --- pkg/a.py ---\n{A}", "main.py": f"# --- main.py ---\n{B}"},
+    ),
+    "names of two forms": Case(
+        f"### pkg/a.py\n```python\n{A}```\nThen put this in `main.py`:\n```python\n{B}```\n", BOTH
+    ),
+    "an example of a file that is there": Case(
+        f"### pkg/a.py\n```python\n{A}```\nUse `pkg/a.py` like this:\n```python\nimport pkg.a\n```\n", CHANGED
+    ),
+    "how to run a file": Case(
+        f"### pkg/a.py\n```python\n{A}```\n### `pkg/a.py`\n```bash\npython pkg/a.py\n```\n", CHANGED
+    ),
+    "a fence around all": Case(
+        f"```markdown\n# All\n\n## pkg/a.py\n\n```python\n{A}```\n\n## main.py\n```python\n{B}```\n```\n", BOTH
+    ),
+    # --- what a template leaves
+    "other thoughts": Case(f"[THINK]### main.py\n```python\nx\n```\n[/THINK]{fenced('pkg/a.py', A)}", CHANGED),
+    "channels": Case(
+        f"<|channel|>analysis<|message|>### x.py\n```\nx\n```<|end|><|start|>assistant<|channel|>final<|message|>"
+        f"**pkg/a.py**\n```python\n{A}```\n<|return|>",
+        CHANGED,
+    ),
+    "the end of a turn": Case(f"{json.dumps(BOTH)}</s>", BOTH),
+    # --- calls of tools in words
+    "a call in tags (Claude)": Case(
+        f'<invoke name="create"><parameter name="path">pkg/a.py</parameter>'
+        f'\n<parameter name="file_text">{A}</parameter></invoke>',
+        CHANGED,
+    ),
+    "a call in tags (Qwen)": Case(
+        f"<tool_call>\n<function=write_file>\n<parameter=path>\npkg/a.py\n</parameter>\n"
+        f"<parameter=content>\n{A}\n</parameter>\n</function>\n</tool_call>",
+        {"pkg/a.py": f"{A}\n"},
+    ),
+    "a call by keys (GLM)": Case(
+        f"<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>pkg/a.py</arg_value>\n"
+        f"<arg_key>content</arg_key>\n<arg_value>{A}</arg_value>\n</tool_call>",
+        CHANGED,
+    ),
+    "a call after a sign (Mistral)": Case(
+        "[TOOL_CALLS]" + json.dumps([{"name": "write", "arguments": {"path": "pkg/a.py", "content": A}}]), CHANGED
+    ),
+    "a call as text in JSON": Case(
+        json.dumps(
+            {
+                "tool_calls": [
+                    {"function": {"name": "w", "arguments": json.dumps({"path": "pkg/a.py", "content": A})}}
+                ]
+            }
+        ),
+        CHANGED,
+    ),
+    "a call in Python (Gemini)": Case(
+        f"```tool_code\nprint(api.write_file(path='pkg/a.py', content={A!r}))\n```\n", CHANGED
+    ),
+    "Python that writes": Case(
+        f"```python\nfrom pathlib import Path\nPath('pkg/a.py').write_text({A!r})\n```\n", CHANGED
+    ),
+    "a change by a call": Case(
+        json.dumps({"command": "str_replace", "path": "pkg/a.py", "old_str": "return 0", "new_str": "return 1"}),
+        CHANGED,
+    ),
+    "a patch in JSON": Case(
+        json.dumps(
+            {
+                "cmd": [
+                    "apply_patch",
+                    "*** Begin Patch\n*** Update File: pkg/a.py\n@@\n-    return 0\n+    return 1\n"
+                    "*** End Patch\n",
+                ]
+            }
+        ),
+        CHANGED,
+    ),
+    "an artifact (Claude)": Case(
+        f'<antArtifact identifier="a" type="code" title="pkg/a.py">\n{A}</antArtifact>', CHANGED
+    ),
+    "tags in capitals": Case(f"<FILE>\n<PATH>pkg/a.py</PATH>\n<CONTENT>\n{A}</CONTENT>\n</FILE>", CHANGED),
+    "JSON by folders": Case(json.dumps({"pkg": {"a.py": A}, "main.py": B}), BOTH),
+    "JSON after a word": Case(f"Sure! {json.dumps([{'file_name': 'pkg/a.py', 'code': A}])}", CHANGED),
+    "YAML": Case(
+        "```yaml\nfiles:\n  - path: pkg/a.py\n    content: |\n      def a():\n          return 1\n```\n", CHANGED
+    ),
+    # --- more changes
+    "a diff under a heading": Case(
+        "### pkg/a.py\n```diff\n def a():\n-    return 0\n+    return 1\n```\n", CHANGED
+    ),
+    "signs of a merge": Case(
+        "pkg/a.py\n```\n<<<<<<< HEAD\n    return 0\n=======\n    return 1\n>>>>>>> new\n```\n", CHANGED
+    ),
+    "a change in tags (Roo)": Case(
+        "<apply_diff>\n<path>pkg/a.py</path>\n<diff>\n<<<<<<< SEARCH\n:start_line:2\n-------\n    return 0\n"
+        "=======\n    return 1\n"
+        ">>>>>>> REPLACE\n</diff>\n</apply_diff>",
+        CHANGED,
+    ),
+    "a diff that renames": Case(
+        "diff --git a/pkg/a.py b/b.py\nrename from pkg/a.py\nrename to b.py\n--- a/pkg/a.py\n+++ b/b.py\n"
+        "@@ -2 +2 @@\n-    return 0\n+    return 1\n",
+        {"b.py": A},
+    ),
+    "a patch by mail": Case(
+        "Subject: [PATCH] x\n\n---\n main.py | 3 +++\n\ndiff --git a/main.py b/main.py\n--- /dev/null\n"
+        "+++ b/main.py\n@@ -0,0 +1,3 @@\n"
+        "+from a import a\n+\n+print(a())\n-- \n2.43.0\n",
+        {"main.py": B},
+    ),
     # --- no file
+    "a change of other lines": no(
+        json.dumps({"path": "pkg/a.py", "old_str": "return 7", "new_str": "return 1"}), ReplyKind.PATCH
+    ),
+    "a refusal in Chinese": no("\u62b1\u6b49\uff0c\u6211\u65e0\u6cd5\u534f\u52a9\u3002", ReplyKind.REFUSAL),
+    "a refusal in French": no("Je suis d\u00e9sol\u00e9, mais je ne peux pas.", ReplyKind.REFUSAL),
+    "a polite refusal": no("Thank you for asking, but I'm not able to help with this.", ReplyKind.REFUSAL),
+    "a refusal by rules": no("This goes against my guidelines, so no code follows.", ReplyKind.REFUSAL),
+    "cut in its thoughts": no("<think>\n### pkg/a.py\n```python\nx\n```\nHm", ReplyKind.CUT, "length"),
     "prose": no(
         "The library needs a parser and a printer. I would begin with the parser.",
         ReplyKind.PROSE,

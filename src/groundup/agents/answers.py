@@ -50,6 +50,13 @@ _RULE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
 """What makes the line before it a heading."""
 _TAGS = re.compile(r"<!--|-->|</?[a-z][a-z0-9]*(?:\s[^<>]*)?>|^\s*//\s*", re.IGNORECASE)
 _IS_HEADING = re.compile(r"^\s*(?:#{1,6}\s|\*\*|<summary|<h\d|\d+[.)]\s)", re.IGNORECASE)
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
+_TOLD = re.compile(r"[`*\"]+([^\s`\"'*:<>|=]+)[`*\"]+")
+_NO_NAME = re.compile(
+    r"\b(examples?|usage|using|use|run|running|tests?|testing|output|before|current|original|existing|old|instead)\b",
+    re.IGNORECASE,
+)
+"""Words of a heading over something else than the file that it names."""
 _DECORATED = re.compile(r"[-*+#`_]|\d+[.)]")
 _WITHOUT_ENDING = ("Dockerfile", "Makefile", "LICENSE", "Procfile", "Gemfile", "Rakefile", "Justfile", "README")
 _LONGEST_HEADING = 300
@@ -111,7 +118,11 @@ class _Open:
         self.is_deep = self._indent > 3
         """Whether it stands in a list's item."""
         self._language = opening[2].split(" ")[0].lower()
-        if self._language in SHELLS and not _named_in(opening[2]) and not (self.path or "").endswith((".sh", ".bash")):
+        if (
+            self._language in SHELLS
+            and not _named_in(opening[2])
+            and not (self.path or "").endswith((".sh", ".bash"))
+        ):
             self.path = None  # how to run what the heading names
         self._inner = 0
 
@@ -240,13 +251,16 @@ def heading_path(line: str) -> str | None:
     """Return the path that *line* gives as the name of what follows."""
     if len(line) > _LONGEST_HEADING:
         return None
-    line = _TAGS.sub("", line).strip()
-    found = _HEADING.match(line)
-    if found is None or (found["told"] and not _DECORATED.match(line)):
-        return None
-    path = found["path"]
-    if path.startswith("_") and path.endswith("_"):
-        path = path.strip("_")  # in italics
-    if not (_looks_like_path(path.rstrip(".")) or path in _WITHOUT_ENDING):
-        return None
-    return path if found["label"] is None or _LABEL.search(found["label"]) else None
+    plain = _LINK.sub(r"\1", _TAGS.sub("", line)).strip()
+    found = _HEADING.match(plain)
+    if found is not None and not (found["told"] and not _DECORATED.match(plain)):
+        path = found["path"]
+        for opens, closes in ("__", "[]"):  # in italics, in brackets
+            path = path[1:-1] if path.startswith(opens) and path.endswith(closes) else path
+        is_path = _looks_like_path(path.rstrip(".")) or path in _WITHOUT_ENDING
+        if is_path and (found["label"] is None or _LABEL.search(found["label"])):
+            return path
+    if _IS_HEADING.match(line) and not _NO_NAME.search(plain):
+        paths = {path for path in _TOLD.findall(plain) if _looks_like_path(path)}
+        return paths.pop() if len(paths) == 1 else None
+    return None

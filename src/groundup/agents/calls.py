@@ -1,4 +1,4 @@
-"""Calls of tools that a model wrote as text, such as `write_file` in tags or as Python; what they give, by name."""
+"""Calls of tools that a model wrote as text, in tags or as Python: what they are given, by name."""
 
 import ast
 import re
@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Iterator
 
 _CALL = re.compile(
-    r"<(?:\w+:)?(?P<tag>invoke|function|tool_call)\b[^<>]*>(?P<body>.*?)</(?:\w+:)?(?P=tag)>", re.DOTALL | re.IGNORECASE
+    r"<(?:\w+:)?(?P<tag>invoke|function|tool_call)\b[^<>]*>(?P<body>.*?)</(?:\w+:)?(?P=tag)>",
+    re.DOTALL | re.IGNORECASE,
 )
 _PARAMETER = re.compile(
     r"<(?:\w+:)?parameter(?:\s+name\s*=\s*[\"']?|=)(?P<name>\w+)[^<>]*>(?P<value>.*?)</(?:\w+:)?parameter>",
@@ -23,7 +24,10 @@ def calls_in_tags(text: str) -> Iterator[dict[str, str]]:
     for call in _CALL.finditer(text):
         given = {one["name"]: one["value"] for form in (_PARAMETER, _KEYED) for one in form.finditer(call["body"])}
         # Templates put a line end around values, which a single word never has.
-        yield {name: value.strip() if "\n" not in value.strip() else value.removeprefix("\n") for name, value in given.items()}
+        yield {
+            name: value.strip() if "\n" not in value.strip() else value.removeprefix("\n")
+            for name, value in given.items()
+        }
 
 
 def calls_in_python(text: str) -> Iterator[dict[str, str]]:

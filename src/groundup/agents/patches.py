@@ -30,8 +30,9 @@ class _Change(NamedTuple):
 
 
 _SEARCH = re.compile(
-    r"^(?:[ \t]*(?:`{3,}|~{3,})[^\n]*\n)?<{5,9} ?(?:SEARCH|ORIGINAL)[^\n]*\n(?::start_line:\s*\d+\n)?(?:-{5,9}\n)?"
-    r"(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?(?:REPLACE|UPDATED)[^\n]*$",
+    r"^(?:[ \t]*(?:`{3,}|~{3,})[^\n]*\n)?<{5,9} ?(?:SEARCH|ORIGINAL|HEAD|OLD|CURRENT|BEFORE)\b[^\n]*\n"
+    r"(?::start_line:\s*\d+\n)?(?:-{5,9}\n)?"
+    r"(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?\w[^\n]*$",
     re.MULTILINE | re.DOTALL,
 )
 _PATH_LINE = re.compile(r"[\w./@+-]+")
@@ -59,7 +60,7 @@ def patched(text: str, read: Read) -> dict[str, str]:
 
 
 def replaced(path: str, old: bytes | None, before: str, after: str) -> str:
-    """Return a file with *after* for *before*; blanks at the ends of lines may differ. Raises `UnfitPatchError`."""
+    """Return *old* with *after* for *before*; ends of lines may differ in blanks. Raises `UnfitPatchError`."""
     text = None if old is None else old.decode(errors="replace")
     if not before.strip():
         return (text or "") + after
@@ -87,7 +88,9 @@ def _changes(text: str) -> Iterator[_Change]:
     for start, ends in zip(starts, [*(one.start() for one in starts[1:]), len(text)], strict=False):
         if start[2] == "/dev/null":
             continue  # what a patch takes away was seldom asked for
-        body = re.split(r"^(?:```|~~~|diff --git |-- $|</)", text[start.end() : ends], maxsplit=1, flags=re.MULTILINE)[0]
+        body = re.split(
+            r"^(?:```|~~~|diff --git |-- $|</)", text[start.end() : ends], maxsplit=1, flags=re.MULTILINE
+        )[0]
         path = start[2].removeprefix("b/") if start[1].startswith("a/") or start[1] == "/dev/null" else start[2]
         hunks = re.split(r"^@@[^\n]*\n", body, flags=re.MULTILINE)
         yield from (change._replace(source=start[1].removeprefix("a/")) for change in _hunks(path, hunks))

@@ -6,17 +6,18 @@ gives a file counts, so what a file holds is never read as a file of its own.
 """
 
 import html
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
-from groundup.agents.answers import SHELLS, FencedBlock, blocks, heading_path, plain_path, read_files, unindented
+from groundup.agents.answers import SHELLS, FencedBlock, blocks, heading_path, read_files, unindented
 from groundup.agents.calls import calls_in_python, calls_in_tags
-from groundup.agents.patches import Read, UnfitPatchError, is_patch, patched, replaced
+from groundup.agents.found import FoundFiles, looks_like_file
+from groundup.agents.json_files import json_in_words, parsed_json, take_json, whole_json
+from groundup.agents.patches import Read, is_patch
+from groundup.agents.saying import refuses, said
 from groundup.domain.conversations import ChatReply
 
 
@@ -42,94 +43,21 @@ class ReadReply(NamedTuple):
     """What was not taken, in words."""
 
 
-class _Found:
-    """Files under plain paths, and what was not taken."""
-
-    def __init__(self, read: Read) -> None:
-        self._read = read
-        self.files: dict[str, bytes] = {}
-        self.problems: list[str] = []
-        self.outside = False
-        self.unfit = False
-        """Whether a patch does not apply."""
-
-    def add(self, path: str, content: str) -> None:
-        """Take a file."""
-        name = plain_path(path)
-        if name is None:
-            self.outside = True
-            self.problems.append(f"{path[:200]!r} is no path inside the workspace")
-        else:
-            end = "" if content.endswith("\n") or not content else "\n"
-            self.files[name] = f"{content}{end}".encode(errors="replace")
-
-    def add_more(self, path: str, content: str) -> None:
-        """Take a file, unless there is one of which the reply says more clearly that it is this one."""
-        if plain_path(path) not in self.files:
-            self.add(path, content)
-
-    def change(self, path: str, before: str, after: str) -> None:
-        """Put *after* in the place of *before*, in the file as it is by now."""
-        try:
-            self.add(path, replaced(path, self._now(plain_path(path) or ""), before, after))
-        except UnfitPatchError as error:
-            self.unfit = True
-            self.problems.append(str(error))
-
-    def apply(self, text: str, path: str = "") -> None:
-        """Apply the patches of *text*, which may be the one of *path* that names no file itself."""
-        try:
-            changed = patched(f"{path}\n{text}" if path else text, self._now)
-        except UnfitPatchError as error:
-            self.unfit = True
-            self.problems.append(str(error))
-            return
-        for name, content in changed.items():
-            self.add(name, content)
-
-    def _now(self, path: str) -> bytes | None:
-        return self.files.get(path) or self._read(path)
-
-
-_APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]?"
-_THOUGHTS = re.compile(
-    r"\A\s*(?:<\|?(?P<tag>(?:begin_of_)?(?:think|thinking|thought|thoughts|reasoning|antthinking|scratchpad|analysis))\|?>.*?"
-    r"<\|?(?:/(?P=tag)|end_of_thought)\|?>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷)\s*"
-    r"|\A(?:(?!<think>).)*?^\s*</think>\s*$",
-    re.DOTALL | re.MULTILINE | re.IGNORECASE,
-)
-"""Servers without a parser for a model's thoughts leave them there; some templates open them in the prompt."""
-_REFUSES = re.compile(
-    rf"\A\W*((i{_APOSTROPHE}m (very |really )?sorry|i am sorry|sorry,|my apologies|i apologi[sz]e|i can{_APOSTROPHE}t"
-    rf"|i cannot|i can not|i won{_APOSTROPHE}t|i will not|i{_APOSTROPHE}m (unable|not able)|i am (unable|not able)"
-    r"|unfortunately,? i|as an ai|i must decline|i have to decline|lo siento|no puedo|désolée?|je suis désolée?"
-    r"|je ne peux pas|(es )?tut mir leid|ich kann (ihnen |dir )?(dabei |hierbei )?nicht|desculpe|não posso)\b"
-    r"|很?抱歉|对不起|對不起|我无法|我無法|我不能|作为一个?(ai|人工智能)|申し訳|죄송|извините|к сожалению|я не могу)"
-    rf"|\bi (must|have to|need to|will) (respectfully |politely )?decline\b"
-    rf"|\bi(?:{_APOSTROPHE}m| am|)? ?(can{_APOSTROPHE}t|cannot|can not|won{_APOSTROPHE}t|will not|unable to|not able to|not going to"
-    r"|not comfortable) (assist|help|comply|fulfil|fulfill|provide|produce|reproduce|generate|write|create|continue) ",
-    re.IGNORECASE,
-)
-"""What stands first, in the languages in which models refuse most, or in English after a polite word."""
-_LONGEST_REFUSAL = 1500
-_CONTROLS = re.compile(r"\s*(?:<[|｜][\w▁]+[|｜]>|</s>|<end_of_turn>)\s*\Z")
-"""What ends a turn in a model's template, where a server leaves it."""
-_LAST_CHANNEL = re.compile(r"\A.*<\|channel\|>final\s*(?:<\|constrain\|>\w+)?<\|message\|>", re.DOTALL)
 _NAME = r"[^\s`\"'*:<>|=]+"
 
 
 def read_reply(reply: ChatReply, read: Read = lambda _: None) -> ReadReply:
     """Return the files of *reply*; *read* gives what lies in the workspace, for patches."""
-    text = _said(reply)
-    found = _Found(read)
+    text = said(reply)
+    found = FoundFiles(read)
     for form in (
-        _whole_json,
+        whole_json,
         _tags_before_fences,
         _calls,
         _in_fences,
         _documents,
         _markers,
-        _json_in_words,
+        json_in_words,
     ):
         form(text, found)
         if found.files:
@@ -137,22 +65,7 @@ def read_reply(reply: ChatReply, read: Read = lambda _: None) -> ReadReply:
     return ReadReply(_kind(text, reply, found), {}, tuple(found.problems))
 
 
-def _said(reply: ChatReply) -> str:
-    """Return what a reply says, without thoughts, signs of its template and a fence around the whole of it."""
-    text = _LAST_CHANNEL.sub("", reply.message.content)
-    text = _THOUGHTS.sub("", text)
-    if reply.finish == "length" and re.match(r"\s*<think(ing)?>", text):
-        return ""  # it was still thinking
-    while (ended := _CONTROLS.sub("", text)) != text:
-        text = ended
-    wrapped = _WRAPPED.match(text)
-    return wrapped[1] if wrapped and re.search(r"^(```|~~~)\S", wrapped[1], re.MULTILINE) else text
-
-
-_WRAPPED = re.compile(r"\A\s*```(?:markdown|md)[ \t]*\n(.*\n```[ \t]*\n.*?)^```\s*\Z", re.DOTALL | re.MULTILINE)
-
-
-def _kind(text: str, reply: ChatReply, found: _Found) -> ReplyKind:
+def _kind(text: str, reply: ChatReply, found: FoundFiles) -> ReplyKind:
     """Return what a reply without a file is."""
     there = [*blocks(text)]
     if reply.finish == "length" or any(not block.closed for block in there) or _breaks_off(text):
@@ -161,9 +74,7 @@ def _kind(text: str, reply: ChatReply, found: _Found) -> ReplyKind:
         return ReplyKind.PATCH
     if found.outside:
         return ReplyKind.OUTSIDE
-    if reply.finish == "content_filter" or (
-        len(text) < _LONGEST_REFUSAL and _REFUSES.search(text) and not there
-    ):
+    if reply.finish == "content_filter" or (refuses(text) and not there):
         return ReplyKind.REFUSAL
     if not text.strip():
         return ReplyKind.EMPTY
@@ -177,119 +88,38 @@ def _is_code(block: FencedBlock) -> bool:
 def _breaks_off(text: str) -> bool:
     """Whether JSON or a tag of a file has no end."""
     stripped = text.strip()
-    if stripped.startswith(("{", "[")) and _json(stripped) is None and '"' in stripped:
+    if stripped.startswith(("{", "[")) and parsed_json(stripped) is None and '"' in stripped:
         return True
     opened = _ATTRIBUTE.search(text) or _CHILD.search(text)
     return opened is not None and f"</{opened[1]}>" not in text
-
-
-# --- JSON
-
-_CONTENT_KEYS = ("content", "contents", "code", "text", "body", "source", "file_text", "new_content", "file_content", "fileContent", "data")
-_PATH_KEYS = ("path", "filename", "file", "name", "file_path", "filepath", "filePath", "file_name")
-
-
-_BEFORE_KEYS = ("old_str", "old_string", "old_text", "search", "find")
-_AFTER_KEYS = ("new_str", "new_string", "new_text", "replace", "replacement")
-_DECODER = json.JSONDecoder(strict=False)
-
-
-def _json(text: str) -> object:
-    try:
-        found: object = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return found
-
-
-def _whole_json(text: str, found: _Found) -> None:
-    """Take a reply that is JSON, or a JSON object in each line."""
-    if text.lstrip()[:1] in ("{", "["):
-        lines = text.split("\n")
-        _take_json(_json(text) or [_json(line) for line in lines if line.strip()], found)
-
-
-_MOST_VALUES = 50
-"""JSON values that are looked for among words."""
-_BEGINS_VALUE = re.compile(r"(?=\{\s*\"|\[\s*[{\"])")
-
-
-def _json_in_words(text: str, found: _Found) -> None:
-    """Take files of JSON values between words, or in tags such as those of a tool's call."""
-    if next(blocks(text), None) is not None:
-        return
-    at = 0
-    for _number in range(_MOST_VALUES):
-        if (begins := _BEGINS_VALUE.search(text, at)) is None:
-            return
-        at = begins.end() + 1
-        with suppress(ValueError, RecursionError):
-            value, at = _DECODER.raw_decode(text, begins.end())
-            _take_json(value, found)
-
-
-def _take_json(document: object, found: _Found) -> None:
-    """Take a list of files, an object of texts by path, or either of them under a name such as `files`."""
-    if isinstance(document, list):
-        for one in document:
-            _take_json(one, found)
-    if not isinstance(document, dict):
-        return
-    path = next((value for key in _PATH_KEYS if isinstance(value := document.get(key), str)), None)
-    content = next((value for key in _CONTENT_KEYS if (value := document.get(key)) is not None), None)
-    if isinstance(content, list) and all(isinstance(line, str) for line in content):
-        content = "\n".join(line.removesuffix("\n") for line in content)
-    before, after = (
-        next((value for key in keys if isinstance(value := document.get(key), str)), None)
-        for keys in (_BEFORE_KEYS, _AFTER_KEYS)
-    )
-    if path is not None and before is not None and after is not None:
-        found.change(path, before, after)
-        return
-    if path is not None and isinstance(content, str):
-        found.add(path, content)
-        return
-    for key, value in document.items():
-        if isinstance(value, str) and _looks_like_file(key):
-            found.add(key, value)
-        elif isinstance(value, dict) and _looks_like_file(key):
-            _take_json({**value, "path": key}, found)
-        elif isinstance(value, list) and value and _looks_like_file(key) and all(isinstance(one, str) for one in value):
-            found.add(key, "\n".join(line.removesuffix("\n") for line in value))
-        elif isinstance(value, list | dict):
-            _take_json(value, found)
-        elif key in ("arguments", "parameters", "input") and isinstance(value, str):
-            _take_json(_json(value), found)
-
-
-def _looks_like_file(text: str) -> bool:
-    return re.fullmatch(r"[\w./@+-]*(\.\w{1,12}|/[\w.-]+|Dockerfile|Makefile|LICENSE)", text) is not None
 
 
 # --- tags
 
 _ATTRIBUTE = re.compile(
     r"<([A-Za-z][\w:-]*)\b[^<>]*?\b(?:path|file|filename|name|filePath|file_path|filepath|src|target|title)\s*=\s*"
-    r"[\"']([^\"'<>]+)[\"'][^<>]*(?<!/)>"
+    r"[\"']([^\"'<>]+)[\"'][^<>]*(?<!/)>",
+    re.IGNORECASE,
 )
 _CHILD = re.compile(
-    r"<([A-Za-z][\w:-]*)\b[^<>]*>\s*<(path|name|filename|file_path|file_name|filepath|source|file)>\s*([^<>\n]+?)\s*</\2>"
+    r"<([A-Za-z][\w:-]*)\b[^<>]*>\s*<(path|name|filename|file_path|file_name|filepath|source|file)>\s*([^<>\n]+?)\s*</\2>",
+    re.IGNORECASE,
 )
 _INNER = re.compile(
     r"\A\s*<(diff|content|contents|code|document_content|file_content|file_text|source|text)\b[^<>]*>(.*)</\1>\s*\Z",
-    re.DOTALL,
+    re.DOTALL | re.IGNORECASE,
 )
 _CDATA = re.compile(r"\A\s*<!\[CDATA\[\n?(.*?)\]\]>\s*\Z", re.DOTALL)
 
 
-def _tags_before_fences(text: str, found: _Found) -> None:
+def _tags_before_fences(text: str, found: FoundFiles) -> None:
     """Take tags, unless a fence comes first: tags are then what a file holds."""
     fence = re.search(r"^ {0,3}(```|~~~)", text, re.MULTILINE)
     at = 0
     while (opened := _next_tag(text, at)) is not None:
         tag, path, begins = opened
         path = path.strip().strip("`")
-        if not (_looks_like_file(path) or "/" in path):
+        if not (looks_like_file(path) or "/" in path):
             at = begins  # a tag around others, which has a title, say
             continue
         ends = text.find(f"</{tag}>", begins)
@@ -308,10 +138,10 @@ def _tags_before_fences(text: str, found: _Found) -> None:
             found.add(path, content)
 
 
-def _calls(text: str, found: _Found) -> None:
+def _calls(text: str, found: FoundFiles) -> None:
     """Take what calls of tools in tags write."""
     for given in calls_in_tags(text):
-        _take_json(given, found)
+        take_json(given, found)
 
 
 def _wraps(text: str, fence: int, tag: str) -> bool:
@@ -347,12 +177,23 @@ def _tagged(text: str) -> str:
 # --- fences, and patches in fences or without
 
 
-def _in_fences(text: str, found: _Found) -> None:
+def _in_fences(text: str, found: FoundFiles) -> None:
     """Take blocks, by what names their file most clearly, and apply patches."""
     answer = read_files(text)
+    bare = {
+        block.path: block.content
+        for block in blocks(text)
+        if block.path and block.closed and block.language in ("diff", "patch") and not is_patch(block.content)
+    }
     found.files.update(
-        {name: content for name, content in answer.files.items() if not is_patch(content.decode(errors="replace"))}
+        {
+            name: content
+            for name, content in answer.files.items()
+            if not is_patch(content.decode(errors="replace")) and name not in bare
+        }
     )
+    for path, hunk in bare.items():  # a diff whose file the heading names
+        found.apply(f"--- {path}\n+++ {path}\n@@ @@\n{hunk}")
     if is_patch(text):
         found.apply(text)
     found.problems += answer.problems
@@ -369,7 +210,7 @@ _HERE = re.compile(
 )
 
 
-def _documents(text: str, found: _Found) -> None:
+def _documents(text: str, found: FoundFiles) -> None:
     """Take here-documents of shells."""
     for one in _HERE.finditer(text):
         if path := one["a"] or one["b"] or one["c"]:
@@ -377,48 +218,51 @@ def _documents(text: str, found: _Found) -> None:
 
 
 _SAYS_PATH = re.compile(
-    rf"\A\s*(?:#|//|--|;|%|/\*|<!--|\"\"\"|''')+(?:\s+[=*-]{{2,}})?\s*(?:file(?:name|path)?\s*:\s*|path\s*:\s*)?(?P<path>{_NAME})(?:\s+[=*-]{{2,}})?\s*(?:\*/|-->|\"\"\"|''')?\s*\Z",
+    rf"\A\s*(?:#|//|--|;|%|/\*|<!--|\"\"\"|''')+(?:\s*[=*-]{{2,}})?\s*(?:file(?:name|path)?\s*:\s*|path\s*:\s*)?(?P<path>{_NAME})(?:\s+[=*-]{{2,}})?\s*(?:\*/|-->|\"\"\"|''')?\s*\Z",
     re.IGNORECASE,
 )
 
 
-def _in_blocks(text: str, found: _Found) -> None:
+def _in_blocks(text: str, found: FoundFiles) -> None:
     """Take blocks of JSON or of calls with files, and blocks whose first line says which file they are."""
     for block in blocks(text):
         if not block.closed or block.path is not None:
             continue
         if block.language in ("json", "jsonl", "") and block.content.lstrip()[:1] in ("{", "["):
-            _whole_json(block.content, found)
+            whole_json(block.content, found)
             continue
         if block.language in ("tool_code", "python", "py"):
             for given in calls_in_python(block.content):
                 found.add_more(given["path"], given["content"])
         for one in _IN_YAML.finditer(block.content if block.language in ("yaml", "yml") else ""):
             found.add_more(one["path"], textwrap.dedent(one["text"]))
-        said = _said_path(block.content.split("\n", 1)[0])
-        if said is not None:
-            for path, content in _parts(said, block.content):
+        first, _, more = block.content.partition("\n")
+        told = _said_path(more.partition("\n")[0] if first.startswith("#!") else first)
+        if told is not None:
+            for path, content in _parts(told, block.content):
                 found.add_more(path, content)
 
 
 def _said_path(line: str) -> str | None:
     said = _SAYS_PATH.match(line)
-    return said["path"] if said is not None and _looks_like_file(said["path"]) else None
+    return said["path"] if said is not None and looks_like_file(said["path"]) else None
 
 
 def _parts(path: str, content: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a block: the one of *path*, and those that further lines with a rule around a path begin."""
+    """Yield the files of a block: the one of *path*, and those that further such lines with a rule begin."""
     lines = content.splitlines(keepends=True)
-    starts = [0] if not _RULED.match(lines[0]) else [
-        number for number, line in enumerate(lines) if _RULED.match(line) and _said_path(line) is not None
-    ]
+    starts = (
+        [0]
+        if not _RULED.match(lines[0])
+        else [number for number, line in enumerate(lines) if _RULED.match(line) and _said_path(line) is not None]
+    )
     for start, ends in zip(starts, [*starts[1:], len(lines)], strict=True):
         yield _said_path(lines[start]) or path, "".join(lines[start:ends]).rstrip("\n") + "\n"
 
 
 _IN_YAML = re.compile(
     r"^(?P<in> *)(?:- |  )(?:path|file|filename|name): *[\"']?(?P<path>[^\s\"']+)[\"']? *\n"
-    r"(?P=in)  (?:content|contents|code|text): *\|[-+]?\d? *\n(?P<text>(?:(?P=in)   +[^\n]*\n|[ \t]*\n)+)",
+    r"(?P=in)  (?:content|contents|code|text): *\|[-+]?\d? *\n(?P<text>(?:(?P=in)   +\S[^\n]*\n|[ \t]*\n)+)",
     re.MULTILINE,
 )
 _RULED = re.compile(r"^\s*(?:#|//|--|;)+\s*(?:[=*-]{2,}|file(?:name|path)?\s*:)", re.IGNORECASE)
@@ -429,7 +273,7 @@ _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)\n(.*?)^ {0,3}\1[ \t]*$", re
 _AFTER = re.compile(r"\b(save|saved|goes|belongs|put|place|store|write|named?|file)\b", re.IGNORECASE)
 
 
-def _around_blocks(text: str, found: _Found) -> None:
+def _around_blocks(text: str, found: FoundFiles) -> None:
     """Take blocks whose file the line before them names among other words, or the line after them."""
     for one in _FENCED.finditer(text):
         before = text[: one.start()].rstrip().rpartition("\n")[2]
@@ -443,7 +287,7 @@ def _around_blocks(text: str, found: _Found) -> None:
 
 
 def _one_path(line: str) -> str | None:
-    paths = [path for path in _TOLD.findall(line) if _looks_like_file(path)]
+    paths = [path for path in _TOLD.findall(line) if looks_like_file(path)]
     return paths[0] if len(set(paths)) == 1 else None
 
 
@@ -456,11 +300,11 @@ _MARKER = re.compile(
 _MARKED_END = re.compile(r"^\W*(END|EOF)\b[^\n]*$", re.MULTILINE | re.IGNORECASE)
 
 
-def _markers(text: str, found: _Found) -> None:
+def _markers(text: str, found: FoundFiles) -> None:
     """Take whole files between lines that name them."""
     if next(blocks(text), None) is not None or is_patch(text):
         return
-    marks = [mark for mark in _MARKER.finditer(text) if _looks_like_file(mark["path"] or mark["bare"] or "")]
+    marks = [mark for mark in _MARKER.finditer(text) if looks_like_file(mark["path"] or mark["bare"] or "")]
     for mark, ends in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=False):
         content = text[mark.end() + 1 : ends]
         end = _MARKED_END.search(content)
