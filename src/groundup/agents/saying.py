@@ -14,10 +14,12 @@ _THOUGHTS = re.compile(
 """Servers without a parser for a model's thoughts leave them there; some templates open them in the prompt."""
 _OPENS_REFUSAL = re.compile(
     rf"\A\W*((i{_APOSTROPHE}m (very |really )?sorry|i am sorry|sorry,|my apologies|i apologi[sz]e"
-    rf"|i can{_APOSTROPHE}t|i cannot|i can not|i won{_APOSTROPHE}t|i will not|i{_APOSTROPHE}m (unable|not able)|i am (unable|not able)"
+    rf"|i can{_APOSTROPHE}t|i cannot|i can not|i won{_APOSTROPHE}t|i will not"
+    rf"|i{_APOSTROPHE}m (unable|not able)|i am (unable|not able)"
     r"|unfortunately,? i|as an ai|i must decline|i have to decline|lo siento|no puedo|désolée?|je suis désolée?"
     r"|je ne peux pas|(es )?tut mir leid|ich kann (ihnen |dir )?(dabei |hierbei )?nicht|desculpe|não posso)\b"
-    r"|很?抱歉|对不起|對不起|我无法|我無法|我不能|作为一个?(ai|人工智能)|申し訳|죄송|извините|к сожалению|я не могу)",
+    r"|很?抱歉|对不起|對不起|我无法|我無法|我不能|作为一个?(ai|人工智能)"
+    r"|申し訳|죄송|извините|к сожалению|я не могу)",
     re.IGNORECASE,
 )
 """What stands first, in the languages in which models refuse most."""
@@ -25,7 +27,8 @@ _HOLDS_REFUSAL = re.compile(
     r"\b(against|violates?) (my|our|the) (\w+ )?(guidelines|polic(y|ies)|principles)"
     rf"|\bi won{_APOSTROPHE}t be able to\b|\bi (must|have to|need to|will) (respectfully |politely )?decline\b"
     rf"|\bi(?:{_APOSTROPHE}m| am|)? ?(can{_APOSTROPHE}t|cannot|can not|won{_APOSTROPHE}t|will not"
-    r"|unable to|not able to|not going to|not comfortable) (assist|help|comply|fulfill?|provide|produce|reproduce|generate|write|create)\b",
+    r"|unable to|not able to|not going to|not comfortable)"
+    r" (assist|help|comply|fulfill?|provide|produce|reproduce|generate|write|create)\b",
     re.IGNORECASE,
 )
 """What stands after a polite word."""
