@@ -66,3 +66,15 @@ async def test_the_image_itself_keeps_all(tmp_path: Path) -> None:
     await left(tmp_path, {f"{SITE}/acme/core.py": CODE, "workspace/tests/test_core.py": TEST})
     assert (tmp_path / "root" / SITE / "acme/core.py").read_text() == CODE
     assert (tmp_path / "root/workspace/tests/test_core.py").read_text() == TEST
+
+
+async def test_a_link_out_of_the_image_is_not_followed(tmp_path: Path) -> None:
+    """What lies on the host decides nothing about an image."""
+    outside = write_tree(tmp_path / "outside", {"notes.txt": TEST})
+    root = write_tree(tmp_path / "root", {"etc/passwd": "root", "srv/notes.txt": TEST})
+    (root / "workspace").symlink_to(outside)
+    image = UnpackedImage(name="acme.tar", digest="sha256:1", root=root)
+    made = await image_for_agents(image, ORIGINAL, ("acme",), Settings(cache_dir=tmp_path / "cache"))
+    assert {path.name for path in made.root.iterdir()} == {"etc", "srv"}
+    assert (made.root / "srv" / "notes.txt").is_file()
+    assert (outside / "notes.txt").is_file()

@@ -83,6 +83,8 @@ def _digests(folder: Path) -> dict[Path, str]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    if folder.is_symlink():  # it may lead out of the image
+        return
     for place, _, names in os.walk(folder):
         paths = (Path(place, name) for name in sorted(names))
         yield from (path for path in paths if path.is_file() and not path.is_symlink())
