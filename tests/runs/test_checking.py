@@ -157,7 +157,7 @@ def test_what_an_agent_made_and_is_gone_is_not_paid_for_again(settings: Settings
     assert len(scored) == len(records.lines) - 1
     assert "task-0000" not in scored
     said = " ".join(event.message for event in recorder.events if isinstance(event, Warned))
-    assert "1 attempts whose submissions are gone" in said
+    assert "1 attempt whose submissions are gone" in said
 
 
 def test_a_trajectory_proves_what_an_attempt_cost(settings: Settings, tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ from groundup.domain.steps import at_step
 from groundup.domain.subjects import Outcome, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Graded, GraderIdentity, Reason, Stage, Status, Verdict
-from groundup.environments.image_removal import image_for_agents
 from groundup.episodes.backends import Backends
 from groundup.episodes.records import AttemptStore, EpisodeResult
 from groundup.grading.context import GradingContext
@@ -208,11 +207,13 @@ class Grading:
         could say what is left of it. Raises as `Backends.of` and `image_for_agents` do.
         """
         images, told = self.backends.images, ForAgents.of(self.suite)
+        if images is None or not images.unpacked or told.agent_environment(self.task) is None:
+            return None
         original = told.fingerprint(self.task)
-        if images is None or not images.unpacked or original is None:
+        if original is None:
             return None
-        if told.agent_environment(self.task) is None:
-            return None
+        from groundup.environments.image_removal import image_for_agents  # with readers of archives
+
         provider = (await self.inside()).backends.provider
         assert isinstance(provider, RootedProvider), "the image is unpacked"
         names = tuple(sorted(told.withheld(self.task)))
