@@ -319,6 +319,24 @@ def _compared(
             [["c", "d"], ["a"], ["b"]],
             id="an exception of two calls is two causes, a lacking name is one",
         ),
+        pytest.param(
+            [
+                _compared(name, f"assert {examined} == 3", "left  2\nright 3", "assert 2 == 3").but(
+                    calls="/workspace/pkg/q.py:5: def where(key):"
+                )
+                for name, examined in (
+                    ("a", "db.count(where('n') == 1)"),
+                    ("b", "db.count(where('n') == 2)"),
+                    ("c", "db.get(where('n') == 1)['n']"),
+                    ("d", "len(db.cached)"),
+                    ("e", "where('n').depth"),
+                    ("f", "where('m').depth"),
+                    ("g", "found"),
+                )
+            ],
+            [["e", "f", "g"], ["a", "b"], ["c"], ["d"]],
+            id="what an argument or an earlier statement calls is not what is examined",
+        ),
     ],
 )
 def test_groups_are_causes(tests: list[TestResult], groups: list[list[str]]) -> None:

@@ -41,6 +41,7 @@ _IN_BRACKETS = re.compile(
     r"\((?P<file>[^()\n]+), line (?P<line>\d+)\)|(?P<compiled>[^\s:]+\.(?:java|kt)):\[(?P<at>\d+),\d+\]"
 )
 _CALLED = re.compile(r"(?P<file>[^:\n]+):\d+: ")
+_DEFINED = re.compile(r": (?:async )?def (?P<name>\w+)")
 _DECLARED = re.compile(
     r"(?:declared elsewhere, in (?P<other>\S+[./]\S+)|[^`]*?): (?:[^`]*?)`(?P<text>[^`\n]*)`"
     r"[^`;]*?, line (?P<line>\d+)"
@@ -239,13 +240,23 @@ def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str
         return "", _NUMBER.sub("#", error)
     exact = _said(test).removeprefix("AssertionError: ")  # pytest often leaves it out
     said = _NUMBER.sub("#", exact)
-    examined = _called(test, hidden) or _exchanged(test) or _examined(test)
+    examined = _subject(test, hidden)
     if _EXCEPTION.match(test.message) and not test.message.startswith("AssertionError"):
         return "" if is_of_interface(test.message) else examined, said
     # 404 for 200 is not 200 for 404.
     if _OF_NUMBERS.search(exact) and _CODE.search(f"{failing_line(test)[1]}\n{test.demand}"):
         return examined, f"{exact} {_ERROR_PRINTED.findall(test.demand)[-1:]}"
     return examined, differing_places(test.demand) or ("whole" if examined else said)
+
+
+def _subject(test: TestResult, hidden: HiddenFiles) -> str:
+    """Return what the failed statement of *test* looks at: a function of the submission, a request, or names."""
+    called, names = _called(test, hidden), _examined(test)
+    defined = _DEFINED.search(called)
+    # A function in an argument, or in an earlier statement, made what is examined, and is not it.
+    if names and defined and defined["name"] not in names.split():
+        return f"{called} {names}"
+    return called or _exchanged(test) or names
 
 
 def differing_places(demand: str) -> str:
@@ -317,16 +328,20 @@ def _parsed(code: str) -> ast.AST | None:
 
 def _names_in(node: ast.AST) -> str:
     inner = [*ast.walk(node)]
-    called = {
-        str(getattr(one.func, "attr", None) or getattr(one.func, "id", ""))
-        for one in inner
-        if isinstance(one, ast.Call)
-    }
-    if named := called - _OF_PYTHON:
+    if named := _called_in(node):
         return " ".join(sorted(named))
     read = [one for one in inner if isinstance(one, ast.Attribute)]
     owners = {id(one.value) for one in read}
     return " ".join(sorted({one.attr for one in read if id(one) not in owners and one.attr not in _OF_PYTHON}))
+
+
+def _called_in(node: ast.AST) -> set[str]:
+    """Return the names of what an expression calls, without what the arguments of these calls call."""
+    if isinstance(node, ast.Call):
+        name = str(getattr(node.func, "attr", None) or getattr(node.func, "id", ""))
+        if name and name not in _OF_PYTHON:
+            return {name}
+    return set().union(*map(_called_in, ast.iter_child_nodes(node)))
 
 
 def _said(test: TestResult) -> str:
