@@ -77,6 +77,8 @@ def test_a_wrong_answer_of_a_service_is_of_the_contract() -> None:
         (Stage.INSTALL, "requirements.txt does not resolve", "did not install"),
         (Stage.START, "nothing answered within 30 s", "did not start"),
         (Stage.START, "it listens on port 80, not on 8000", "wrong port"),
+        (Stage.START, "port 80 did not answer HTTP: it listens on 0.0.0.0:8000; last words: x", "wrong port"),
+        (Stage.START, "port 80 did not answer HTTP: it listens on 127.0.0.9:80, and not", "did not start"),
         (Stage.TIMEOUT, "the tests were stopped after 20 s", "hung"),
         (Stage.LIMIT, "the tests were stopped for using too much memory", "limit"),
         (Stage.CRASH, "pytest gave up with exit code 4", "gave up"),

@@ -47,7 +47,11 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("crashed", r"ended the (?:test )?process|the test process (?:was ended|left)|was broken off by"),
         ("limit", r"\bused too (?:much|many)\b|using too (?:much|many)"),
         ("gave up", r"\bgave up with exit code\b"),
-        ("wrong port", r"another port|wrong port|listens? (?:on|at) port"),
+        (
+            "wrong port",
+            r"another port|wrong port|listens? (?:on|at) port"
+            r"|port (\d+) did not .*: it listens on (?!\S+:\1\b)\S+:\d",
+        ),
         ("refused", r"[Cc]onnection refused|Connection(?:Refused|Reset)?Error|ConnectError|Connection reset"),
     )
 )
