@@ -32,6 +32,7 @@ TESTS = {
     "AssertionError: 1 != 2": "wrong value",
     "AssertionError: assert 'a' == 'b'": "wrong text",
     "AssertionError: 'a' != 'b'": "wrong text",
+    "AssertionError: Markup('&amp;') != Markup('&')": "wrong text",
     "AssertionError: Regex pattern did not match.": "wrong text",
     "Failed: DID NOT RAISE <class 'ValueError'>": "exception",
     "AssertionError: ValueError not raised": "exception",

@@ -65,7 +65,8 @@ _TEXTS = re.compile(
     re.MULTILINE,
 )
 _SAID_TEXTS = re.compile(
-    r"(?:assert |AssertionError: )b?['\"].* (?:==|!=|in|not in) b?['\"]|[Rr]egex|does not match"
+    r"(?:assert |AssertionError: )(?:[A-Z]\w*\()?b?['\"].* (?:==|!=|in|not in) (?:[A-Z]\w*\()?b?['\"]"
+    r"|[Rr]egex|does not match"
 )
 _ASSERTION = re.compile(r"^(?:(?:[\w.]+\.)?Assertion(?:Failed)?Error\b|assert\b|Failed: |Expected )|.* != .*")
 _IN_JAVA = re.compile(r"expected: <(.*)> but was: <(.*)>", re.DOTALL)
