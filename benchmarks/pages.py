@@ -182,12 +182,17 @@ def tries(page: Path, home: Path) -> Iterator[Tried]:
 
 def _tries(page: Path, home: Path, running: ExitStack) -> Iterator[Tried]:
     folder = home
+    before: dict[Path, str] = {}
+    running.callback(lambda: [path.write_text(text) for path, text in before.items()])  # other pages name it, too
     for title, text in shown(page):
         if text.startswith("python -m benchmarks.small_model "):
             yield running.enter_context(_model_served(page.stem, text, home))
         elif title:
-            (folder / title).parent.mkdir(parents=True, exist_ok=True)
-            (folder / title).write_text(text)
+            place = folder / title
+            if place.is_file():
+                before[place] = place.read_text()
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
         elif text.startswith("cd "):
             folder /= shlex.split(text)[1]
         else:

@@ -1,7 +1,9 @@
 """Tables of names: what ships, entry points and dotted paths; errors name the choices."""
 
+import sys
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,17 @@ def test_a_name_or_a_dotted_path_is_found() -> None:
     """What ships is found by its name, anything else by where it is."""
     assert TABLE.find("upper")("a") == "A"
     assert TABLE.find("tests.test_catalog:swapped")("aB") == "Ab"
+
+
+def test_a_module_of_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `python -m`; what is installed goes before it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    for name in ("spelt_here", "colorsys"):
+        (tmp_path / f"{name}.py").write_text("def lower(text): return text.lower()\n")
+    assert TABLE.find("spelt_here:lower")("A") == "a"
+    with pytest.raises(UsageError, match="colorsys"):
+        TABLE.find("colorsys:lower")
 
 
 def test_an_entry_point_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ is asked for.
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from groundup import extensions
@@ -70,6 +72,9 @@ class Table(Generic[T]):
         module_name, _, attribute = path.partition(":")
 
         def load() -> Any:
+            # As `python -m` has it; last, so that nothing there stands in for what is installed.
+            if (here := str(Path.cwd())) not in sys.path:
+                sys.path.append(here)
             return getattr(importlib.import_module(module_name), attribute)
 
         return self._loaded(path, load)
