@@ -4,6 +4,7 @@ Each row is asked as a run does: first whether the endpoint is there, then one q
 """
 
 import asyncio
+import json
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -327,6 +328,81 @@ FAULTS = {
         words="field required",
     ),
     "a stream is wanted": Row((error("only supports stream mode", 400), streams(FIRST, LAST)), calls=2),
+    # --- seen later
+    "moved by a slash": Row(
+        (Answer(b"", 307, "text/plain", {"location": "/v1/chat/completions/"}),),
+        wrong=EndpointUnreachableError,
+        words="the same address but for a slash",
+    ),
+    "moved by a slash, the list only": Row(models=(Answer(b"", 307, "text/plain", {"location": "/v1/models/"}),)),
+    "moved to https, and by a slash": Row(
+        (Answer(b"", 301, "text/plain", {"location": "https://models.invalid/v1/chat/completions/"}),),
+        wrong=EndpointUnreachableError,
+        words="--base-url https://models.invalid/v1",
+    ),
+    "too little memory (Ollama)": Row(
+        (error("model requires more system memory (5.6 GiB) than is available (2.1 GiB)", 500),),
+        wrong=RequestRejectedError,
+        words="requires more system memory",
+    ),
+    "too little memory (llama.cpp)": Row(
+        (error("unable to allocate CUDA0 buffer", 500),), wrong=RequestRejectedError, words="unable to allocate"
+    ),
+    "memory of one batch (vLLM)": Row(
+        (error("CUDA out of memory. Tried to allocate 2.00 GiB", 500), FINE), words="CUDA out of memory", calls=2
+    ),
+    "no such deployment (Azure)": Row(
+        (error("The API deployment for this resource does not exist.", 404, code="DeploymentNotFound"),),
+        wrong=ModelAbsentError,
+        words="deployment for this resource does not exist",
+    ),
+    "maintenance as a page": Row(
+        (Answer(b"<html><h1>Down for maintenance</h1></html>", 503, "text/html"), FINE), words="503", calls=2
+    ),
+    "429 in milliseconds": Row(
+        (Answer(b"{}", 429, "application/json", {"retry-after-ms": "20"}), FINE), words="try 1", calls=2
+    ),
+    "a detail that is a text": Row(
+        (says({"detail": "max_tokens must be at least 1"}, 422),),
+        wrong=RequestRejectedError,
+        words="max_tokens must be at least 1",
+    ),
+    "a page with status 200": Row(
+        (Answer(b"<html>Welcome to nginx!</html>", 200, "text/html"),),
+        wrong=EndpointUnreachableError,
+        words="a web page in place",
+    ),
+    "a stream with an object in each line": Row(
+        (
+            Answer(
+                b"".join(json.dumps(one).encode() + b"\n" for one in (FIRST, LAST)), 200, "application/x-ndjson"
+            ),
+        ),
+        settings={"stream": True},
+    ),
+    "a sequence of objects": Row(
+        (
+            Answer(
+                b"".join(b"\x1e" + json.dumps(one).encode() + b"\n" for one in (FIRST, LAST)),
+                200,
+                "application/json-seq",
+            ),
+        ),
+        settings={"stream": True},
+    ),
+    "a stream with pings between": Row(
+        (
+            Answer(
+                streams(FIRST, LAST).body.replace(b"\n\ndata:", b"\n\nevent: ping\ndata: {}\n\ndata:", 1),
+                200,
+                "text/event-stream",
+            ),
+        ),
+        settings={"stream": True},
+    ),
+    "counts with a point": Row(
+        (says({"choices": [{"message": SAID}], "usage": {"prompt_tokens": 1000.0, "completion_tokens": 100.0}}),)
+    ),
     # --- odd, and right
     "an address without /v1": Row(
         path="", models=(error("no", 404), MODELS), wrong=ModelAbsentError, words="/v1", calls=0
@@ -451,6 +527,33 @@ async def test_a_fault_is_said_and_an_oddity_read(row: Row) -> None:
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == (1000, 100)
         assert (reply.lost.input_tokens > 0) is bool(row.lost)
         assert ledger.spent_usd == pytest.approx((paid.input_tokens + 10 * paid.output_tokens) / 1e6)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"total_tokens": 1100},
+        {"prompt_tokens": "many"},
+        "none",
+    ],
+)
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_usage_without_a_count_is_estimated(usage: JsonValue, is_streamed: bool) -> None:
+    """What no usable count stands for is estimated, called so, and counts towards the limit on the cost."""
+    last = delta({"content": "lo."}, "stop", usage=usage)
+    reply = streams(FIRST, last) if is_streamed else says({"choices": [{"message": SAID}], "usage": usage})
+    ledger = CostLedger(None)
+    async with serving(FaultyEndpoint((reply,), (MODELS,))) as address:
+        settings = ModelSettings(base_url=f"{address}/v1", price="1:10", stream=is_streamed)
+        async with open_model("vllm/mine", settings, ledger=ledger) as model:
+            said = await model.complete(saying("Say hello."))
+    assert said.estimated
+    assert said.usage.input_tokens > 0
+    assert said.usage.output_tokens > 0
+    assert ledger.spent_usd == pytest.approx(said.cost_usd)
 
 
 async def unreached(address: str) -> str:

@@ -19,6 +19,8 @@ END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _FAILURE = re.compile(rb"error:(.*)", re.DOTALL)
 """How llama.cpp's server told failures within streams until autumn 2025."""
 _IS_FAILURE = re.compile(rb"event:\s*error\b")
+_LINES = ("ndjson", "jsonl", "json-lines", "json-seq")
+"""In the type of streams that have a JSON object in each line."""
 _SENT = "send_request_body.complete"
 _MARK = b"\xef\xbb\xbf"
 """Before a text, it says that it is UTF-8."""
@@ -52,7 +54,8 @@ class Arriving:
         """Note the answer's head."""
         self.status, self.headers = status, {name.lower(): value for name, value in headers.items()}
         self.accepted = status == 200
-        self.streams = self.headers.get("content-type", "").startswith("text/event-stream")
+        kind = self.headers.get("content-type", "")
+        self.streams = kind.startswith("text/event-stream") or any(name in kind for name in _LINES)
 
     def take(self, piece: bytes) -> None:
         """Add what came. Raises `BrokenReplyError` for an answer without end."""
@@ -158,7 +161,9 @@ def parsed_object(content: bytes | bytearray) -> dict[str, JsonValue]:
 def _events(content: bytes) -> Iterator[dict[str, JsonValue]]:
     for event in END_OF_EVENT.split(content.removeprefix(_MARK)):
         data = data_of(event)
-        if data == b"[DONE]":
+        if (bare := event.strip(b"\x1e\r\n \t")).startswith(b"{"):
+            yield from (parsed_object(line) for line in bare.replace(b"\x1e", b"").splitlines() if line.strip())
+        elif data == b"[DONE]":
             yield {}  # its form knows whether that is the end
         elif failed := _FAILURE.match(event):
             yield {"error": parsed_object(failed[1])}

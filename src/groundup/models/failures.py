@@ -80,6 +80,12 @@ _NO_IMAGES = re.compile(
     r"|(not|n't) (support|accept)[^.]{0,60}(image|multimodal|vision)|that support image",
     re.IGNORECASE,
 )
+_NO_MEMORY = re.compile(
+    r"requires more (\w+ )?memory|cudaMalloc failed|unable to allocate \S+ buffer"
+    r"|(not enough|insufficient) (\w+ )?memory to load",
+    re.IGNORECASE,
+)
+"""How Ollama and llama.cpp say, with status 500, that the machine is too small for the model."""
 _NO_MONEY = re.compile(
     r"insufficient[_ ](quota|balance|credits?|funds)|credit balance|payment required|out of credits"
     r"|not enough (credits|balance|money)|credits? (are |is |have |has )?(been )?(exhausted|depleted|used)"
@@ -206,7 +212,7 @@ def _said(signs: str) -> CallFailureKind | None:
     """Return the kind that the words mean, at any status."""
     if _REFUSED.search(signs):
         return CallFailureKind.REFUSAL
-    if _NO_IMAGES.search(signs):
+    if _NO_IMAGES.search(signs) or _NO_MEMORY.search(signs):
         return CallFailureKind.REQUEST
     return CallFailureKind.CONTEXT if _OVERFLOW.search(signs) else None
 
@@ -289,8 +295,14 @@ def stranger(status: int, headers: Mapping[str, str], url: str, path: str) -> st
     location = headers.get("location", "")
     if 300 <= status < 400 and location:
         to = shown_address(urljoin(url, location))
-        if to.endswith(path):
-            return f"sends requests on to another address (HTTP {status}): give --base-url {to.removesuffix(path)}"
+        if is_slash_more(url, location):
+            return (
+                f"sends requests on to {to} (HTTP {status}), the same address but for a slash: its routes, or"
+                f" those of a proxy before it, must take {path} as it is"
+            )
+        if to.rstrip("/").endswith(path):
+            base_url = to.rstrip("/").removesuffix(path)
+            return f"sends requests on to another address (HTTP {status}): give --base-url {base_url}"
         return (
             f"sends requests on to {to} (HTTP {status}): a proxy or a login stands between, or the address is "
             "wrong; check --base-url and the proxy settings"
@@ -301,6 +313,11 @@ def stranger(status: int, headers: Mapping[str, str], url: str, path: str) -> st
             "stands between, or the address is wrong; check --base-url and the proxy settings"
         )
     return None
+
+
+def is_slash_more(url: str, location: str) -> bool:
+    """Whether *location* is the address *url* but for a slash at the end."""
+    return bool(location) and urljoin(url, location).rstrip("/") == url.rstrip("/")
 
 
 def is_page(headers: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from groundup.domain.steps import at_step
 from groundup.models.arriving import silence_told
-from groundup.models.failures import connection_trouble, is_page, stranger
+from groundup.models.failures import connection_trouble, is_page, is_slash_more, stranger
 from groundup.models.protocol import EndpointUnreachableError, KeyRejectedError, ModelAbsentError
 from groundup.models.settings import shown_address
 
@@ -71,7 +71,8 @@ async def _trouble(endpoint: "ModelEndpoint", what: str, *, may_load: bool) -> s
     if may_load and response.status_code in _NOT_READY:
         return f"it is not ready (HTTP {response.status_code})"
     other = stranger(response.status_code, response.headers, str(response.url), _PATH)
-    if other is not None and response.status_code != 404:
+    moved = is_slash_more(str(response.url), response.headers.get("location", ""))
+    if other is not None and response.status_code != 404 and not moved:  # questions may have their route
         raise EndpointUnreachableError(f"{what} {other}")
     return None
 
