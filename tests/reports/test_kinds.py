@@ -25,6 +25,10 @@ TESTS = {
     "java.lang.UnsupportedOperationException: not implemented": "not implemented",
     "it does not compile: src/main/java/a/B.java:[3,9] ';' expected": "syntax",
     "it does not compile: src/main/java/a/B.java:[3,9] incompatible types": "did not install",
+    "fetching what the project's pom.xml names: build error: 'version' is missing. @ line 28": "did not install",
+    "org.opentest4j.AssertionFailedError: expected: <201> but was: <404>": "contract",
+    "org.opentest4j.AssertionFailedError: \nexpected: 200\n but was: 404": "contract",
+    "org.opentest4j.AssertionFailedError: expected: <20> but was: <404>": "wrong value",
     "the hidden tests do not compile with the submission: a/T.java:3: cannot find symbol": "missing name",
     "the hidden tests do not compile with the submission: a/T.java:3: method f in class B cannot be applied"
     " to given types;": "wrong signature",
@@ -110,6 +114,17 @@ def test_points_by_kind_are_what_mending_can_bring() -> None:
         ("wrong value", 3, 30.0),
     ]
     assert kinds_words(found) == "mending would bring back: did not install 50.0 points, wrong value 30.0 points"
+
+
+def test_tests_of_a_service_that_could_not_be_installed_have_its_kind() -> None:
+    """Whatever they say of their own: none of them found it. One that starts nevertheless is told by its tests."""
+    said = [("exception", 19)]
+    compiles = Reason(stage=Stage.INSTALL, message="it does not compile: A.java:[3,9] cannot find symbol")
+    started = Reason(stage=Stage.START, message="the start command had ended")
+    found = kinds_lost(said, _verdict(0, 19, compiles, started))
+    assert [(one.kind, one.tests, one.points) for one in found] == [("did not install", 19, 100.0)]
+    assert [one.kind for one in kinds_lost(said, _verdict(0, 19, compiles))] == ["exception"]
+    assert [one.kind for one in kinds_lost(said, _verdict(1, 20, compiles, started))] == ["exception"]
 
 
 def test_without_tests_all_points_have_the_kind_of_the_first_reason() -> None:

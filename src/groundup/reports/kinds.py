@@ -31,7 +31,7 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\bNotImplementedError\b|^(?:AssertionError: )?not implemented\b"
             r"|Exception: [Nn]ot (?:yet )?implemented",
         ),
-        ("did not install", r"^it does not compile: "),
+        ("did not install", r"^(?:it does not compile: |fetching what the project's )"),
         ("missing module", r"do not compile with the submission: .*package \S+ does not exist"),
         (
             "wrong signature",
@@ -70,6 +70,8 @@ _SAID_TEXTS = re.compile(
 )
 _ASSERTION = re.compile(r"^(?:(?:[\w.]+\.)?Assertion(?:Failed)?Error\b|assert\b|Failed: |Expected )|.* != .*")
 _IN_JAVA = re.compile(r"expected: <(.*)> but was: <(.*)>", re.DOTALL)
+_STATUS = re.compile(r"expected: <?[1-5]\d\d>?(?:\s|\\n)+but was: <?[1-5]\d\d>?(?!\d)")
+"""How Java's tests of services tell another status than the one that they want."""
 _NO_TEXT = re.compile(r"-?[\d.]+(?:E-?\d+)?|true|false|null|[\[{].*[\]}]|[\w.$]+@[0-9a-f]+", re.DOTALL)
 """How Java shows what is no text; it shows texts without quotes."""
 _RAISES = re.compile(
@@ -112,7 +114,7 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
         return "wrong signature" if _SIGNATURE.search(said) else "missing name"
     if _RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail)):
         return "exception"
-    if _ANSWER.search(test.detail):
+    if _ANSWER.search(test.detail) or _STATUS.search(said):
         return "contract"
     both = _IN_JAVA.search(said)
     is_text = (
@@ -173,6 +175,8 @@ def kinds_lost(causes: Iterable[tuple[str, int]], verdict: Verdict | None) -> tu
     if verdict is None or reward is None or reward >= 1:
         return ()
     of_attempt = [kind_of_reason(one) for one in verdict.reasons]
+    if reward == 0 and {Stage.INSTALL, Stage.START} <= {one.stage for one in verdict.reasons}:
+        causes = [(_why_no_service(verdict.reasons), tests) for _, tests in causes]  # all tests miss the service
     silent = "tampered" if verdict.status is Status.TAMPERED else of_attempt[0] if of_attempt else NOT_RUN
     # Where the whole package is elsewhere or nowhere, each test misses a module.
     whole = next((kind for kind in of_attempt if kind in ("not handed in", "wrong place")), "missing module")
@@ -190,6 +194,11 @@ def kinds_lost(causes: Iterable[tuple[str, int]], verdict: Verdict | None) -> tu
         brought = [(kind, tests, (1 - reward) * (tests / total if total else 1)) for kind, tests in counts.items()]
     found = [KindLoss(kind=kind, tests=tests, points=round(100 * share, 4)) for kind, tests, share in brought]
     return tuple(sorted(found, key=lambda one: (-one.points, -one.tests, one.kind)))
+
+
+def _why_no_service(reasons: Iterable[Reason]) -> str:
+    """Return why a service could not be installed, and so did not start."""
+    return next(kind_of_reason(one) for one in reasons if one.stage is Stage.INSTALL)
 
 
 def _of_names(kind: str, names: int, score: Score) -> float:
