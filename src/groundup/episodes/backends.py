@@ -11,7 +11,6 @@ from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageE
 from groundup.domain.names import names_image_file
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.layers import layer_store
 from groundup.grading.context import GradingContext, Slots, processors
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.sandbox.rooted import RootedProvider
@@ -135,7 +134,9 @@ class Backends:
         if not images.unpacked:
             # Only providers of containers have such images.
             return await self.provider.in_image(pinned or name)  # type: ignore[attr-defined, no-any-return]
-        from groundup.environments.images import unpacked  # with readers of archives, which most runs do without
+        # With readers of archives, which most runs do without.
+        from groundup.environments.images import unpacked
+        from groundup.environments.layers import layer_store
 
         image = await unpacked(name, layer_store(self.settings), pinned)
         return RootedProvider(self.provider, image)
