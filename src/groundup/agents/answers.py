@@ -51,7 +51,8 @@ _RULE = re.compile(r"\s*(?:={3,}|-{3,})\s*$")
 _TAGS = re.compile(r"<!--|-->|</?[a-z][a-z0-9]*(?:\s[^<>]*)?>|^\s*//\s*", re.IGNORECASE)
 _IS_HEADING = re.compile(r"^\s*(?:#{1,6}\s|\*\*|<summary|<h\d|\d+[.)]\s)", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
-_TOLD = re.compile(r"[`*\"]+([^\s`\"'*:<>|=]+)[`*\"]+")
+TOLD = re.compile(r"[`*\"]+([^\s`\"'*:<>|=]+)[`*\"]+")
+"""A name in backticks, asterisks or quotes among other words."""
 _NO_NAME = re.compile(
     r"\b(examples?|usage|using|use|run|running|tests?|testing|output|before|current|original|existing|old|instead)\b",
     re.IGNORECASE,
@@ -261,6 +262,6 @@ def heading_path(line: str) -> str | None:
         if is_path and (found["label"] is None or _LABEL.search(found["label"])):
             return path
     if _IS_HEADING.match(line) and not _NO_NAME.search(plain):
-        paths = {path for path in _TOLD.findall(plain) if _looks_like_path(path)}
+        paths = {path for path in TOLD.findall(plain) if _looks_like_path(path)}
         return paths.pop() if len(paths) == 1 else None
     return None

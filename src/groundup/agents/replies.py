@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from groundup.agents.answers import SHELLS, FencedBlock, blocks, heading_path, read_files, unindented
+from groundup.agents.answers import SHELLS, TOLD, FencedBlock, blocks, heading_path, read_files, unindented
 from groundup.agents.calls import calls_in_python, calls_in_tags
 from groundup.agents.found import FoundFiles, looks_like_file
 from groundup.agents.json_files import json_in_words, parsed_json, take_json, whole_json
@@ -268,7 +268,6 @@ _IN_YAML = re.compile(
 _RULED = re.compile(r"^\s*(?:#|//|--|;)+\s*(?:[=*-]{2,}|file(?:name|path)?\s*:)", re.IGNORECASE)
 
 
-_TOLD = re.compile(rf"[`*\"]+({_NAME})[`*\"]+")
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _AFTER = re.compile(r"\b(save|saved|goes|belongs|put|place|store|write|named?|file)\b", re.IGNORECASE)
 
@@ -287,7 +286,7 @@ def _around_blocks(text: str, found: FoundFiles) -> None:
 
 
 def _one_path(line: str) -> str | None:
-    paths = [path for path in _TOLD.findall(line) if looks_like_file(path)]
+    paths = [path for path in TOLD.findall(line) if looks_like_file(path)]
     return paths[0] if len(set(paths)) == 1 else None
 
 

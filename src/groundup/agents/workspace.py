@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -396,14 +396,14 @@ async def _of_layers(context: AgentContext, wanted: SandboxExtras, names: Collec
 
 async def _of_image(context: AgentContext, image: UnpackedImage) -> _Python:
     """Return the image's own interpreter."""
-    copies = {mount.target: context.scratch / f"installed-{n}" for n, mount in enumerate(image.installed())}
 
-    def laid() -> tuple[Mount, ...]:
-        for mount in image.installed():
-            lay_tree(mount.source, copies[mount.target], shared=context.provider.guests_are_others)
-        return tuple(Mount(source=copy, target=target, writable=True) for target, copy in copies.items())
+    def laid() -> Iterator[Mount]:
+        for number, mount in enumerate(image.installed()):
+            copy = context.scratch / f"installed-{number}"
+            lay_tree(mount.source, copy, shared=context.provider.guests_are_others)
+            yield Mount(source=copy, target=mount.target, writable=True)
 
-    own = await in_thread(laid)
+    own = await in_thread(lambda: tuple(laid()))
     inside = image.within(SandboxSpec(workspace=context.workspace))
     return _Python((), own, inside.path, inside.environment, has_requirements=True)
 

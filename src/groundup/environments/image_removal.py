@@ -15,6 +15,7 @@ from pathlib import Path
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError
 from groundup.environments.layers import Built, layer_store
+from groundup.languages.spelling import python_name
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.sandbox.rooted import UnpackedImage
 from groundup.settings import Settings
@@ -92,7 +93,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _named(tree: Path, names: Collection[str]) -> list[Path]:
     """Return what installers left of the original by its names, and what may hold anything of anybody."""
-    plain = {_plain(name) for name in names}
+    plain = {python_name(name) for name in names}
     found = []
     for place, folders, files in os.walk(tree):
         found += [Path(place, name) for name in (*folders, *files) if name in _CACHES]
@@ -100,15 +101,11 @@ def _named(tree: Path, names: Collection[str]) -> list[Path]:
             continue
         for name in (*folders, *files):
             path = Path(place, name)
-            of = _plain(re.split(r"-\d", path.stem)[0]) if path.suffix in _INFO else _plain(path.stem)
+            of = python_name(re.split(r"-\d", path.stem)[0]) if path.suffix in _INFO else python_name(path.stem)
             leads = path.suffix == ".pth" and path.is_file() and WORKSPACE.encode() in path.read_bytes()
             if leads or {of, of.removeprefix("-editable-").split("-")[0]} & plain:
                 found.append(path)
     return found
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _alike(tree: Path, original: Fingerprint, held: Collection[str]) -> list[Path]:

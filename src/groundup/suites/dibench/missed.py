@@ -1,7 +1,6 @@
 """What a prediction missed and made up, name by name, and what of it stands beside the outcome of a CI job."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import Literal, NamedTuple
 from groundup.domain.errors import reading_submission
 from groundup.domain.verdicts import Reason, Stage, TestResult
 from groundup.languages import LANGUAGES
+from groundup.languages.spelling import python_name
 from groundup.manifests.records import Dependency
 from groundup.registries.names import Names
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies
@@ -116,7 +116,7 @@ class _Comparison:
         hollow = {key: key._replace(defined=False) for key in self.wanted if key.defined}
         self.hollow = {key: other for key, other in hollow.items() if other in self.declared}
         """What is declared, and inherits what is not there."""
-        self.spelt = {_folded(key.name): key.name for key in self.wanted if key not in self.declared}
+        self.spelt = {python_name(key.name): key.name for key in self.wanted if key not in self.declared}
 
     def names(self) -> Iterator[NameFound]:
         """Yield the names of the file; what stands for one of another section is told with that."""
@@ -161,7 +161,7 @@ class _Comparison:
 
     def _too_many(self, found: NameFound, key: NameKey, own: Sequence[Dependency], known: str) -> NameFound:
         why = (known if key.defined else UNDEFINED) or "the original does not declare it"
-        meant = self.spelt.get(_folded(key.name)) if key.defined else None
+        meant = self.spelt.get(python_name(key.name)) if key.defined else None
         client = LANGUAGES[own[0].language].installer
         hint = f"; for {client} it is another package than {meant}" if meant else ""
         detail = f"{TOO_MANY}: {why}; declared as {_words(own)}{hint}"
@@ -178,10 +178,6 @@ def _by_key(items: Iterable[Dependency]) -> dict[NameKey, list[Dependency]]:
 def _shown(item: Dependency) -> str:
     """Return a name as people find it: where code finds the package by another, both."""
     return f"{item.alias} ({item.name})" if item.alias and item.alias != item.name else item.name
-
-
-def _folded(name: str) -> str:
-    return re.sub("[-_.]+", "-", name).lower()
 
 
 def _line(items: Sequence[Dependency]) -> int | None:

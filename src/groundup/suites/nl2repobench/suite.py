@@ -192,7 +192,8 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         from groundup.suites.nl2repobench.decisions import decisions  # for the few without a recipe
 
         decided = decisions()
-        without = [name for name in self._names() if name in decided and name not in self.gradable()]
+        gradable = frozenset(self.gradable())
+        without = [name for name in self._names() if name in decided and name not in gradable]
         return {name: f"has no recipe: {decided[name].blocked or 'not tried yet'}" for name in without}
 
     @override
