@@ -5,10 +5,9 @@ import re
 import warnings
 from collections.abc import Iterator
 
-_CALL = re.compile(
-    r"<(?:\w+:)?(?P<tag>invoke|function|tool_call)\b[^<>]*>(?P<body>.*?)</(?:\w+:)?(?P=tag)>",
-    re.DOTALL | re.IGNORECASE,
-)
+from groundup.agents.enclosed import enclosed
+
+_CALL = re.compile(r"<(?:\w+:)?(invoke|function|tool_call)\b[^<>]*>", re.IGNORECASE)
 _PARAMETER = re.compile(
     r"<(?:\w+:)?parameter(?:\s+name\s*=\s*[\"']?|=)(?P<name>\w+)[^<>]*>(?P<value>.*?)</(?:\w+:)?parameter>",
     re.DOTALL | re.IGNORECASE,
@@ -21,8 +20,8 @@ _MOST_PYTHON = 1_000_000
 
 def calls_in_tags(text: str) -> Iterator[dict[str, str]]:
     """Yield the parameters of calls such as `<invoke name="..."><parameter name="path">`, `<function=...>`."""
-    for call in _CALL.finditer(text):
-        given = {one["name"]: one["value"] for form in (_PARAMETER, _KEYED) for one in form.finditer(call["body"])}
+    for call in enclosed(text, _CALL, lambda opening: rf"</(?:\w+:)?{opening[1].lower()}>", re.IGNORECASE):
+        given = {one["name"]: one["value"] for form in (_PARAMETER, _KEYED) for one in form.finditer(call.inside)}
         # Templates put a line end around values, which a single word never has.
         yield {
             name: value.strip() if "\n" not in value.strip() else value.removeprefix("\n")

@@ -11,8 +11,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from groundup.agents.enclosed import Enclosed, enclosed
+
 Read = Callable[[str], bytes | None]
 """Returns what a file holds; None where there is none."""
+
+
+_LONGEST_BEFORE = 2_000
+"""Characters before a block of search and replace in which its file may be named."""
 
 
 class UnfitPatchError(Exception):
@@ -30,20 +36,22 @@ class _Change(NamedTuple):
 
 
 _SEARCH = re.compile(
-    r"^(?:[ \t]*(?:`{3,}|~{3,})[^\n]*\n)?<{5,9} ?(?:SEARCH|ORIGINAL|HEAD|OLD|CURRENT|BEFORE)\b[^\n]*\n"
-    r"(?::start_line:\s*\d+\n)?(?:-{5,9}\n)?"
-    r"(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?\w[^\n]*$",
-    re.MULTILINE | re.DOTALL,
+    r"^(?:[ \t]*(?:`{3,}+|~{3,}+)[^\n]*\n)?+<{5,9} ?(?:SEARCH|ORIGINAL|HEAD|OLD|CURRENT|BEFORE)\b[^\n]*\n"
+    r"(?::start_line:\s*\d+\n)?(?:-{5,9}\n)?",
+    re.MULTILINE,
 )
+_SEARCH_ENDS = r"^>{5,9} ?\w[^\n]*$"
+_SEARCH_MIDDLE = re.compile(r"^={5,9}[ \t]*\n", re.MULTILINE)
 _PATH_LINE = re.compile(r"[\w./@+-]+")
 _DIFF = re.compile(r"^--- (\S+)[^\n]*\n\+\+\+ (\S+)[^\n]*\n(?=@@)", re.MULTILINE)
-_PATCH = re.compile(r"^\*\*\* Begin Patch\s*\n(.*?)^\*\*\* End Patch", re.MULTILINE | re.DOTALL)
+_PATCH = re.compile(r"^\*\*\* Begin Patch[ \t\r]*\n", re.MULTILINE)
+_PATCH_ENDS = r"^\*\*\* End Patch"
 _PATCH_FILE = re.compile(r"^\*\*\* (Add|Update) File: (.+)$", re.MULTILINE)
 
 
 def is_patch(text: str) -> bool:
     """Whether there is a patch in *text*."""
-    return any(form.search(text) for form in (_SEARCH, _DIFF, _PATCH))
+    return any(next(form, None) is not None for form in (_searches(text), _DIFF.finditer(text), _patches(text)))
 
 
 def patched(text: str, read: Read) -> dict[str, str]:
@@ -75,13 +83,31 @@ def replaced(path: str, old: bytes | None, before: str, after: str) -> str:
     raise UnfitPatchError(f"the patch of {path} does not apply: {before.strip()[:80]!r} is not in it")
 
 
+def _searches(text: str) -> Iterator[Enclosed]:
+    """Yield the blocks of search and replace."""
+    for block in enclosed(text, _SEARCH, lambda _: _SEARCH_ENDS, re.MULTILINE):
+        if _SEARCH_MIDDLE.search(block.inside):
+            yield block
+
+
+def _patches(text: str) -> Iterator[Enclosed]:
+    """Yield the patches in the form of `apply_patch`."""
+    return enclosed(text, _PATCH, lambda _: _PATCH_ENDS, re.MULTILINE)
+
+
 def _changes(text: str) -> Iterator[_Change]:
-    for found in _SEARCH.finditer(text):
-        yield _Change(_path_before(text[: found.start()], found[0]), found[1], found[2])
-    for patch in _PATCH.finditer(text):
-        files = [*_PATCH_FILE.finditer(patch[1])]
-        for file, ends in zip(files, [*(one.start() for one in files[1:]), len(patch[1])], strict=False):
-            body = patch[1][file.end() + 1 : ends]
+    path = None
+    for search in _searches(text):
+        # A further change of the same file says its path no more.
+        path = _path_before(text[: search.opening.start()], search.opening[0]) or path
+        if path is None:
+            raise UnfitPatchError("the patch names no file")
+        before, after = _SEARCH_MIDDLE.split(search.inside, maxsplit=1)
+        yield _Change(path, before, after)
+    for patch in _patches(text):
+        files = [*_PATCH_FILE.finditer(patch.inside)]
+        for file, ends in zip(files, [*(one.start() for one in files[1:]), len(patch.inside)], strict=False):
+            body = patch.inside[file.end() + 1 : ends]
             hunks = [body] if file[1] == "Add" else re.split(r"^@@.*\n", body, flags=re.MULTILINE)
             yield from _hunks(file[2].strip(), hunks)
     starts = [*_DIFF.finditer(text)]
@@ -107,17 +133,13 @@ def _hunks(path: str, hunks: list[str]) -> Iterator[_Change]:
             yield _Change(path, before, after)
 
 
-def _path_before(text: str, block: str) -> str:
-    """Return the path on one of the lines before a block of search and replace. Raises `UnfitPatchError`."""
-    fence = re.match(r"[ \t]*[`~]{3,}[\w+-]*[ \t:]+(\S+)\n", block)
+def _path_before(text: str, opening: str) -> str | None:
+    """Return the path on the fence around a block of search and replace, or on one of the lines before it."""
+    fence = re.match(r"[ \t]*[`~]{3,}[\w+-]*[ \t:]+(\S+)\n", opening)
     if fence is not None and "." in fence[1]:
         return fence[1].removeprefix("path=").strip("\"'")
-    for line in reversed(text.rstrip().splitlines()[-4:]):
+    for line in reversed(text[-_LONGEST_BEFORE:].rstrip().splitlines()[-4:]):
         words = line.strip().strip("`*#: ").removeprefix("path=").removeprefix("File: ").strip("`*")
         if _PATH_LINE.fullmatch(words) and ("." in words or "/" in words):
             return words
-    # A further change of the same file says its path no more.
-    earlier = [*_SEARCH.finditer(text)]
-    if earlier:
-        return _path_before(text[: earlier[-1].start()], earlier[-1][0])
-    raise UnfitPatchError("the patch names no file")
+    return None

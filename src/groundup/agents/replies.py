@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from groundup.agents.answers import SHELLS, TOLD, FencedBlock, blocks, heading_path, read_files, unindented
 from groundup.agents.calls import calls_in_python, calls_in_tags
+from groundup.agents.enclosed import enclosed
 from groundup.agents.found import FoundFiles, looks_like_file
 from groundup.agents.json_files import json_in_words, parsed_json, take_json, whole_json
 from groundup.agents.patches import Read, is_patch
@@ -116,12 +117,12 @@ def _tags_before_fences(text: str, found: FoundFiles) -> None:
     """Take tags, unless a fence comes first: tags are then what a file holds."""
     fence = re.search(r"^ {0,3}(```|~~~)", text, re.MULTILINE)
     at = 0
-    while (opened := _next_tag(text, at)) is not None:
-        tag, path, begins = opened
-        path = path.strip().strip("`")
+    for tag, named, begins in _tags(text):
+        if begins < at:
+            continue  # a file's content
+        path = named.strip().strip("`")
         if not (looks_like_file(path) or "/" in path):
-            at = begins  # a tag around others, which has a title, say
-            continue
+            continue  # a tag around others, which has a title, say
         ends = text.find(f"</{tag}>", begins)
         if ends < 0 or (
             fence is not None
@@ -150,13 +151,12 @@ def _wraps(text: str, fence: int, tag: str) -> bool:
     return line in ("xml", "html") and f"<{tag}" in text[fence:]
 
 
-def _next_tag(text: str, at: int) -> tuple[str, str, int] | None:
-    """Return the next tag that names a file: its name, the path, and where its content begins."""
-    both = [match for match in (_ATTRIBUTE.search(text, at), _CHILD.search(text, at)) if match is not None]
-    first = min(both, key=lambda match: match.start(), default=None)
-    if first is None:
-        return None
-    return first[1], first[3] if first.re is _CHILD else first[2], first.end()
+def _tags(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield tags that name a file, in order: the tag's name, the path, and where its content begins."""
+    found = [(tag.start(), tag[1], tag[2], tag.end()) for tag in _ATTRIBUTE.finditer(text)]
+    found += [(tag.start(), tag[1], tag[3], tag.end()) for tag in _CHILD.finditer(text)]
+    for _, tag, path, begins in sorted(found):
+        yield tag, path, begins
 
 
 def _tagged(text: str) -> str:
@@ -203,18 +203,19 @@ def _in_fences(text: str, found: FoundFiles) -> None:
 
 
 _HERE = re.compile(
-    rf"^\s*(?:sudo\s+)?(?:tee\s+(?P<c>{_NAME})\s*(?:>\s*/dev/null\s*)?<<|(?:cat|tee)\s*(?:>\s*(?P<a>{_NAME})\s*<<|<<))-?\s*['\"]?(?P<end>\w+)['\"]?"
-    rf"(?:\s*>\s*(?P<b>{_NAME}))?[ \t]*\n"
-    r"(?P<text>.*?)^(?P=end)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
+    rf"^[ \t]*(?:sudo\s+)?(?:tee\s+(?P<c>{_NAME})\s*(?:>\s*/dev/null\s*)?<<"
+    rf"|(?:cat|tee)\s*(?:>\s*(?P<a>{_NAME})\s*<<|<<))"
+    r"-?\s*['\"]?(?P<end>\w+)['\"]?"
+    rf"(?:\s*>\s*(?P<b>{_NAME}))?[ \t]*\n",
+    re.MULTILINE,
 )
 
 
 def _documents(text: str, found: FoundFiles) -> None:
     """Take here-documents of shells."""
-    for one in _HERE.finditer(text):
-        if path := one["a"] or one["b"] or one["c"]:
-            found.add(path, one["text"])
+    for document in enclosed(text, _HERE, lambda opening: rf"^{opening['end']}[ \t]*$", re.MULTILINE):
+        if path := document.opening["a"] or document.opening["b"] or document.opening["c"]:
+            found.add(path, document.inside)
 
 
 _SAYS_PATH = re.compile(
@@ -268,21 +269,22 @@ _IN_YAML = re.compile(
 _RULED = re.compile(r"^\s*(?:#|//|--|;)+\s*(?:[=*-]{2,}|file(?:name|path)?\s*:)", re.IGNORECASE)
 
 
-_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^( {0,3})(`{3,}|~{3,})([^\n`]*)\n", re.MULTILINE)
 _AFTER = re.compile(r"\b(save|saved|goes|belongs|put|place|store|write|named?|file)\b", re.IGNORECASE)
 
 
 def _around_blocks(text: str, found: FoundFiles) -> None:
     """Take blocks whose file the line before them names among other words, or the line after them."""
-    for one in _FENCED.finditer(text):
-        before = text[: one.start()].rstrip().rpartition("\n")[2]
-        after = text[one.end() :].lstrip("\n").partition("\n")[0]
+    for block in enclosed(text, _FENCED, lambda opening: rf"^ {{0,3}}{opening[2]}[ \t]*$", re.MULTILINE):
+        opening = block.opening
+        before = text[: opening.start()].rstrip().rpartition("\n")[2]
+        after = text[block.ends :].lstrip("\n").partition("\n")[0]
         path = _one_path(before) if before.rstrip("*` ").endswith(":") else None
         if path is None and _AFTER.search(after) and not after.rstrip().endswith(":") and not heading_path(after):
             path = _one_path(after)
-        is_shell = one[2].strip().lower() in SHELLS
+        is_shell = opening[3].strip().lower() in SHELLS
         if path is not None and is_shell == path.endswith((".sh", ".bash")):
-            found.add_more(path, unindented(one[3], one.start(1) - one.start()))
+            found.add_more(path, unindented(block.inside, len(opening[1])))
 
 
 def _one_path(line: str) -> str | None:

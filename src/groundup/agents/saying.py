@@ -8,7 +8,7 @@ _APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]?"
 _THOUGHTS = re.compile(
     r"\A\s*(?:<\|?(?P<tag>(?:begin_of_)?(?:think|thinking|thoughts?|reasoning|scratchpad|analysis))\|?>.*?"
     r"<\|?(?:/(?P=tag)|end_of_thought)\|?>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷)\s*"
-    r"|\A(?:(?!<think>).)*?^\s*</think>\s*$",
+    r"|\A(?:(?!<think>).)*?^[ \t]*</think>\s*$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 """Servers without a parser for a model's thoughts leave them there; some templates open them in the prompt."""
