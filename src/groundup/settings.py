@@ -59,6 +59,11 @@ class Settings(Record):
         description="what agents find installed besides pip and pytest: task (as in the task's published image, "
         "without copies of the original), or empty (nothing)",
     )
+    agent_base: str = Field(
+        default="host",
+        description="whose programs agents have besides Python: host (this machine's), listed (a fixed list of "
+        "them), or those of an image, by its name or a file; the lock says which",
+    )
     python: str | None = Field(
         default=None,
         pattern=r"^3\.\d+$",
@@ -95,6 +100,11 @@ class Settings(Record):
     def has_unpacked_images(self) -> bool:
         """Whether sandboxes are made from an image without an engine, or from one for each task."""
         return self.image is not None and self.sandbox.partition("@")[0] == "bubblewrap"
+
+    @property
+    def has_image_for_agents(self) -> bool:
+        """Whether agents have the programs of an image."""
+        return self.agent_base not in ("host", "listed")
 
     @property
     def data(self) -> Path:

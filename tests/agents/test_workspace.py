@@ -1,6 +1,7 @@
 """The agents' sandbox: what is in it, what is not, and that it comes back when it dies."""
 
 import platform
+import shutil
 import zipfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -26,7 +27,9 @@ from groundup.domain.errors import SandboxError
 from groundup.domain.limits import Limits
 from groundup.environments.requests import Layer, PythonEnvironment, PythonRequest
 from groundup.inside import stand_in_pip
+from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.rooted import UnpackedImage
 from groundup.settings import Settings
 from tests.agents.fakes import FakeBuilder, FakeModel, a_task, agent_context, runs, says
 from tests.grading.library.laboratory import HostBuilder
@@ -313,3 +316,55 @@ async def test_programs_see_the_processors_and_the_memory_that_there_are(
     async with open_workspace(agent_context(tmp_path, FakeModel(), provider=provider)) as place:
         told = await place.run(Command(argv=("sh", "-c", "nproc; grep MemTotal /proc/meminfo")))
     assert told.stdout.split() == [b"1", b"MemTotal:", str(a_task().limits.memory_mb * 1024).encode(), b"kB"]
+
+
+def a_base(root: Path) -> UnpackedImage:
+    """Return an image of this machine's listed programs, with one of its own and a copy of what is asked for."""
+    system = listed_system()
+    shown = [(system.path / "usr", "/usr"), (system.path / "etc", "/etc"), *system.data]
+    for source, target in shown:
+        shutil.copytree(source, root / target.lstrip("/"), symlinks=True, dirs_exist_ok=True)
+    for name in system.links:
+        (root / name).symlink_to(f"usr/{name}")
+    (root / "usr/bin/only-here").write_text("#!/bin/sh\necho of the base\n")
+    (root / "usr/bin/only-here").chmod(0o755)
+    copy = root / "usr/lib/python3/dist-packages/wanted"
+    copy.mkdir(parents=True)
+    (copy / "__init__.py").write_text("ORIGINAL = 1\n")
+    return UnpackedImage(name="./base", digest="sha256:0", root=root)
+
+
+@pytest.mark.end_to_end
+async def test_a_base_brings_its_programs_and_nothing_else(tmp_path: Path, provider: SandboxProvider) -> None:
+    """Python stays the task's, the host's own programs are gone, and no copy of the original is shown."""
+    if provider.name != "bubblewrap":
+        pytest.skip("engines have images of their own")
+    (tmp_path / "state").mkdir()
+    builder = HostBuilder(tmp_path)
+    given = agent_context(
+        tmp_path / "state", FakeModel(), provider=provider, withheld=("wanted",), builder=builder
+    )
+    looks = (
+        "python -c 'import sys; print(sys.prefix)'",
+        "ls /usr/lib/python3/dist-packages/wanted",
+        "ls /usr/bin",
+    )
+    script = "; ".join(("only-here", *looks))
+    async with open_workspace(replace(given, base=a_base(tmp_path / "root"))) as place:
+        told = await place.run(Command(argv=("bash", "-c", script)))
+    first, prefix, *names = told.stdout.decode().splitlines()
+    assert (first, prefix) == ("of the base", PREFIX), told
+    assert "__init__.py" not in names
+    assert {*names} == {"only-here", *(path.name for path in (listed_system().path / "usr/bin").iterdir())}
+
+
+@pytest.mark.end_to_end
+async def test_the_fixed_list_is_a_base(tmp_path: Path, provider: SandboxProvider) -> None:
+    """An agent then has the programs that submissions have when they are graded."""
+    given = agent_context(tmp_path, FakeModel(), provider=provider, builder=HostBuilder(tmp_path))
+    async with open_workspace(replace(given, base="listed")) as place:
+        told = await place.run(Command(argv=("bash", "-c", "ls /usr/bin; python --version")))
+    assert told.ok
+    if provider.name == "bubblewrap":
+        assert {*told.stdout.decode().split()} >= {"awk", "curl"}
+        assert "git" not in told.stdout.decode().split()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from groundup.domain.inventory import Inventory
 from groundup.domain.limits import Feedback
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.comparison import compare
@@ -76,3 +77,23 @@ def test_the_head_says_it_and_a_comparison_warns() -> None:
     assert compare(plain, other).warnings[1] == (
         "stand-ins for what tasks ask for: 0 of 2 verdicts and 1 of 2 verdicts"
     )
+
+
+def test_the_programs_of_agents_are_named_and_compared() -> None:
+    """An agent with a compiler is another condition than one without, whatever both are called."""
+    made = Generated(agent="loop", model="m")
+    programs = {"sh": "dash 1", "convert": "imagemagick 6"}
+    one = Inventory(origin="host", digest="sha256:aaaa", programs=programs)
+    two = Inventory(origin="./base", digest="sha256:bbbb", programs={"sh": "dash 2"})
+    config, lines = run_of("r", {"a": [(1, 2)]}, GRADER)
+    config = config.but(configuration=config.configuration.but(submissions=made))
+    left, right = (report_run(config, lines, inventories=[found]) for found in (one, two))
+    assert (
+        origin(left)[2] == "the agent saw hidden scores while it worked; agents had the host's 2 programs (aaaa)"
+    )
+    assert compare(left, right).warnings == (
+        "agents had other programs: the host's 2 programs (aaaa) and ./base's 1 program (bbbb): "
+        "dash 1 and dash 2; only the first has convert",
+    )
+    assert compare(left, left).warnings == ()
+    assert "inventories" not in left.model_dump_json(), "the lock has them"

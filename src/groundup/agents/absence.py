@@ -220,18 +220,19 @@ def copies_below(root: Path, names: Collection[str]) -> tuple[Path, ...]:
 
 
 def hiding(
-    names: Collection[str], shown: Iterable[Mount], room: Path, *, in_system: bool = True
+    names: Collection[str], shown: Iterable[Mount], room: Path, system: Path | None = Path("/")
 ) -> tuple[Mount, ...]:
-    """Return mounts over every copy of *names* in the host's /usr and in the archives below *shown*.
+    """Return mounts over every copy of *names* in /usr of the root *system* and in the archives below *shown*.
 
-    *in_system*: the host's /usr is shown. *room* is a folder for what is seen instead: nothing.
+    *room* is a folder for what is seen instead: nothing.
     """
     if not names:
         return ()
     folder, file = room / "nothing", room / "nothing.txt"
     folder.mkdir(parents=True, exist_ok=True)
     file.touch()
-    found = [(path, str(path)) for path in copies_below(_SYSTEM, names)] if in_system else []
+    copies = () if system is None else copies_below(system / "usr", names)
+    found = [(path, f"/{path.relative_to(system)}") for path in copies if system is not None]
     found += [(path, inside) for path, inside in _seen(tuple(shown), names) if path.name.endswith(ARCHIVES)]
     return tuple(Mount(source=folder if path.is_dir() else file, target=target) for path, target in found)
 

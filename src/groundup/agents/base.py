@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -79,6 +79,8 @@ class AgentContext:
     """Of what the task asks for: the registries inside refuse what brings a copy, and no copy is shown."""
     environment: PythonRequest | None = None
     """What the task's published image has installed; None: pip and pytest are all there is."""
+    base: UnpackedImage | Literal["host", "listed"] = "host"
+    """Whose programs there are, where `image` is None."""
     image: UnpackedImage | None = None
     """The published image without the original: its programs and packages are there, and `environment` is not."""
     told_of_grading: str = ""

@@ -331,7 +331,10 @@ async def _spec(
     limits = wanted.limits or context.task.limits
     names = python_names(context.task, context.withheld)
     tools = tools.but(told_of_grading=context.told_of_grading)
-    image = context.image
+    image, base = context.image, context.base
+    root = image or (base if isinstance(base, UnpackedImage) else None)
+    # The image has been searched by content already, and nothing of the fixed list is a library.
+    system = None if image or base == "listed" else Path("/") if root is None else root.root
     python = await (_of_layers(context, wanted, names) if image is None else _of_image(context, image))
 
     def laid_out() -> tuple[Mount, ...]:
@@ -339,7 +342,7 @@ async def _spec(
         shown = (*python.shown, *tools.mounts, *wanted.mounts)
         home = Mount(source=home_of(context), target=HOME, writable=True)
         memory = _memory(limits, context) if context.provider.name == "bubblewrap" else ()
-        hidden = hiding(names, shown, context.scratch, in_system=image is None)
+        hidden = hiding(names, shown, context.scratch, system)
         return (*shown, *python.own, home, *memory, *hidden)
 
     mounts = await in_thread(laid_out)
@@ -362,10 +365,12 @@ async def _spec(
             **wanted.environment,
         },
         limits=limits.but(wall_clock_s=context.limits.wall_clock_s or _DAY_S),
-        system="host",
+        system="listed" if base == "listed" else "host",
         root=None if image is None else image.root,
         label=context.label,
     )
+    if image is None and root is not None:
+        spec = root.within(spec)
     return spec, tools.but(has_requirements=python.has_requirements)
 
 

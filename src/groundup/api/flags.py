@@ -123,6 +123,14 @@ AgentEnvironment = Annotated[
     Literal["task", "empty"] | None,
     FlagHelp("What is installed for the agent: as in the task's image (default), or pip and pytest.", EPISODE),
 ]
+AgentBase = Annotated[
+    str | None,
+    FlagHelp(
+        "Whose programs the agent has: host (default), listed, or those of an image, by its name or a file.",
+        EPISODE,
+        metavar="BASE",
+    ),
+]
 HideScores = Annotated[bool, FlagHelp("Do not show the score to the agent after `submit`.", EPISODE)]
 EndAtSubmit = Annotated[bool, FlagHelp("The first `submit` ends the attempt.", EPISODE)]
 AgentName = Annotated[str | None, FlagHelp("Name of the agent, for reports (default: somebody).", EPISODE)]
@@ -249,6 +257,7 @@ class SubjectFlags(ModelFlags, total=False):
     max_attempt_cost: Annotated[float | None, FlagHelp("Most that one attempt may cost, in USD.", EPISODE)]
     max_seconds: MaxSeconds
     agent_environment: AgentEnvironment
+    agent_base: AgentBase
     hide_scores: HideScores
     end_at_submit: EndAtSubmit
     rounds: Annotated[
@@ -373,6 +382,7 @@ class EpisodeFlags(TypedDict, total=False):
     timeout: Timeout
     sandbox: Sandbox
     agent_environment: AgentEnvironment
+    agent_base: AgentBase
     hide_scores: HideScores
     end_at_submit: EndAtSubmit
     agent_name: AgentName
@@ -403,6 +413,7 @@ class ServeFlags(TypedDict, total=False):
     ]
     reward_at_end: Annotated[bool, FlagHelp("Grade only the last submit; the others give no reward.", EPISODE)]
     agent_environment: AgentEnvironment
+    agent_base: AgentBase
     hide_scores: Annotated[HideScores, "Do not show the score to the model; the trainer still gets the reward."]
     max_turns: Annotated[MaxTurns, "Largest number of commands in one episode."]
     max_seconds: Annotated[MaxSeconds, "Longest time of one episode, such as 600s or 1h."]

@@ -143,7 +143,8 @@ def _said_of(name: str, text: str) -> float:
 def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:
     """Return *base* (None: as file and environment say) with those flags on top that are settings, too."""
     given = {
-        name: flags.get(name) for name in ("output", "sandbox", "image", "jobs", "agent_environment", "python")
+        name: flags.get(name)
+        for name in ("output", "sandbox", "image", "jobs", "agent_environment", "agent_base", "python")
     }
     if base is None:
         return load(given)

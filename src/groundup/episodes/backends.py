@@ -5,20 +5,24 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from groundup.catalog import Table
 from groundup.domain.errors import MachineError, SandboxError, TaskError, UsageError
+from groundup.domain.inventory import HOST, LISTED, Inventory
 from groundup.domain.names import names_image_file
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.grading.context import GradingContext, Slots, processors
 from groundup.sandbox.protocol import SandboxProvider
-from groundup.sandbox.rooted import RootedProvider
+from groundup.sandbox.rooted import RootedProvider, UnpackedImage
 from groundup.settings import Settings
 from groundup.trees.scratch import async_scratch_folder
 
 _OF_TASK = re.compile(r"\{([^{}]*)\}")
 _FIELDS = ("task", "published")
+_UNPACKS = "bubblewrap"
+"""The provider whose sandboxes can have an unpacked image as their root."""
 
 
 SandboxMaker = Callable[[Settings], SandboxProvider]
@@ -112,6 +116,8 @@ class Backends:
     slots: Slots = field(default_factory=Slots)
     images: Images | None = None
     settings: Settings = field(default_factory=Settings)
+    base: UnpackedImage | Literal["host", "listed"] = "host"
+    """Whose programs agents have, where a task has no image of its own."""
 
     async def of(self, task: Task, published: str | None) -> "Backends":
         """Return it with the sandboxes of *task*'s own image, where tasks have such; agents and builders use none.
@@ -145,6 +151,32 @@ class Backends:
         """Return names and versions of the tools."""
         return {**self.builder.identity(), **self.provider.identity()}
 
+    @property
+    def base_image(self) -> tuple[str, str] | None:
+        """Name and digest of the image whose programs agents have."""
+        return (self.base.name, self.base.digest) if isinstance(self.base, UnpackedImage) else None
+
+    @property
+    def pinned_base(self) -> dict[str, str]:
+        """What a run that is resumed must have as it was: all but this machine's own programs, which change."""
+        if self.base == HOST:
+            return {}
+        return {"agents' base": self.base if isinstance(self.base, str) else self.base.digest}
+
+    def inventory(self) -> Inventory | None:
+        """Return the programs that agents have; None where a container's image, which is pinned, decides."""
+        from groundup.sandbox import inventory  # of runs of agents
+
+        if self.provider.name != _UNPACKS and (self.settings.image or "@" in self.settings.sandbox):
+            return None
+        match self.base:
+            case "host":
+                return inventory.host_inventory()
+            case "listed":
+                return inventory.listed_inventory()
+            case image:
+                return inventory.image_inventory(image)
+
     def context(self, scratch: Path, timeout_s: float | None) -> GradingContext:
         """Return a grader's tools around its own *scratch* folder."""
         return GradingContext(
@@ -168,16 +200,33 @@ async def backends(
     """
     name, image = named(sandbox)
     image = image or settings.image
-    if image and names_image_file(image) and name != "bubblewrap":
+    if image and names_image_file(image) and name != _UNPACKS:
         raise UsageError(
             f"--image {image}: `--sandbox {name}` takes an image's name; leave it out for what `docker save` wrote"
         )
-    held = Images(image or "", dict(pins or {}), unpacked=name == "bubblewrap")
+    held = Images(image or "", dict(pins or {}), unpacked=name == _UNPACKS)
     images = held.checked() if image else None
     one = images.pins.get(images.pattern, images.pattern) if images and not images.differ else None
     async with SANDBOXES.find(name)(settings.but(image=one)) as provider:
         builder = BUILDERS.find(settings.builder)(settings, provider)
-        yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images, settings)
+        base = await _base(settings, name, held.pins)
+        yield Backends(provider, builder, Slots(min(settings.jobs, processors())), images, settings, base)
+
+
+async def _base(
+    settings: Settings, sandbox: str, pins: Mapping[str, str]
+) -> UnpackedImage | Literal["host", "listed"]:
+    wanted = settings.agent_base
+    if not settings.has_image_for_agents:
+        return "listed" if wanted == LISTED else "host"
+    if sandbox != _UNPACKS:
+        raise UsageError(
+            f"--agent-base {wanted}: `--sandbox {sandbox}` has the programs of its --image; name that"
+        )
+    from groundup.environments.images import unpacked  # with readers of archives
+    from groundup.environments.layers import layer_store
+
+    return await unpacked(wanted, layer_store(settings), pins.get(wanted))
 
 
 @asynccontextmanager

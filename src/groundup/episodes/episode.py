@@ -156,6 +156,7 @@ class Episode:
             withheld=withheld_from(self.grading.suite, task),
             original=told.fingerprint(task),
             environment=told.agent_environment(task),
+            base=self.grading.backends.base,
             told_of_grading=told.told_of_grading(task),
             label=str(self.spec.key),
         )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from groundup.domain.inventory import Inventory
 from groundup.domain.limits import Effort, Selection
 from groundup.domain.names import count
 from groundup.domain.subjects import ROUNDS, SELECT, AttemptKey, Outcome, Subject
@@ -114,6 +115,7 @@ def report_run(
     summaries: Sequence[Summary] = (),
     made: Collection[AttemptKey] = (),
     losses: Mapping[AttemptKey, AttemptLosses] = MappingProxyType({}),
+    inventories: Sequence[Inventory] = (),
 ) -> RunReport:
     """Report a run from its configuration and the line that counts for each attempt."""
     keys = sorted(config.planned.keys, key=lambda key: (key.task, key.index))
@@ -137,7 +139,7 @@ def report_run(
         suite_version=version or "unknown",
         subject=subject,
         sandbox=config.configuration.sandbox,
-        conditions=conditions_of(config.configuration, verdicts),
+        conditions=conditions_of(config.configuration, verdicts, inventories),
         graders=graders,
         counts=_counts(rows),
         figures=(

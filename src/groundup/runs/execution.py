@@ -39,7 +39,7 @@ from groundup.runs.submissions import AgentSource
 from groundup.settings import Settings
 from groundup.store.checking import RunRecords
 from groundup.store.folder import RunFolder, RunWriter
-from groundup.store.records import ConfigFile, EarlierRun, Generated, RunConfiguration, Start
+from groundup.store.records import ConfigFile, EarlierRun, Generated, RunConfiguration, Served, Start
 from groundup.store.verdict_cache import VerdictCache
 
 _SHOWN_S = 2.0
@@ -76,7 +76,8 @@ def execute(
             fleet_for(wanted, warn) as fleet,
         ):
             with open_writer(plan, path, tools, resumed=resumed) as writer:
-                start = writer.began(started(options.model_dump(), tools))
+                found = tools.inventory() if _generates(plan) and not options.agents_on_nodes else None
+                start = writer.began(started(options.model_dump(), tools), found)
                 making, grading = _stages(plan, options)
                 cache = VerdictCache(settings.cache_dir / "verdicts", warn)
                 run = RunContext(
@@ -154,6 +155,8 @@ def fleet_wanted(
     if workers is None:
         return None
     made = plan.configuration.submissions
+    if agents and settings.has_image_for_agents:
+        raise UsageError("nodes have no base of another machine; leave --agents-on-nodes or --agent-base out")
     if agents and isinstance(made, Generated) and made.rounds > 1:
         raise UsageError("nodes keep no rounds; leave --agents-on-nodes out, and they still grade")
     request = FleetRequest(workers, plan.configuration.suite, plan.suite.name, settings, agents)
@@ -198,6 +201,8 @@ def open_writer(plan: RunPlan, path: Path, tools: Backends, *, resumed: bool) ->
     """Hold the run's folder at *path*: a new one, or with *resumed* one that has the same configuration."""
     identity = tools.provider.identity()
     pinned = {**plan.pinned, "sandbox": " ".join(f"{name} {identity[name]}" for name in sorted(identity))}
+    if isinstance(plan.configuration.submissions, Generated | Served):
+        pinned |= tools.pinned_base
     if resumed:
         folder = RunFolder(path)
         refuse_changes(folder.config(), plan, pinned)
@@ -218,6 +223,8 @@ def open_writer(plan: RunPlan, path: Path, tools: Backends, *, resumed: bool) ->
 
 
 def _keeping_images(writer: RunWriter, tools: Backends) -> RunWriter:
+    if tools.base_image:
+        writer.pin_image(*tools.base_image)
     if tools.images:
         tools.images.keep = writer.pin_image
         if not tools.images.differ:

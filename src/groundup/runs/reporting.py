@@ -42,6 +42,7 @@ def read_run(path: Path, settings: Settings) -> ReadRun:
         suite_summaries(config, lines, settings),
         folder.made(config, lines),
         losses_by_attempt(folder, lines),
+        folder.lock().agents_had,
     )
     return ReadRun(with_faults(report, records, path), folder, lines)
 

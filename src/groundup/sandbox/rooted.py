@@ -37,8 +37,14 @@ class UnpackedImage(Record):
     def within(self, spec: SandboxSpec) -> SandboxSpec:
         """Return *spec* with the image's programs; its own variables and folders of programs go first."""
         given = {name: value for name, value in self.environment.items() if name != "PATH"}
-        path = (*spec.path, *self.environment.get("PATH", _PATH).split(":"))
-        return spec.but(root=self.root, environment={**given, **spec.environment}, path=path)
+        return spec.but(
+            root=self.root, environment={**given, **spec.environment}, path=(*spec.path, *self.search_path)
+        )
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        """The folders of its PATH."""
+        return tuple(self.environment.get("PATH", _PATH).split(":"))
 
     def installed(self) -> Iterator[Mount]:
         """Yield the folders into which pip installs, and /usr/local in any case; a guest needs its own."""

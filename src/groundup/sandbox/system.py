@@ -240,7 +240,7 @@ def _forget_old(folder: Path) -> None:
 
 def _compose(room: Path, write_etc: Callable[[Path], None], bubblewrap: Path) -> None:
     libraries = SharedLibraries()
-    found = list(_programs())
+    found = list(listed_programs())
     for folder in ("bin", "sbin", "lib"):
         (room / "usr" / folder).mkdir(parents=True)
     for name, source in found:
@@ -266,7 +266,8 @@ def _compose(room: Path, write_etc: Callable[[Path], None], bubblewrap: Path) ->
         place.chmod(0o755)
 
 
-def _programs() -> Iterator[tuple[str, Path]]:
+def listed_programs() -> Iterator[tuple[str, Path]]:
+    """Yield the place of each listed program below a view, and where it is on this machine."""
     for names in PROGRAMS.values():
         for name in names.split():
             source = _host_program(name)

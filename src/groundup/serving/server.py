@@ -87,7 +87,7 @@ async def service(job: ServeJob) -> AsyncIterator[ServedTasks]:
         ) as fleet,
     ):
         with open_writer(plan, job.path, tools, resumed=job.resumed) as writer:
-            start = writer.began(started(job.room.model_dump(), tools))
+            start = writer.began(started(job.room.model_dump(), tools), tools.inventory())
             try:
                 async with _open(job, (tools, fleet), writer, start) as opened:
                     yield opened

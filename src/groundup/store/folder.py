@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from groundup.domain.errors import InfrastructureError, MachineError, UsageError
+from groundup.domain.inventory import Inventory
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult
@@ -282,9 +283,16 @@ class RunWriter(Closeable):
             hold.close()
             raise
 
-    def began(self, start: Start) -> int:
-        """Record that a process works on the run; return its number, 0 for the first."""
-        self._write_lock(self._lock.but(starts=(*self._lock.starts, start)))
+    def began(self, start: Start, inventory: Inventory | None = None) -> int:
+        """Record that a process works on the run; return its number, 0 for the first.
+
+        *inventory* has the programs that its agents find.
+        """
+        lock = self._lock
+        if inventory is not None:
+            start = start.but(programs=inventory.digest)
+            lock = lock.but(inventories={**lock.inventories, inventory.digest: inventory})
+        self._write_lock(lock.but(starts=(*lock.starts, start)))
         return len(self._lock.starts) - 1
 
     def ended(self, number: int, ended_at: datetime, tools: Mapping[str, str]) -> None:
@@ -304,7 +312,7 @@ class RunWriter(Closeable):
             self._chain.know(lock.starts)
             lock = lock.but(journal=JournalEnd(lines=self._chain.lines, chain=self._chain.end))
         self._lock = lock
-        absent = {name for name in ("images", "mended", "packed") if not getattr(lock, name)}
+        absent = {name for name in ("images", "inventories", "mended", "packed") if not getattr(lock, name)}
         text = lock.model_dump_json(indent=1, exclude=absent)
         write_atomically(self.folder.path / LOCK, text.encode() + b"\n")
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, field_validator
 
 from groundup.domain.digests import LATER, digest_of
+from groundup.domain.inventory import Inventory
 from groundup.domain.limits import Effort, EpisodeLimits, Feedback, Selection
 from groundup.domain.names import Name
 from groundup.domain.records import Record
@@ -251,6 +252,9 @@ class Start(Record):
     groundup: str = Field(description="version")
     machine: dict[str, str] = {}
     tools: dict[str, str] = Field(default={}, description="names and versions from provider and builder")
+    programs: str | None = Field(
+        default=None, description="digest of the programs that agents had, of `inventories`; None: not recorded"
+    )
     options: dict[str, str | int | float | bool | None] = {}
 
 
@@ -276,6 +280,13 @@ class LockFile(Record):
     images: dict[str, str] = Field(
         default={}, description="of containers: name -> digest or id that it had when the run began with it"
     )
+    inventories: dict[str, Inventory] = Field(default={}, description="by their digests: the programs of agents")
+
+    @property
+    def agents_had(self) -> tuple[Inventory, ...]:
+        """The programs that agents found, each once, in the order of starts."""
+        named = dict.fromkeys(start.programs for start in self.starts if start.programs)
+        return tuple(self.inventories[digest] for digest in named if digest in self.inventories)
 
 
 class NodeStanding(Record):
