@@ -93,6 +93,8 @@ def test_no_step_ends_otherwise_than_with_a_sentence(text: str, steps: list[tupl
             ("star-imports-noted", "lib"),
             "import os\nfrom lib import *\n# from lib import a\nx = 1",
         ),
+        ("", ("append", "x = 1", "y = 2"), "x = 1\ny = 2\n"),
+        ("a\n", ("append", "b"), "a\nb\n"),
     ],
 )
 def test_what_each_rule_does(before: str, step: tuple[str, ...], after: str) -> None:

@@ -219,6 +219,13 @@ def replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
+def append(text: str, *lines: str) -> str:
+    """Put *lines* at the end."""
+    if not lines:
+        raise RuleError("append: no line is given")
+    return "\n".join([*text.splitlines(), *lines, ""])
+
+
 def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
@@ -239,6 +246,7 @@ def _definition(text: str, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef 
 
 _OF_BYTES: Mapping[str, Callable[[bytes], bytes]] = {"crlf": crlf, "lf": lf}
 _RULES: Mapping[str, Callable[..., str]] = {
+    "append": append,
     "comment": comment,
     "comment-within": comment_within,
     "decorate": decorate,

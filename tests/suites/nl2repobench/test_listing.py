@@ -47,8 +47,12 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
 
     task = PublishedTask(id="autorccar", text="s", commands=("pytest",), test_files=(), declared=13)
     blocked = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={})
-    assert blocked.task_rows()[1][0][:2] == ("autorccar", "no recipe")
-    assert "scripts without a test" in blocked.blocked()["autorccar"]
+    assert blocked.task_rows()[1][0][:2] == ("autorccar", "in its image only")
+    assert blocked.blocked()["autorccar"].startswith("is graded in its published image alone")
+    imaged = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={}, has_images=True)
+    assert imaged.task_rows()[1][0][:2] == ("autorccar", "yes, in its image")
+    with pytest.raises(TaskError, match="autorccar is graded in its published image alone"):
+        blocked.graders()["strict"].check(blocked.by_name()["autorccar"])
 
 
 def test_only_the_recipe_that_is_asked_for_is_read(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundup.domain.errors import TaskError
+from groundup.environments.requests import EditedSource
 from groundup.grading.library.hidden import NumberedTest
 from groundup.suites.nl2repobench.recipe import Excluded, Why, parse_recipe, recipe_text, shipped_recipes
+from groundup.trees.edits import FileEdit
 from tests.suites.nl2repobench.trials import RECIPE
 
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
@@ -50,6 +52,17 @@ def test_keys_of_removed_rules_are_passed_over() -> None:
     assert parse_recipe(before, "x.toml") == RECIPE
     with pytest.raises(TaskError, match=r"tests\.mixed"):
         parse_recipe(text.replace("[tests]\n", "[tests]\nmixed = true\n"), "x.toml")
+
+
+def test_tests_run_without_what_cannot_be_fetched() -> None:
+    """A recipe's edits are graded beside the published form's, and the file keeps them."""
+    edit = FileEdit(sha256="0" * 64, steps=(("replace", "pretrained=True", "pretrained=False"),))
+    recipe = RECIPE.but(edits={"tests/test_models.py": edit})
+    graded = recipe.graded_request()
+    assert isinstance(graded, EditedSource)
+    assert graded.edits["tests/test_models.py"] == edit
+    assert graded.of == recipe.source_request()
+    assert parse_recipe(recipe_text(recipe), "x.toml") == recipe
 
 
 def test_a_written_recipe_shows_one_test_per_line() -> None:

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record, plainly
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
+from groundup.trees.edits import FileEdit
 
 _NAME = "decisions.toml"
 
@@ -38,12 +39,21 @@ class TaskDecision(Record):
     complete: bool = Field(default=False, description="lock what is wanted as it stands, without what it requires")
     tests: dict[str, Any] = Field(default={}, description="keys of a recipe's [tests] as they are to be")
     version: str | None = Field(default=None, description="that the original has, where it does not say so itself")
+    edits: dict[str, FileEdit] = Field(default={}, description="files of the tests -> what rules make of them")
     reasons: dict[str, Why] = Field(default={}, description="shell pattern of test ids -> why they fail here")
     differences: tuple[Difference, ...] = Field(
         default=(), description="what a published count differs by, where the maker cannot say why"
     )
     declared: dict[str, int] = Field(default={}, description="data version -> published count")
     blocked: str = Field(default="", description="why there is no recipe")
+    image_only: bool = Field(default=False, description="the tests are the publishers' own, in their image")
+
+    @property
+    def lack(self) -> str:
+        """What to say of a task without a recipe, after its name."""
+        if self.image_only:
+            return f"is graded in its published image alone (--grader official --image IMAGE): {self.blocked}"
+        return f"has no recipe: {self.blocked or 'not tried yet'}"
 
     def applied(self, draft: Recipe) -> Recipe:
         """Return *draft* with what was decided in place of what was guessed. Raises `TaskError`."""
@@ -57,6 +67,7 @@ class TaskDecision(Record):
             "source": source,
             "environment": environment,
             "tests": tests,
+            "edits": self.edits,
             "reasons": {**draft.reasons, **self.reasons},
             "differences": self.differences,
         }
@@ -74,3 +85,11 @@ def decisions() -> Mapping[str, TaskDecision]:
         return {task: TaskDecision.model_validate(table) for task, table in tomllib.loads(text).items()}
     except ValidationError as error:
         raise TaskError(f"{_NAME}: {plainly(error.errors()[0])}; mend it") from error
+
+
+def refusal(task: str, why: str) -> TaskError:
+    """Return what is raised where *task* lacks a recipe, for the reason *why* it needs one."""
+    decided = decisions().get(task)
+    if decided is not None and decided.image_only:
+        return TaskError(f"{task} {decided.lack}; see docs/nl2repobench.md")
+    return TaskError(f"{task} {why}; make one with `groundup recipe build {task}` (see docs/recipes.md)")

@@ -43,7 +43,13 @@ from groundup.suites.nl2repobench.official_rules import (
 from groundup.suites.nl2repobench.official_workspace import HeldImage, Image, LaidOut, lay_out
 from groundup.suites.nl2repobench.published import PublishedTask
 from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN
-from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe, expected_seconds, own_names, pinned_lines
+from groundup.suites.nl2repobench.recipe import (
+    PublishedRun,
+    Recipe,
+    expected_seconds,
+    own_names,
+    pinned_lines,
+)
 
 if TYPE_CHECKING:
     from groundup.registries.pypi.gateway import PyPIGateway
@@ -302,10 +308,9 @@ class NL2RepoOfficialGrader(Grader):
     def _recipe(self, task: Task) -> Recipe:
         recipe = self._recipes.get(task.id)
         if recipe is None or not recipe.environment.lock:
-            raise TaskError(
-                f"{task.id} has no recipe to rebuild its environment by; make one with "
-                f"`groundup recipe build {task.id}`"
-            )
+            from groundup.suites.nl2repobench.decisions import refusal  # for the few without a recipe
+
+            raise refusal(task.id, "has no recipe to rebuild its environment by")
         return recipe
 
     def _run(self, task: Task) -> PublishedRun | None:

@@ -17,12 +17,13 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from typing_extensions import override
 
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.names import Name
+from groundup.domain.names import Name, count
 from groundup.domain.records import Record, plainly
 from groundup.environments.requests import EditedSource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
 from groundup.suites.nl2repobench.published_image import PublishedImage, graded_edits
+from groundup.trees.edits import FileEdit
 from groundup.trees.walking import read_regular
 
 Pin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
@@ -228,6 +229,10 @@ class Recipe(Record):
     image: PublishedImage | None = Field(
         default=None, description="what the published image holds; None: nothing is known of it"
     )
+    edits: dict[str, FileEdit] = Field(
+        default={},
+        description="files of the tests -> what rules make of them, where they want what cannot be fetched",
+    )
     reasons: dict[str, Why] = Field(
         default={}, description="shell pattern of test ids -> why they fail here; for freezing"
     )
@@ -269,8 +274,17 @@ class Recipe(Record):
 
     def graded_request(self) -> SourceRequest | GitSource | EditedSource:
         """Return the same with the hidden tests as `strict` runs them."""
-        source, edits = self.source_request(), graded_edits(self.image)
-        return EditedSource(of=source, edits=dict(edits)) if edits else source
+        source, edits = self.source_request(), {**graded_edits(self.image), **self.edits}
+        return EditedSource(of=source, edits=edits) if edits else source
+
+    @property
+    def form_of_tests(self) -> str:
+        """Which form of the hidden tests `strict` runs, and why."""
+        if self.edits:
+            return f"upstream's, {count(len(self.edits), 'file')} without what cannot be fetched"
+        if not (edits := graded_edits(self.image)):
+            return "upstream's"
+        return f"imports as published in {count(len(edits), 'file')}, where a missing name loses no whole file"
 
     def summary(self) -> RecipeHead:
         """Return what a table of tasks says of it."""
@@ -353,7 +367,7 @@ def recipe_text(recipe: Recipe) -> str:
         lines.append(f"notes = {_value(recipe.notes)}")
     source = {"kind": recipe.source.kind, **fields.pop("source")}
     lines += _table("source", source)
-    for name in ("environment", "tests", "declared", "published", "image", "reasons", "frozen"):
+    for name in ("environment", "tests", "declared", "published", "image", "edits", "reasons", "frozen"):
         lines += _table(name, fields.get(name) or {})
     if recipe.twin is not None:
         tailed = list(recipe.twin.tailed)

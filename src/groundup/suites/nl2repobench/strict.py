@@ -13,8 +13,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
-from groundup.domain.errors import TaskError, reading_submission
-from groundup.domain.names import count
+from groundup.domain.errors import reading_submission
 from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
@@ -45,7 +44,6 @@ from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.fresh import Beside, FreshRuns
-from groundup.suites.nl2repobench.published_image import graded_edits
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 from groundup.trees.walking import remove_tree
 
@@ -132,7 +130,7 @@ def facts_of(
         "check": integrity.depth,
         "checked": integrity.checked,
         "python": python,
-        "test_files": _form_of(recipe),
+        "test_files": recipe.form_of_tests,
     }
     if integrity.why:
         facts["integrity_why"] = integrity.why
@@ -319,10 +317,9 @@ class NL2RepoStrictGrader(Grader):
     def _recipe(self, task: Task) -> Recipe:
         recipe = self._recipes.get(task.id)
         if recipe is None or recipe.frozen is None:
-            raise TaskError(
-                f"{task.id} has no frozen recipe, which strict grading needs; make one with "
-                f"`groundup recipe build {task.id}` (see docs/recipes.md)"
-            )
+            from groundup.suites.nl2repobench.decisions import refusal  # for the few without a recipe
+
+            raise refusal(task.id, "has no frozen recipe, which strict grading needs")
         return recipe
 
 
@@ -334,14 +331,6 @@ def _laid_out(submission: Path, recipe: Recipe, scratch: Path) -> tuple[Path, Re
             submission = with_moved(submission, moved, scratch / f"moved-{secrets.token_hex(4)}")
         tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
     return submission, recipe.but(tests=tests)
-
-
-def _form_of(recipe: Recipe) -> str:
-    """Say which form of the hidden tests ran, and why."""
-    edits = graded_edits(recipe.image)
-    if not edits:
-        return "upstream's"
-    return f"imports as published in {count(len(edits), 'file')}, where a missing name loses no whole file"
 
 
 def _declared(task: Task) -> int | None:

@@ -194,7 +194,7 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         decided = decisions()
         gradable = frozenset(self.gradable())
         without = [name for name in self._names() if name in decided and name not in gradable]
-        return {name: f"has no recipe: {decided[name].blocked or 'not tried yet'}" for name in without}
+        return {name: decided[name].lack for name in without}
 
     @override
     def referenced(self) -> Collection[str]:
@@ -314,7 +314,16 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         has_specification = published is not None and published.is_specified
         head, declared = self._heads.get(name), self._declared(name)
         difficulty = self._difficulty(name)
-        return row(name, head, declared, difficulty, self._cache_dir, has_specification=has_specification)
+        found = row(name, head, declared, difficulty, self._cache_dir, has_specification=has_specification)
+        return found if head is not None else (name, self._without_recipe(name), *found[2:])
+
+    def _without_recipe(self, name: str) -> str:
+        from groundup.suites.nl2repobench.decisions import decisions  # for the few without a recipe
+
+        if self._in_image(name):
+            return "yes, in its image"
+        decided = decisions().get(name)
+        return "in its image only" if decided is not None and decided.image_only else "no recipe"
 
     def _task(self, name: str) -> Task:
         head, published = self._heads.get(name), self._published.get(name)
