@@ -4,7 +4,7 @@ from groundup.domain.verdicts import Score
 from groundup.reports.formats import PaperReport, ShownReport, markdown
 from groundup.reports.summary import report_run, side_by_side
 from groundup.reports.views import comparison_views, paper_views, views_of
-from groundup.suites.base import Summary
+from groundup.suites.base import Claimed, Summary
 from tests.reports.made import Word, run_of
 
 
@@ -28,6 +28,18 @@ def test_few_figures_stand_beside_each_other() -> None:
         ("b", "predictions", "m", "1", "75.0", "75.0", "-", "-"),
     )
     assert view.below == ("a note",)
+
+
+def test_results_of_others_stand_beside_ours_and_say_so() -> None:
+    """Once, however many runs there are: a reader takes none of them for a run."""
+    claims = (Claimed(by="a card", model="their model", scores={"g0": {"f0": 0.427}}),)
+    few, many = paper(2, 1, 1).but(claimed=claims), paper(4, 5, 1).but(claimed=claims)
+    runs = [report_run(*run_of(name, {"t": [(1, 2)]}), [few]) for name in ("a", "b")]
+    (view,) = paper_views(side_by_side(runs))
+    assert view.rows[2:] == (("claimed", "-", "their model", "-", "42.7", "-"),)
+    assert view.below[1:] == ("claimed: as a card says, by a harness of its own; not graded here",)
+    (view,) = paper_views(side_by_side([report_run(*run_of("a", {"t": [(1, 2)]}), [many])]))
+    assert view.rows[4:] == (("claimed", "-", "their model", "-", "g0", "42.7", "-", "-", "-", "-"),)
 
 
 def test_each_row_says_of_how_many_tasks_it_is() -> None:

@@ -171,6 +171,8 @@ class TaskEnvironment(Record):
     programs: tuple[str, ...]
     installs_declared: bool
     """Whether packages that a submission declares are installed, too."""
+    rights: tuple[str, ...] = ()
+    """Licences of the task's parts, and what to cite."""
 
 
 def environment(suite: str, task: str, *, settings: Settings | None = None) -> TaskEnvironment:
@@ -193,6 +195,7 @@ def environment(suite: str, task: str, *, settings: Settings | None = None) -> T
         packages=tuple(line.partition(" ")[0] for line in lines),
         programs=needs.programs,
         installs_declared=needs.packages,
+        rights=tuple(ForCommands.of(chosen).rights(known[task])),
     )
 
 

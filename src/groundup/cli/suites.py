@@ -154,6 +154,8 @@ def _print_environment(suite: str, task: str, json: bool) -> int:
         say(f"groundup: tests start {', '.join(found.programs)}")
     also = "is installed, too" if found.installs_declared else "is not installed: nothing else is there"
     say(f"groundup: what a submission declares {also}")
+    for sentence in found.rights:
+        say(f"groundup: {sentence}")
     return 0
 
 

@@ -27,7 +27,7 @@ from groundup.reports.review import CLEAN
 from groundup.reports.statistics import Power, Rank
 from groundup.reports.terminal import Bar
 from groundup.reports.why import common_cause, row_words
-from groundup.suites.base import Summary
+from groundup.suites.base import Claimed, Summary
 
 UNATTEMPTED_SHOWN = 8
 REASONS_SHOWN = 8
@@ -162,8 +162,27 @@ def _paper_view(runs: Sequence[RunReport], headline: str) -> View:
         for place in range(0, len(cells), len(groups)):
             row = cells[place : place + len(groups)]
             rows.append((*row[0][0], *(cell for _, scores, _ in row for cell in _paper_cells(scores, figures))))
+    claims = {(claim.by, claim.model): claim for _, one in tables for claim in one.claimed}.values()
+    rows += (row for claim in claims for row in _claimed_rows(claim, groups, figures, by_group="" in columns))
+    notes |= {f"claimed: as {claim.by} says, by a harness of its own; not graded here": None for claim in claims}
     notes |= {f"{run.run_id}: {told}": None for run, _ in tables if (told := left_out_words(run))}
     return View(title=headline, columns=columns, rows=tuple(rows), below=tuple(notes))
+
+
+def _claimed_rows(
+    claim: Claimed, groups: Sequence[str], figures: Sequence[str], *, by_group: bool
+) -> Iterator[tuple[str, ...]]:
+    """Yield what others published in the columns of a paper's table: a row, or one for each group."""
+    who = ("claimed", claim.agent, claim.model, "-")
+    cells = {group: [_percent(claim.scores.get(group, {}).get(figure)) for figure in figures] for group in groups}
+    if not by_group:
+        yield (*who, *(cell for group in groups for cell in cells[group]))
+        return
+    yield from ((*who, group, *cells[group]) for group in groups if group in claim.scores)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value * 100:.1f}"
 
 
 def _agent(run: RunReport) -> str:

@@ -106,6 +106,15 @@ class Needs(Record):
     packages: bool = Field(default=False, description="those that submissions name, from the package index")
 
 
+class Claimed(Record):
+    """A result that somebody published; nothing of it was graded here."""
+
+    by: str = Field(description="where it was published")
+    model: str
+    agent: str = "-"
+    scores: dict[str, dict[str, float]] = Field(description="a group, a figure, its share of 1")
+
+
 class Summary(Record):
     """What a suite makes of a run's verdicts: named figures with denominators, and rows for a table."""
 
@@ -116,6 +125,7 @@ class Summary(Record):
         default={}, description="the same for programs: a row's name, a column's name, the score"
     )
     notes: tuple[str, ...] = ()
+    claimed: tuple[Claimed, ...] = Field(default=(), description="rows of others for the layout `paper`")
     layout: Literal["standard", "paper", "figure"] = Field(
         default="standard",
         description="`paper`: figures of the publishers' tables, a row for each run; `figure`: shares that a plot "
@@ -366,6 +376,10 @@ class Tables(SuitePart):
 
 class ForCommands(SuitePart):
     """What single commands ask of a suite, such as `data pull`, `ablate` and `audit`. Few have any of it."""
+
+    def rights(self, task: Task) -> Sequence[str]:
+        """Return sentences: under which licences a task's parts are, and what to cite."""
+        return ()
 
     def statistics(self) -> Summary | None:
         """Return the data in numbers, for `groundup tasks --statistics`; reads all of it."""

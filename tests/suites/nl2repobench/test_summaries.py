@@ -36,3 +36,5 @@ def test_difficulties_and_all() -> None:
         "unknown": [(0.25, 1), (0, 1)],
     }
     assert found.layout == "paper"
+    assert found.claimed
+    assert all(0 < row.scores["all"]["score"] < 1 for row in found.claimed)

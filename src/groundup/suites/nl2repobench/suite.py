@@ -1,8 +1,10 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
 import math
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -20,6 +22,7 @@ from groundup.settings import Settings
 from groundup.suites.base import (
     AtHand,
     Auditor,
+    Claimed,
     DataSource,
     ForAgents,
     ForCommands,
@@ -65,7 +68,19 @@ def by_difficulty(verdicts: Mapping[AttemptKey, Verdict | None], published: Mapp
         headline="NL2RepoBench: models by difficulty",
         scores=_grouped(verdicts, published, DIFFICULTIES),
         notes=("difficulty as published",),
+        claimed=claimed(),
         layout="paper",
+    )
+
+
+@cache
+def claimed() -> tuple[Claimed, ...]:
+    """Return what others published of all tasks."""
+    text = (files("groundup.suites.nl2repobench") / "claimed.toml").read_text(encoding="utf-8")
+    return tuple(
+        Claimed(by=by, model=model, scores={"all": {"score": percent / 100}})
+        for by, models in tomllib.loads(text).items()
+        for model, percent in models.items()
     )
 
 
@@ -115,6 +130,7 @@ _TOLD_OF_GRADING = (
     "setup.py, setup.cfg) are taken away before, so nothing may read them when it is imported."
 )
 """Each grader does so, as the published evaluator does."""
+_PAPER = "Ding et al., NL2Repo-Bench, arXiv:2512.12730 (2025), and groundup with its version"
 _UNPUBLISHED = "arxiv-mcp-server"
 """The only task that has no image."""
 
@@ -279,6 +295,13 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
             graded=recipe.graded_request(),
             programs=recipe.tests.programs,
         )
+
+    @override
+    def rights(self, task: Task) -> Sequence[str]:
+        recipe = self._recipes.get(task.id)
+        original = f"the original, {recipe.source.label}: {recipe.source.licence}; " if recipe else ""
+        stated = Nl2RepoBenchData.published.licence
+        return (f"licences: {original}the specification: {stated}", f"cite {_PAPER}")
 
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
