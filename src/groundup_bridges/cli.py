@@ -13,6 +13,7 @@ EXAMPLES: dict[str, Examples] = {
     "image build": (
         ("A base image without a daemon", "groundup image build base/"),
         ("Under a name of yours", "groundup image build base/ --name example/base"),
+        ("With Git and a compiler, for agents", "groundup image build base/ --with git,gcc,make"),
     ),
     "harbor export": (
         (
@@ -38,17 +39,22 @@ EXAMPLES: dict[str, Examples] = {
 def image_build(
     output: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the image goes; absent or empty.")],
     name: Annotated[str, typer.Option(help="The image's name; its tag comes from its digest.")] = "groundup/base",
+    packages: Annotated[
+        str | None,
+        typer.Option("--with", metavar="PACKAGES", help="Debian's packages of this machine that it has, too."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Write a base image with the programs that sandboxes show, as they are on this machine, as an OCI layout.
 
-    No daemon, no root and no network are needed. `--sandbox docker --image` takes it once it is loaded
-    (docs/sandbox.md).
+    No daemon, no root and no network are needed. `--agent-base` takes its folder; `--sandbox docker --image` takes
+    it once it is loaded (docs/sandbox.md).
     """
+    from groundup.api.flags import names
     from groundup.cli.console import print_document, say
-    from groundup_bridges.runtime import build_base
+    from groundup_bridges.base_image import build_base
 
-    reference = build_base(name, output)
+    reference = build_base(name, output, names(packages, "--with") or ())
     if json:
         print_document({"folder": str(output), "image": reference})
     say(f"groundup: {reference} lies in {output}; load it with `tar -C {output} -c . | docker load`")

