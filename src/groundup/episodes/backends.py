@@ -167,7 +167,7 @@ class Backends:
         """Return the programs that agents have; None where a container's image, which is pinned, decides."""
         from groundup.sandbox import inventory  # of runs of agents
 
-        if self.provider.name != _UNPACKS and (self.settings.image or "@" in self.settings.sandbox):
+        if self.images is not None and not self.images.unpacked:
             return None
         match self.base:
             case "host":
@@ -221,7 +221,7 @@ async def _base(
         return "listed" if wanted == LISTED else "host"
     if sandbox != _UNPACKS:
         raise UsageError(
-            f"--agent-base {wanted}: `--sandbox {sandbox}` has the programs of its --image; name that"
+            f"--agent-base {wanted}: `--sandbox {sandbox}` has its --image's programs; name that image"
         )
     from groundup.environments.images import unpacked  # with readers of archives
     from groundup.environments.layers import layer_store
