@@ -109,7 +109,11 @@ class Kernel:
     def __init__(self, folder: Path) -> None:
         self.folder, self.now_s = folder, 100.0
         self.threads: tuple[str, ...] = ("1",)
-        self.queue = RunQueue(lambda: self.threads, str(folder), lambda: self.now_s)
+        self.queue = RunQueue(str(folder), lambda: self.now_s)
+
+    def waited_s(self, own_s: float) -> float | None:
+        """Look at the threads that there are."""
+        return self.queue.waited_s(own_s, self.threads)
 
     def says(self, thread: str, ran_s: float, waited_s: float) -> None:
         """Write what a thread had."""
@@ -120,41 +124,41 @@ class Kernel:
 def test_waiting_of_threads_adds_up_and_stays(tmp_path: Path) -> None:
     """Of those that began and of those that ended; without figures of the kernel nothing is known."""
     kernel = Kernel(tmp_path)
-    assert kernel.queue.waited_s(0.0) is None
+    assert kernel.waited_s(0.0) is None
     kernel.says("1", 1.0, 2.0)
-    assert kernel.queue.waited_s(1.0) == pytest.approx(2.0)
+    assert kernel.waited_s(1.0) == pytest.approx(2.0)
     kernel.threads = ("1", "2")
     kernel.says("2", 0.5, 0.25)
-    assert kernel.queue.waited_s(1.5) == pytest.approx(2.25)
+    assert kernel.waited_s(1.5) == pytest.approx(2.25)
     kernel.threads = ("1",)
-    assert kernel.queue.waited_s(1.5) == pytest.approx(2.25)
+    assert kernel.waited_s(1.5) == pytest.approx(2.25)
 
 
 def test_what_groundup_starts_beside_a_guest_waits_for_nobody(tmp_path: Path) -> None:
     """Its own looks are starved, too, and that excuses no sleeper."""
     kernel = Kernel(tmp_path)
     kernel.says("1", 0.0, 0.0)
-    kernel.queue.waited_s(0.0)
+    kernel.waited_s(0.0)
     kernel.queue.is_ours = True
     kernel.says("1", 0.1, 3.0)
-    assert kernel.queue.waited_s(0.1) == 0
+    assert kernel.waited_s(0.1) == 0
     kernel.queue.is_ours = False
     kernel.says("1", 0.1, 3.5)
-    assert kernel.queue.waited_s(0.1) == pytest.approx(0.5)
+    assert kernel.waited_s(0.1) == pytest.approx(0.5)
 
 
 def test_threads_that_nobody_saw_count_as_starved(tmp_path: Path) -> None:
     """A chain of short commands leaves no figures, only processor time that none of the seen ones used."""
     kernel = Kernel(tmp_path)
     kernel.says("1", 0.0, 0.0)
-    kernel.queue.waited_s(0.0)
+    kernel.waited_s(0.0)
     for own_s in (0.1, 0.2, 0.3):
         kernel.now_s += PERIOD_S
-        waited_s = kernel.queue.waited_s(own_s)
+        waited_s = kernel.waited_s(own_s)
     assert waited_s == pytest.approx(3 * PERIOD_S)
     for _ in range(3):
         kernel.now_s += PERIOD_S
-        waited_s = kernel.queue.waited_s(0.3)
+        waited_s = kernel.waited_s(0.3)
     assert waited_s == pytest.approx(3 * PERIOD_S)
 
 

@@ -162,15 +162,13 @@ _UNSEEN_SHARE = 0.01
 
 
 class RunQueue:
-    """Adds up how long threads stood in the run queue, by what the kernel says of each that *threads* names."""
+    """Adds up how long threads stood in the run queue, by what the kernel says of each."""
 
     def __init__(
         self,
-        threads: Callable[[], Iterable[str]],
         proc: str = "/proc",
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._threads = threads
         self._proc = proc
         self._now_s = now_s
         self._known: dict[str, tuple[float, float]] = {}
@@ -182,9 +180,12 @@ class RunQueue:
         self.is_ours = False
         """Whether what runs now was started by groundup itself: its waiting is not the guest's."""
 
-    def waited_s(self, own_s: float | None) -> float | None:
-        """Return the seconds so far, None where the kernel does not say; *own_s*: what all threads have used."""
-        now_s, seen = self._now_s(), dict(self._read())
+    def waited_s(self, own_s: float | None, threads: Iterable[str]) -> float | None:
+        """Return the seconds so far, None where the kernel does not say.
+
+        *threads* are those of now, as places below /proc; *own_s*: what all of them have used, ended ones included.
+        """
+        now_s, seen = self._now_s(), dict(self._read(threads))
         if not seen:
             return None
         if self.is_ours:
@@ -203,8 +204,8 @@ class RunQueue:
         self._known, self._own_s, self._looked_s = seen, own_s, now_s
         return self._waited_s
 
-    def _read(self) -> Iterator[tuple[str, tuple[float, float]]]:
-        for thread in self._threads():
+    def _read(self, threads: Iterable[str]) -> Iterator[tuple[str, tuple[float, float]]]:
+        for thread in threads:
             try:
                 with open(f"{self._proc}/{thread}/schedstat", "rb") as file:
                     ran, waited, _ = file.read().split()
@@ -225,10 +226,10 @@ def threads_of(processes: Iterable[str | int]) -> Iterator[str]:
 def inside(owed_s: Callable[[], float] = lambda: 0.0) -> Stopwatch:
     """Return a stopwatch for a program inside a sandbox, for everything in there."""
     processors = len(os.sched_getaffinity(0))
-    queue = RunQueue(lambda: threads_of(name for name in os.listdir("/proc") if name.isdigit()))
+    queue = RunQueue()
 
     def read() -> Reading:
-        own_s = seen_s()
-        return Reading(time.monotonic(), idle_s(), own_s, owed_s(), queued_s=queue.waited_s(own_s))
+        own_s, threads = seen_s(), threads_of(name for name in os.listdir("/proc") if name.isdigit())
+        return Reading(time.monotonic(), idle_s(), own_s, owed_s(), queued_s=queue.waited_s(own_s, threads))
 
     return Stopwatch(read, processors)

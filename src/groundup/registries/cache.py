@@ -168,7 +168,7 @@ class SingleFlight(Generic[T]):
         """
         work = self._running.get(key)
         if work is None:
-            work = _Work(asyncio.ensure_future(_run(start)))
+            work = _Work(asyncio.ensure_future(start()))
             self._running[key] = work
         work.waiting += 1
         try:
@@ -182,10 +182,6 @@ class SingleFlight(Generic[T]):
                 if not work.task.done():
                     work.task.cancel()
                     await asyncio.wait([work.task])
-
-
-async def _run(start: Callable[[], Awaitable[T]]) -> T:
-    return await start()
 
 
 class SharedResource(Generic[T]):

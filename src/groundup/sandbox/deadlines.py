@@ -90,7 +90,8 @@ class Meter:
     ) -> None:
         self._own_s = own_s
         self._processors = processors
-        self._queue = RunQueue(threads)
+        self._threads = threads
+        self._queue = RunQueue()
         self._excuses: list[Callable[[], float]] = []
 
     def excuse(self, owed_s: Callable[[], float]) -> None:
@@ -100,11 +101,11 @@ class Meter:
     @contextmanager
     def looking(self) -> Iterator[None]:
         """Count nothing as waited for while groundup itself runs something beside the guest."""
-        self._queue.waited_s(self._own_s())
+        self._queued_s(self._own_s())
         self._queue.is_ours = True
         try:
             yield
-            self._queue.waited_s(self._own_s())
+            self._queued_s(self._own_s())
         finally:
             self._queue.is_ours = False
 
@@ -122,8 +123,11 @@ class Meter:
             own_s=own_s,
             owed_s=sum(owed_s() for owed_s in self._excuses),
             metered_s=quota.used_s() if quota else 0.0,
-            queued_s=self._queue.waited_s(own_s),
+            queued_s=self._queued_s(own_s),
         )
+
+    def _queued_s(self, own_s: float | None) -> float | None:
+        return self._queue.waited_s(own_s, self._threads())
 
 
 class Debt:
