@@ -5,8 +5,10 @@ passes on the sources, and pytest collects the other tests; the quick start work
 
 .ci/without-wing                   each package alone, all of them at once, and each wing
 .ci/without-wing groundup_fleet    these packages or wings, each alone; `all`: all packages at once
+.ci/without-wing all --tests tests/cli    only these tests, run in what is left; `tests`: all of them
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -90,6 +92,12 @@ class Remainder:
             raise SystemExit(f"{' '.join(program[:4])} ended with {done.returncode}:\n{done.stdout[-6000:]}")
         return done.stdout
 
+    def test(self, places: Sequence[str]) -> str:
+        """Run the tests in *places*; return what was skipped, and the end. Raises `SystemExit` on a failure."""
+        there = [place for place in places if (self.folder / place).exists()]
+        printed = self.run("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-rs", *there)
+        return printed[printed.find("short test summary") :] if "short test summary" in printed else printed[-200:]
+
     def check(self) -> None:
         """Check all that the module promises. Raises `SystemExit`."""
         self.run("-c", IMPORT_ALL, *self.names)
@@ -119,8 +127,13 @@ def _remove(place: Path) -> None:
         place.unlink()
 
 
-def main(names: Sequence[str]) -> int:
-    """Check without each of *names*, by default without everything that can be removed."""
+def main() -> int:
+    """Check without each named package or wing, by default without everything that can be removed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--tests", nargs="+", help="run these in place of the checks")
+    options = parser.parse_args()
+    names: Sequence[str] = options.names
     packages = [one.name for one in EXTENSIONS if one.present()]
     known = [*packages, "all", *WINGS]
     for name in names:
@@ -129,11 +142,15 @@ def main(names: Sequence[str]) -> int:
             return 2
     for name in names or known:
         with tempfile.TemporaryDirectory() as folder:
-            Remainder(Path(folder), packages if name == "all" else [name]).check()
+            left = Remainder(Path(folder), packages if name == "all" else [name])
+            if options.tests:
+                print(f"without {name}: {left.test(options.tests)}", flush=True)
+                continue
+            left.check()
         demo = "" if os.environ.get("PIP_NO_INDEX") else ", and the demo works"
         print(f"without {name}: the rest imports, help and checks pass{demo}", flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

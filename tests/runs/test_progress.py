@@ -48,7 +48,7 @@ def test_counts_are_those_of_each_attempts_last_line() -> None:
     assert (standing.cached, standing.solved) == (1, 1)
     assert standing.lost == {"not attempted": 1 / 1.75, "test": 0.75 / 1.75}
     assert standing.mean == (0.25 + 0 + 1 + 1) / 4
-    tally.began()
+    tally.began(AttemptKey(task="a"))
     tally.ended(line("a", 4))
     standing = tally.standing()
     assert (standing.cached, standing.solved, standing.lost, standing.running) == (
@@ -63,7 +63,7 @@ def test_what_is_made_again_loses_what_an_earlier_try_left() -> None:
     """An attempt whose submission is there and not graded is `made`, and nothing else, until it has a verdict."""
     tally = Tally(2)
     tally.earlier(line("a", 1, cached=True))
-    tally.made(AttemptKey(task="a"), now=False)
+    tally.made_earlier(AttemptKey(task="a"))
     standing = tally.standing()
     assert (standing.made, standing.settled, standing.cached, standing.lost, standing.mean) == (
         1,
@@ -72,7 +72,7 @@ def test_what_is_made_again_loses_what_an_earlier_try_left() -> None:
         {},
         None,
     )
-    tally.began()
+    tally.began(AttemptKey(task="a"))
     tally.ended(line("a", 2))
     assert (tally.standing().made, tally.standing().settled, tally.standing().left_s is None) == (0, 1, False)
 
@@ -82,6 +82,6 @@ def test_nothing_is_left_when_all_is_settled() -> None:
     tally = Tally(2)
     tally.earlier(line("a", None))
     assert tally.standing().left_s is None
-    tally.began()
+    tally.began(AttemptKey(task="b"))
     tally.ended(line("b", 1))
     assert tally.standing().left_s == 0.0

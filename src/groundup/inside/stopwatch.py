@@ -183,7 +183,7 @@ class RunQueue:
     def waited_s(self, own_s: float | None, threads: Iterable[str]) -> float | None:
         """Return the seconds so far, None where the kernel does not say.
 
-        *threads* are those of now, as places below /proc; *own_s*: what all of them have used, ended ones included.
+        *threads* are those of now, as places below /proc; *own_s*: what all have used, ended ones included.
         """
         now_s, seen = self._now_s(), dict(self._read(threads))
         if not seen:

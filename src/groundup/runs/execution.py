@@ -7,6 +7,7 @@ import platform
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from groundup.domain.errors import DiskFullError, UsageError
@@ -18,20 +19,7 @@ from groundup.runs.fleets import Fleet, FleetRequest, fleet_for, refuse_unknown_
 from groundup.runs.generation import model_of_run
 from groundup.runs.interrupts import Interrupted, StopSignal, interruptible
 from groundup.runs.plan import RunOptions, RunPlan, changed
-from groundup.runs.progress import (
-    AttemptAt,
-    AttemptBegan,
-    AttemptEnded,
-    AttemptMade,
-    AttemptSays,
-    FleetStanding,
-    Progress,
-    RunBegan,
-    RunEnded,
-    Standing,
-    Tally,
-    Warned,
-)
+from groundup.runs.progress import FleetStanding, Progress, Standing, Tally, Warned
 from groundup.runs.reporting import write_report
 from groundup.runs.scheduler import Admission, WorkStage, machine_memory_mb, work_off
 from groundup.runs.settling import RunContext
@@ -79,6 +67,7 @@ def execute(
                 found = tools.inventory() if _generates(plan) and not options.agents_on_nodes else None
                 start = writer.began(started(options.model_dump(), tools), found)
                 making, grading = _stages(plan, options)
+                tally = Tally(len(plan.planned), progress, lambda: _standing(fleet))
                 cache = VerdictCache(settings.cache_dir / "verdicts", warn)
                 run = RunContext(
                     plan=plan,
@@ -94,19 +83,11 @@ def execute(
                     making=making.entered if making else None,
                     makes_only=options.generate_only and _generates(plan),
                     keeps=options.keep,
-                    says=lambda key, text: progress(AttemptSays(attempt=key, text=text)),
+                    says=tally.says,
                 )
-                tally = Tally(len(plan.planned), lambda: _standing(fleet))
-                pending = _PendingAttempts(run, options, tally, progress)
+                pending = _PendingAttempts(run, options, tally)
                 nothing_for = sum(not plan.source.holds(key) for key in keys)
-                progress(
-                    RunBegan(
-                        run_id=writer.config.run_id,
-                        folder=str(path),
-                        standing=tally.standing(),
-                        nothing_for=nothing_for,
-                    )
-                )
+                tally.run_began(writer.config.run_id, path, nothing_for=nothing_for)
                 try:
                     async with _shown(fleet, writer), asyncio.timeout(options.time_s) as limit:
                         await pending.work_off()
@@ -120,8 +101,8 @@ def execute(
                 # Interpreters are found when they are needed, so the builder knows more of itself now.
                 writer.ended(start, datetime.now(UTC), tools.identity())
                 write_report(path, settings)
-                progress(RunEnded(standing=tally.standing(), interrupted=interrupted()))
-                return tally.standing(), interrupted()
+                was_interrupted = interrupted()
+                return tally.run_ended(interrupted=was_interrupted), was_interrupted
 
     return interruptible(work, lambda: warn("stopping cleanly; press ^C again to stop faster"), stop)
 
@@ -276,11 +257,10 @@ def started(options: Mapping[str, Plain], tools: Backends) -> Start:
 class _PendingAttempts:
     """The attempts without a verdict, and what happens to each."""
 
-    def __init__(self, run: RunContext, options: RunOptions, tally: Tally, progress: Progress) -> None:
+    def __init__(self, run: RunContext, options: RunOptions, tally: Tally) -> None:
         self._run = run
         self._options = options
         self._tally = tally
-        self._progress = progress
         self._generates = _generates(run.plan)
         self._tasks = run.plan.tasks
         self._grader = run.plan.grader
@@ -332,17 +312,16 @@ class _PendingAttempts:
     def _is_made(self, key: AttemptKey) -> bool:
         made = self._run.made(key) is not None
         if made:
-            self._tally.made(key, now=False)
+            self._tally.made_earlier(key)
         return made
 
     async def _attempt(self, key: AttemptKey) -> float | None:
         if self._stopped and self._run.made(key) is None:
             return None
         number = self._tries.get(key, 0) + 1
-        self._tally.began()
-        self._progress(AttemptBegan(attempt=key, standing=self._tally.standing()))
+        self._tally.began(key)
         try:
-            with heard_by(lambda step: self._progress(AttemptAt(attempt=key, step=step))):
+            with heard_by(partial(self._tally.at, key)):
                 line, repeatable = await self._run.settle(key, number)
         except (BudgetSpentError, UnusableModelError, UsageError) as error:
             self._tally.abandoned()
@@ -357,11 +336,9 @@ class _PendingAttempts:
         if line is None:
             made = self._run.made(key)
             assert made is not None
-            self._tally.made(key, now=True)
-            self._progress(AttemptMade(attempt=key, submission=made, standing=self._tally.standing()))
+            self._tally.made(key, made)
             return None
         tries_now = number - self._tries_before.get(key, 0)
         again = not line.settles and repeatable and tries_now <= self._options.retries
-        self._tally.ended(line)
-        self._progress(AttemptEnded(line=line, again=again, standing=self._tally.standing()))
+        self._tally.ended(line, again=again)
         return self._options.retry_delay_s if again else None

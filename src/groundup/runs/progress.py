@@ -4,6 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field
@@ -133,10 +134,16 @@ _MADE = _State("made")
 
 
 class Tally:
-    """Keeps one state per attempt, of the last line on it."""
+    """Keeps one state per attempt, of the last line on it; tells each event with the counts of its moment."""
 
-    def __init__(self, total: int, fleet: Callable[[], FleetStanding | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        total: int,
+        progress: Progress = silent,
+        fleet: Callable[[], FleetStanding | None] = lambda: None,
+    ) -> None:
         self._total = total
+        self._tell = progress
         self._fleet = fleet
         self._states: dict[AttemptKey, _State] = {}
         self._running = 0
@@ -147,25 +154,51 @@ class Tally:
         """Count a line of an earlier start."""
         self._states[line.attempt] = _state(line)
 
-    def began(self) -> None:
+    def made_earlier(self, key: AttemptKey) -> None:
+        """Count a submission that is there and is not graded by this start, whatever failed before."""
+        self._states[key] = _MADE
+
+    def run_began(self, run_id: str, folder: Path, *, nothing_for: int) -> None:
+        """Tell that work begins, with what earlier starts came to."""
+        standing = self.standing()
+        self._tell(RunBegan(run_id=run_id, folder=str(folder), standing=standing, nothing_for=nothing_for))
+
+    def run_ended(self, *, interrupted: bool) -> Standing:
+        """Tell that nothing goes on any more, and return how the run stands."""
+        standing = self.standing()
+        self._tell(RunEnded(standing=standing, interrupted=interrupted))
+        return standing
+
+    def began(self, key: AttemptKey) -> None:
         """Count an attempt that goes on now."""
         self._running += 1
+        self._tell(AttemptBegan(attempt=key, standing=self.standing()))
+
+    def at(self, key: AttemptKey, step: str) -> None:
+        """Tell what is done for an attempt now; from any thread."""
+        self._tell(AttemptAt(attempt=key, step=step))
+
+    def says(self, key: AttemptKey, text: str) -> None:
+        """Tell what the model of an attempt is writing."""
+        self._tell(AttemptSays(attempt=key, text=text))
 
     def abandoned(self) -> None:
         """Count an attempt as not going on any more: somebody stopped the run."""
         self._running -= 1
 
-    def made(self, key: AttemptKey, *, now: bool) -> None:
-        """Count a submission that is there and is not graded by this start, whatever failed before."""
+    def made(self, key: AttemptKey, submission: Submission) -> None:
+        """Count a submission that this start made and does not grade."""
+        self._running -= 1
         self._states[key] = _MADE
-        self._running -= now
+        self._tell(AttemptMade(attempt=key, submission=submission, standing=self.standing()))
 
-    def ended(self, line: VerdictLine) -> None:
-        """Count a line of this start."""
+    def ended(self, line: VerdictLine, *, again: bool = False) -> None:
+        """Count a line of this start; *again*: the attempt is tried once more."""
         self._running -= 1
         self._states[line.attempt] = _state(line)
         if line.settles and not line.cached and line.verdict is not None:
             self._graded_now += 1
+        self._tell(AttemptEnded(line=line, again=again, standing=self.standing()))
 
     def standing(self) -> Standing:
         """Return the counts as they are now."""

@@ -121,7 +121,11 @@ class RunContext:
         if not isinstance(source, AgentSource):
             assert isinstance(source, SubmissionSource)
             brought = source
-            return lambda tree, scratch: brought.take_in(task, key, tree, grading.context(scratch / "intake"))
+
+            async def taken_in(tree: Path, scratch: Path) -> Submission:
+                return await brought.take_in(task, key, tree, grading.context(scratch / "intake"))
+
+            return taken_in
         from groundup.episodes.episode import Playing
 
         there = self.fleet if self.fleet is not None and self.fleet.agents_on_nodes else None
