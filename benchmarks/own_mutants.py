@@ -375,8 +375,11 @@ def main() -> int:
                 if _key(line) in done and not (options.again and done[_key(line)]["end"] == "lives"):
                     continue
                 began = time.monotonic()
+                stages = tests_of(mutant.module, folder)
+                if options.files:
+                    stages = nearest(mutant, stages, options.files)
                 with written(mutant, path):
-                    line["end"], line["test"] = run(mutant, path, tests_of(mutant.module, folder), options.limit_s)
+                    line["end"], line["test"] = run(mutant, path, stages, options.limit_s)
                 if line["test"] and run(None, path, [[line["test"]]], options.limit_s)[0] == "caught":
                     line["end"] = "fails anyway"
                 line["seconds"] = f"{time.monotonic() - began:.0f}"
