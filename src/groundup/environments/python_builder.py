@@ -6,6 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -331,7 +332,7 @@ class PythonBuilder(EnvironmentBuilder):
             raise MachineError(str(self._missing[minor]))
         if minor not in self._interpreters:
             try:
-                found = await self._finding.get(minor, lambda: known_interpreter(minor, self._cache_dir))
+                found = await self._finding.get(minor, partial(known_interpreter, minor, self._cache_dir))
             except MachineError as error:
                 self._missing[minor] = error
                 raise

@@ -143,7 +143,7 @@ class Tally:
         fleet: Callable[[], FleetStanding | None] = lambda: None,
     ) -> None:
         self._total = total
-        self._tell = progress
+        self._progress = progress
         self._fleet = fleet
         self._states: dict[AttemptKey, _State] = {}
         self._running = 0
@@ -160,27 +160,24 @@ class Tally:
 
     def run_began(self, run_id: str, folder: Path, *, nothing_for: int) -> None:
         """Tell that work begins, with what earlier starts came to."""
-        standing = self.standing()
-        self._tell(RunBegan(run_id=run_id, folder=str(folder), standing=standing, nothing_for=nothing_for))
+        self._tell(lambda now: RunBegan(run_id=run_id, folder=str(folder), standing=now, nothing_for=nothing_for))
 
     def run_ended(self, *, interrupted: bool) -> Standing:
         """Tell that nothing goes on any more, and return how the run stands."""
-        standing = self.standing()
-        self._tell(RunEnded(standing=standing, interrupted=interrupted))
-        return standing
+        return self._tell(lambda now: RunEnded(standing=now, interrupted=interrupted))
 
     def began(self, key: AttemptKey) -> None:
         """Count an attempt that goes on now."""
         self._running += 1
-        self._tell(AttemptBegan(attempt=key, standing=self.standing()))
+        self._tell(lambda now: AttemptBegan(attempt=key, standing=now))
 
     def at(self, key: AttemptKey, step: str) -> None:
         """Tell what is done for an attempt now; from any thread."""
-        self._tell(AttemptAt(attempt=key, step=step))
+        self._progress(AttemptAt(attempt=key, step=step))
 
     def says(self, key: AttemptKey, text: str) -> None:
         """Tell what the model of an attempt is writing."""
-        self._tell(AttemptSays(attempt=key, text=text))
+        self._progress(AttemptSays(attempt=key, text=text))
 
     def abandoned(self) -> None:
         """Count an attempt as not going on any more: somebody stopped the run."""
@@ -190,7 +187,7 @@ class Tally:
         """Count a submission that this start made and does not grade."""
         self._running -= 1
         self._states[key] = _MADE
-        self._tell(AttemptMade(attempt=key, submission=submission, standing=self.standing()))
+        self._tell(lambda now: AttemptMade(attempt=key, submission=submission, standing=now))
 
     def ended(self, line: VerdictLine, *, again: bool = False) -> None:
         """Count a line of this start; *again*: the attempt is tried once more."""
@@ -198,7 +195,13 @@ class Tally:
         self._states[line.attempt] = _state(line)
         if line.settles and not line.cached and line.verdict is not None:
             self._graded_now += 1
-        self._tell(AttemptEnded(line=line, again=again, standing=self.standing()))
+        self._tell(lambda now: AttemptEnded(line=line, again=again, standing=now))
+
+    def _tell(self, event: Callable[[Standing], Event]) -> Standing:
+        """Tell *event* with the counts of this moment, and return these."""
+        standing = self.standing()
+        self._progress(event(standing))
+        return standing
 
     def standing(self) -> Standing:
         """Return the counts as they are now."""

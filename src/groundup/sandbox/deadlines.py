@@ -127,7 +127,7 @@ class Meter:
         )
 
     def _queued_s(self, own_s: float | None) -> float | None:
-        return self._queue.waited_s(own_s, self._threads())
+        return self._queue.waited_s(own_s, tuple(self._threads()))
 
 
 class Debt:
