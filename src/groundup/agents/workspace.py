@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -40,10 +40,19 @@ from groundup.languages import LANGUAGES
 from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.gateway import PyPIGateway
 from groundup.registries.pypi.poetry import lend_poetry_plugin
-from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, Sandbox, SandboxSpec
+from groundup.sandbox.protocol import (
+    WORKSPACE,
+    Command,
+    CommandResult,
+    Ending,
+    Mount,
+    Sandbox,
+    SandboxSpec,
+    writable_copy,
+)
 from groundup.sandbox.rooted import UnpackedImage
 from groundup.trees.fingerprints import Fingerprint
-from groundup.trees.writer import in_thread, lay_tree
+from groundup.trees.writer import in_thread
 
 T = TypeVar("T")
 PYTHON = "python"
@@ -402,13 +411,10 @@ async def _of_layers(context: AgentContext, wanted: SandboxExtras, names: Collec
 async def _of_image(context: AgentContext, image: UnpackedImage) -> _Python:
     """Return the image's own interpreter."""
 
-    def laid() -> Iterator[Mount]:
-        for number, mount in enumerate(image.installed()):
-            copy = context.scratch / f"installed-{number}"
-            lay_tree(mount.source, copy, shared=context.provider.guests_are_others)
-            yield Mount(source=copy, target=mount.target, writable=True)
+    def laid() -> tuple[Mount, ...]:
+        return tuple(writable_copy(mount, context.scratch, context.provider) for mount in image.installed())
 
-    own = await in_thread(lambda: tuple(laid()))
+    own = await in_thread(laid)
     inside = image.within(SandboxSpec(workspace=context.workspace))
     return _Python((), own, inside.path, inside.environment, has_requirements=True)
 

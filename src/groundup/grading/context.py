@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 from groundup.domain.limits import Repeats
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.sandbox.protocol import Mount, SandboxProvider
+from groundup.sandbox.protocol import Mount, SandboxProvider, writable_copy
 from groundup.sandbox.rooted import RootedProvider, UnpackedImage
-from groundup.trees.writer import lay_tree
 
 if TYPE_CHECKING:
     from groundup.registries.gateway import RegistryGateway
@@ -89,14 +88,8 @@ class GradingContext:
         return self.provider.image if isinstance(self.provider, RootedProvider) else None
 
     def writable(self, mount: Mount) -> Mount:
-        """Return *mount* as a folder of its own below `scratch`, into which an installer can write.
-
-        Where guests are other users than groundup, the files are those of the layer, which a guest can replace but
-        not write.
-        """
-        copy = self.scratch / mount.target.strip("/").replace("/", "-")
-        lay_tree(mount.source, copy, shared=self.provider.guests_are_others)
-        return Mount(source=copy, target=mount.target, writable=True)
+        """Return *mount* as a folder of its own below `scratch`, into which an installer can write."""
+        return writable_copy(mount, self.scratch, self.provider)
 
     def unreached(self) -> "Trouble | None":
         """Return what a submission's commands wanted and no registry could give, by the gateways' record."""

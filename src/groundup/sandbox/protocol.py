@@ -16,6 +16,7 @@ from pydantic import Field
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.inside.stopwatch import Stopwatch
+from groundup.trees.writer import lay_tree
 
 WORKSPACE = "/workspace"
 """Where the workspace is seen inside every sandbox."""
@@ -292,3 +293,14 @@ class SandboxProvider(Protocol):
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *exc: object) -> None: ...
+
+
+def writable_copy(mount: Mount, scratch: Path, provider: SandboxProvider) -> Mount:
+    """Return *mount* as a folder of its own in *scratch*, into which an installer can write.
+
+    Where guests are other users than groundup, the files are those of the layer, which a guest can replace but not
+    write.
+    """
+    copy = scratch / mount.target.strip("/").replace("/", "-")
+    lay_tree(mount.source, copy, shared=provider.guests_are_others)
+    return Mount(source=copy, target=mount.target, writable=True)
