@@ -46,7 +46,8 @@ class EnvironmentBuilder(Extension):
     async def submission_environment(self, request: ResolvedRequest) -> PythonEnvironment:
         """Return an environment with *request*'s requirements, which have no lock; its `resolution` says which.
 
-        Raises `OutOfTimeError`, a `SubmissionError`, when the work takes longer than `work_s`.
+        Raises `OutOfTimeError`, a `SubmissionError`, when the work takes longer than `work_s`, and `UsageError`
+        where this builder installs none.
         """
         raise UsageError("this environment builder installs no submissions' requirements; use the builder 'local'")
 

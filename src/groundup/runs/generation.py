@@ -36,7 +36,8 @@ async def model_of_run(
 ) -> AsyncIterator[ChatModel | None]:
     """Yield the model that makes submissions of *keys*, open and reached; None where none does.
 
-    *earlier* is the folder of a run that goes on. Raises `UnusableModelError` before anything begins.
+    *earlier* is the folder of a run that goes on. Raises `UnusableModelError`, and `UsageError` for a
+    limit on the cost of a model without a price, before anything begins.
     """
     if not isinstance(source, AgentSource) or source.spec.model is None:
         yield None

@@ -266,7 +266,10 @@ class Session:
         self.seen_at = time.monotonic()
 
     async def ready(self, timeout_s: float) -> OpenedEpisode:
-        """Return the open episode. Raises `StartingError` after *timeout_s*, and what opening it raised."""
+        """Return the open episode.
+
+        Raises `StartingError` after *timeout_s*, `UnrewardedError` where opening it failed, and `EndedError`.
+        """
         if not self._ready.is_set():
             self._waiters += 1
             try:

@@ -51,7 +51,7 @@ class Hold:
     """The exclusive hold on a run folder, until it is closed or the process ends, however it ends."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the hold; raises `UsageError` naming the process that has it."""
+        """Take the hold. Raises `UsageError` naming the process that has it, and `InfrastructureError`."""
         path = folder / LOCK_NAME
         try:
             # Closed on exec, so no program that a run starts can keep it alive.

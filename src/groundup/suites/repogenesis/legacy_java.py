@@ -69,7 +69,7 @@ class LegacyInstallation(Record):
 async def install(
     repository: Path, hidden_tests: Path, lifecycle: Lifecycle, context: GradingContext
 ) -> LegacyInstallation:
-    """Return what the scripts would have in the end. Raises `InfrastructureError`."""
+    """Return what the scripts would have in the end. Raises `SubmissionError` and `InfrastructureError`."""
     configuration = await asyncio.to_thread(_configuration, repository)
     own = await asyncio.to_thread(_required, repository)
     tests = await asyncio.to_thread(_required, hidden_tests)
