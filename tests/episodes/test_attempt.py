@@ -18,7 +18,9 @@ from groundup.episodes.episode import Playing
 from groundup.episodes.loading import load_grading, suite_pins, task_pins
 from groundup.episodes.records import EpisodeResult, MemorySink
 from groundup.grading.context import GradingContext
+from groundup.settings import Settings
 from groundup.suites.base import Grader
+from groundup.suites.opening import open_suite
 from tests.episodes.theatre import Theatre, an_episode
 from tests.runs.toy_agent import ToyAgent
 
@@ -102,6 +104,16 @@ def test_other_data_than_pinned_is_refused(tmp_path: Path) -> None:
     assert load_grading(an_episode(pinned=pins), grading.backends, theatre.settings).task == task
     with pytest.raises(UsageError, match="other data: task task-0000"):
         theatre.grading(an_episode(pinned={**pins, "task task-0000": "sha256:other"}))
+
+
+def test_what_agents_are_told_and_lack_is_pinned_for_them_alone() -> None:
+    """A submission that somebody brings is graded alike, whatever agents are told today."""
+    suite = open_suite("nl2repobench", Settings())
+    grader, task = suite.graders()["strict"], next(one for one in suite.tasks() if one.id == "jsonlines")
+    read, brought = (task_pins(suite, grader, task, is_read=is_read) for is_read in (True, False))
+    assert brought == {"task jsonlines": task.graded_digest, "grader of jsonlines": read["grader of jsonlines"]}
+    assert "jsonlines" in read["withheld from jsonlines"]
+    assert read["task jsonlines"] == task.digest
 
 
 @pytest.mark.parametrize(("field", "name"), [("task", "task-1000"), ("grader", "stern"), ("suite", "tays")])

@@ -16,7 +16,7 @@ from groundup.domain.errors import SubmissionError, UsageError
 from groundup.domain.subjects import AttemptKey, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
-from groundup.runs.predictions import GivenSource, model_named_in, open_predictions
+from groundup.runs.predictions import GivenSource, PredictionLayout, model_named_in, open_predictions
 from groundup.store.records import Predictions
 from groundup.trees.archives import zstd
 from groundup.trees.writer import TreeLimits
@@ -97,6 +97,16 @@ def test_a_folder_for_each_task(tmp_path: Path) -> None:
     submission = take(source, "beta/0", tmp_path / "out")
     assert (tmp_path / "out" / "pkg" / "x.py").read_text() == "beta/pkg/x.py"
     assert (submission.files, submission.provenance.path, submission.provenance.agent_name) == (1, "beta", "a")
+
+
+def test_folders_of_groups_hold_folders_of_tasks(tmp_path: Path) -> None:
+    """A suite's groups, such as languages, may stand above its tasks; a file of such a name is none."""
+    fill(tmp_path, "python/alpha/a.py", "rust/beta/b.rs", "gamma/c.py", "go")
+    layout = PredictionLayout(groups=("python", "rust", "go"))
+    found = open_predictions(Predictions(path=str(tmp_path), agent_name="a"), TASKS, layout=layout)
+    assert keys(found) == ["alpha/0", "beta/0", "gamma/0"]
+    take(found, "beta/0", tmp_path / "taken")
+    assert (tmp_path / "taken" / "b.rs").read_text() == "rust/beta/b.rs"
 
 
 def test_numbered_folders_are_attempts(tmp_path: Path) -> None:
