@@ -34,8 +34,8 @@ COPIED = (
 )
 ONLY_COPY = """
 import os, sys
-copy = os.path.join(os.getcwd(), "src")
-sys.path[:] = [one for one in sys.path if one == copy or not os.path.isfile(f"{one}/groundup/cli/main.py")]
+copy = {copy!r}
+sys.path[:] = [one for one in sys.path if one == copy or not os.path.isfile(one + "/groundup/cli/main.py")]
 """
 """An editable install puts the checkout on the path; then what was removed would be found there."""
 IMPORT_ALL = """
@@ -70,14 +70,17 @@ class Remainder:
             for place in WINGS.get(name, (f"src/{name}", f"tests/{name}", *BESIDE.get(name, ()))):
                 _remove(folder / place)
         (folder / "site").mkdir()
-        (folder / "site" / "sitecustomize.py").write_text(ONLY_COPY)
+        (folder / "site" / "sitecustomize.py").write_text(ONLY_COPY.format(copy=str(folder / "src")))
         project = folder / "pyproject.toml"
         names = "|".join(removed)
         project.write_text(re.sub(rf'^    "(src/)?({names})",\n', "", project.read_text(), flags=re.MULTILINE))
         self.names = [path.parent.name for path in sorted((folder / "src").glob("*/__init__.py"))]
 
-    def run(self, *program: str, expected: int = 0) -> str:
-        """Run Python in the copy and return what it prints. Raises `SystemExit` where its exit code is another."""
+    def run(self, *program: str, expected: int | None = 0) -> str:
+        """Run Python in the copy and return what it prints. Raises `SystemExit` where its exit code is another.
+
+        *expected*: None for any.
+        """
         paths = os.pathsep.join(str(self.folder / name) for name in ("site", "src", "."))
         done = subprocess.run(
             [sys.executable, *program],
@@ -88,15 +91,16 @@ class Remainder:
             text=True,
             check=False,
         )
-        if done.returncode != expected:
+        if expected not in (None, done.returncode):
             raise SystemExit(f"{' '.join(program[:4])} ended with {done.returncode}:\n{done.stdout[-6000:]}")
         return done.stdout
 
     def test(self, places: Sequence[str]) -> str:
-        """Run the tests in *places*; return what was skipped, and the end. Raises `SystemExit` on a failure."""
+        """Run the tests in *places*; return what was skipped and failed, and the end."""
         there = [place for place in places if (self.folder / place).exists()]
-        printed = self.run("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-rs", *there)
-        return printed[printed.find("short test summary") :] if "short test summary" in printed else printed[-200:]
+        wanted = ("-q", "-n", "2", "-p", "no:cacheprovider", "-rfEs", "--tb=line")
+        printed = self.run("-m", "pytest", *wanted, *there, expected=None)
+        return printed[printed.find("short test summary") :][-20_000:]
 
     def check(self) -> None:
         """Check all that the module promises. Raises `SystemExit`."""

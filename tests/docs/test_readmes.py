@@ -15,7 +15,7 @@ FOLDERS = sorted(
     if path.parent in BESIDE
     or path.parent.parent == ROOT / "groundup"
     or (path.parent / "README.md").is_file()
-    or (len([*path.parent.glob("*.py")]) > LARGE and ROOT / "groundup" != path.parent)
+    or (len([*path.parent.glob("*.py")]) > LARGE and path.parent != ROOT / "groundup")
 )
 
 
