@@ -5,7 +5,8 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from tests.docs.test_names import ROOT, sources
+from tests.docs.pages import ROOT
+from tests.docs.test_names import sources
 
 _NAMED = re.compile(r"`(?:\w+\.)*(\w+Error)`")
 _CLASS = re.compile(r"^ *class (\w+)\(([^()]*)\):", re.MULTILINE)
