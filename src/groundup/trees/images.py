@@ -72,8 +72,9 @@ def _opened(image: Path) -> Iterator["_ImageFiles"]:
     except _FAULTS as error:
         if isinstance(error, OSError) and error.filename is None and error.errno is not None:
             raise  # of the disk that is written to
+        told = str(error).partition(":\n")[0].partition(": - method")[0]  # not how each compression failed
         raise UsageError(
-            f"{image} is no image as `docker save`, `podman save` or `skopeo copy` writes it: {error}"
+            f"{image} is no image as `docker save`, `podman save` or `skopeo copy` writes it: {told}"
         ) from error
 
 

@@ -27,9 +27,10 @@ SYSTEM: Sequence[Member] = [
     ("usr/bin", (f"{SHELL}/bin",)),
 ]
 """A system in four links: to what sandboxes bring for their own supervisor."""
-PIP = "#!/bin/sh\ncp setup.py /usr/local/installed || exit 1\n"
+_VERSION = '[ "$1" = --version ] && exit\n'
+PIP = f"#!/bin/sh\n{_VERSION}cp setup.py /usr/local/installed || exit 1\n"
 PYTEST = (
-    "#!/bin/sh\nn=0\n[ -f /usr/local/installed ] && n=1\ngrep -q 'def drive' car.py && n=$((n+1))\n"
+    f"#!/bin/sh\n{_VERSION}n=0\n[ -f /usr/local/installed ] && n=1\ngrep -q 'def drive' car.py && n=$((n+1))\n"
     'echo "pytest: $n passed, $LEFT, $(cat test/test_own.py)"\n'
 )
 PROGRAMS: Sequence[Member] = [
@@ -84,10 +85,35 @@ async def test_the_unpacked_image_is_not_changed(trial: Trial, tmp_path: Path) -
     assert sorted(path.name for path in (root / "usr/local").iterdir()) == ["bin"]
 
 
-async def test_an_image_without_a_workspace_is_the_tasks_fault(trial: Trial, tmp_path: Path) -> None:
-    """Such as one of another benchmark."""
-    save_image(tmp_path / "autorccar.tar", SYSTEM, PROGRAMS[:2])
-    with pytest.raises(TaskError, match="no folder /workspace"):
+UNUSABLE = {
+    "no workspace": (PROGRAMS[:2], "has no folder /workspace"),
+    "no hidden tests": (PROGRAMS[:3], "has none of the task's hidden tests, such as /workspace/test; name"),
+    "no programs": (PROGRAMS[2:], r"`pip --version` ends with 127: .*cannot run pip.*; save the published image"),
+    "no interpreter": (
+        [("usr/local/bin/pip", "#!/usr/local/bin/python3.11\n"), *PROGRAMS[1:]],
+        "`pip --version` ends with 127",
+    ),
+    "a lacking library": (
+        [PROGRAMS[0], ("usr/local/bin/pytest", "#!/bin/sh\necho no libpython >&2; exit 3\n"), *PROGRAMS[2:]],
+        "`pytest --version` ends with 3: no libpython;",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_an_image_that_cannot_be_used_gives_no_score(trial: Trial, tmp_path: Path, fault: str) -> None:
+    """A layer that is missing, or the image of another task: a zero would be the submission's."""
+    members, told = UNUSABLE[fault]
+    save_image(tmp_path / "autorccar.tar", SYSTEM, members, environment=["PATH=/usr/local/bin:/bin"])
+    with pytest.raises(MachineError, match=told):
+        await graded(trial, tmp_path, write_tree(tmp_path / "submission", {"car.py": ""}))
+
+
+@pytest.mark.parametrize("content", ["", "no archive"])
+async def test_a_file_that_is_no_image_gives_no_score(trial: Trial, tmp_path: Path, content: str) -> None:
+    """It is said in one sentence, without how each way of reading it failed."""
+    (tmp_path / "autorccar.tar").write_text(content)
+    with pytest.raises(MachineError, match=r"is no image as .* writes it: [^-]*$"):
         await graded(trial, tmp_path, write_tree(tmp_path / "submission", {"car.py": ""}))
 
 

@@ -27,8 +27,9 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
 from groundup.sandbox.protocol import WORKSPACE, Ending, SandboxSpec
+from groundup.sandbox.rooted import UnpackedImage
 from groundup.suites.base import Graded, Grader
-from groundup.suites.nl2repobench.official_image import held, image_spec
+from groundup.suites.nl2repobench.official_image import check_programs, held, image_spec
 from groundup.suites.nl2repobench.official_rules import (
     PytestCounts,
     Ran,
@@ -184,6 +185,8 @@ class NL2RepoOfficialGrader(Grader):
         self._recipes = recipes
         self._published = published
         self._installs: Installs = installs
+        self._usable: set[tuple[str, str]] = set()
+        """Tasks and images whose programs were seen to start."""
 
     @override
     def reservation_mb(self, task: Task) -> int:
@@ -213,6 +216,7 @@ class NL2RepoOfficialGrader(Grader):
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return those of the environment and of the revision that the published image holds, or the image."""
         if context.image is not None:
+            await self._held(task, context.image, context)
             return {"image": context.image.digest}
         recipe = self._recipe(task)
         environment = await context.builder.python(environment_request(recipe))
@@ -248,7 +252,7 @@ class NL2RepoOfficialGrader(Grader):
         if context.image is not None:
             known = self._recipes.get(task.id)
             return _Laying(
-                image=held(context.image, run),
+                image=await self._held(task, context.image, context),
                 recipe=known,
                 spec=lambda workspace: image_spec(
                     workspace, task, known, command_seconds(known, context), len(run.commands), context
@@ -275,6 +279,15 @@ class NL2RepoOfficialGrader(Grader):
             },
             environment="stand-in" if recipe.environment.has_stand_in else "rebuilt",
         )
+
+    async def _held(self, task: Task, image: UnpackedImage, context: GradingContext) -> HeldImage:
+        """Return what *image* holds for *task*, once it was seen to be usable. Raises `MachineError`."""
+        run = self._commands(task)
+        known = held(image, run)
+        if (task.id, image.digest) not in self._usable:
+            await check_programs(image, run, context)
+            self._usable.add((task.id, image.digest))
+        return known
 
     @override
     def zero(self, task: Task, reason: Reason) -> Graded:
