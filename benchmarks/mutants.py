@@ -7,8 +7,9 @@
 Makes mutants of originals (`faults`), grades each by `strict`, without a cache, and runs its hidden tests by
 plain pytest (`plain_pytest`). Each is one line: equal; different; unstable, where two plain runs differ; or no
 end, where plain pytest has no result. FILE gets a line of JSON per mutant, and what it has is not done again;
-FOLDER the trees that are not equal. `--kinds original` is the control, with no fault. `--timeout 30` ends endless
-loops sooner, but a slow mutant as well. The exit code is 1 when one is different or `tampered`.
+FOLDER the trees that are not equal. `--as-runs` grades as runs do, a second time where load may have decided, and
+says so. `--kinds original` is the control, with no fault. `--timeout 30` ends endless loops sooner, but a slow
+mutant as well. The exit code is 1 when one is different or `tampered`.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +32,10 @@ from pydantic import ValidationError
 from groundup.domain.errors import GroundupError
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Graded
+from groundup.episodes.attempt import REPEATS, graded_unless_starved
 from groundup.episodes.backends import Backends, backends
+from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import with_own_roots, with_version_file
 from groundup.settings import load
@@ -68,6 +73,8 @@ class Compared(Record):
     integrity: str
     plain_only: tuple[str, ...] = ()
     strict_only: tuple[str, ...] = ()
+    twice: bool = False
+    starved: float = 0.0
     ended: tuple[str, ...] = ()
     trouble: str = ""
     plain_s: float
@@ -80,6 +87,7 @@ class Compared(Record):
         named = f"{self.order.task} #{self.order.number} {self.kind} {self.share:.0%} seed {self.order.seed}"
         counts = f"plain {self.plain} strict {strict} of {self.expected}"
         rest = [self.trouble] * bool(self.trouble) + [f"{len(self.ended)} ended the process"] * bool(self.ended)
+        rest += ["graded twice"] * self.twice + [f"starved {self.starved:.0%}"] * bool(self.starved)
         accused = "" if self.integrity == self.status else f" {self.status}" * (self.status != "graded")
         told = f"{self.result:<9} {named}: {counts}, {self.integrity}{accused}"
         return "; ".join([f"{told}, {self.plain_s:.1f} + {self.strict_s:.1f} s", *rest])
@@ -117,7 +125,7 @@ class Laboratory:
         library = LibraryUnderTest(tree, original, hidden, environment)
         first = await plain_run(library, context)
         began = time.monotonic()
-        graded = await self._grader.grade(self._tasks[order.task], tree, context)
+        graded = await self._graded(order, tree, context)
         strict_s = time.monotonic() - began
         verdict = graded.verdict
         counted = {NumberedTest.parse(one.id) for one in graded.tests if one.expected and one.outcome == "passed"}
@@ -146,11 +154,27 @@ class Laboratory:
             integrity=str(verdict.facts.get("integrity", "-")),
             plain_only=tuple(sorted(map(str, plain - counted))) if result != "no end" else (),
             strict_only=tuple(sorted(map(str, counted - plain))) if result != "no end" else (),
+            twice=bool(verdict.facts.get("graded_twice")),
+            starved=float(verdict.facts.get("starved") or 0),
             ended=first.ended,
             trouble=first.trouble,
             plain_s=round(first.seconds, 2),
             strict_s=round(strict_s, 2),
         )
+
+    async def _graded(self, order: Order, tree: Path, context: GradingContext) -> Graded:
+        """Grade once, whatever the machine does, or as runs do."""
+        task = self._tasks[order.task]
+        if not self._asked.as_runs:
+            return await self._grader.grade(task, tree, context)
+
+        async def grade(place: str) -> Graded:
+            (context.scratch / place).mkdir()
+            return await self._grader.grade(
+                task, tree, replace(context, scratch=context.scratch / place, repeats=REPEATS)
+            )
+
+        return await graded_unless_starved(grade)
 
 
 def orders_of(asked: argparse.Namespace) -> list[Order]:
@@ -216,7 +240,8 @@ def summary(found: list[Compared]) -> str:
     lines = [
         f"equal {results['equal']} of {len(found)}; different {results['different']}, "
         f"unstable {results['unstable']}, no end {results['no end']}; tests left out in {wanting}",
-        f"integrity: {_counts(integrity)}; status: {_counts(statuses)}",
+        f"integrity: {_counts(integrity)}; status: {_counts(statuses)}; "
+        f"graded twice {sum(one.twice for one in found)}",
         f"by plain pytest no test runs in {sum(not one.began for one in found)}, all pass in "
         f"{sum(one.plain == one.expected for one in found)}; kinds: {_counts(kinds)}",
         f"seconds of the suites by plain pytest {sum(one.plain_s for one in found):.0f}, of whole gradings by "
@@ -257,6 +282,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, help="seconds for all tests of a run; a hanging one gets a third")
     parser.add_argument("--json", type=Path, help="results are added here; what it has is not done again")
     parser.add_argument("--keep", type=Path, help="where mutants that are not equal are kept")
+    parser.add_argument("--as-runs", action="store_true", help="twice where the machine was busy; else once")
     asked = parser.parse_args()
     began = time.monotonic()
     found = asyncio.run(compare_all(asked))

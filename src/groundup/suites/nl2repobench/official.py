@@ -26,6 +26,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
+from groundup.grading.library.haste import may_be_late
 from groundup.sandbox.protocol import WORKSPACE, Ending, SandboxSpec
 from groundup.sandbox.rooted import UnpackedImage
 from groundup.suites.base import Graded, Grader
@@ -244,7 +245,8 @@ class NL2RepoOfficialGrader(Grader):
             "total": round(time.monotonic() - began, 3),
         }
         verdict = verdict.but(facts={**verdict.facts, **facts}, grader=identity, timings_s=timings)
-        return Graded(verdict=verdict, logs=_logs(laid, ran))
+        is_certain = await asyncio.to_thread(_is_certain, laying.image, submission, ran)
+        return Graded(verdict=verdict, logs=_logs(laid, ran), is_certain=is_certain)
 
     async def _laying(self, task: Task, context: GradingContext) -> "_Laying":
         """Return what a submission to *task* is laid over, and where the commands run: the image or its double."""
@@ -352,6 +354,15 @@ class _Laying(NamedTuple):
     spec: Callable[[Path], SandboxSpec]
     facts: Mapping[str, Fact]
     environment: Literal["rebuilt", "stand-in", "image"]
+
+
+def _is_certain(image: Image | HeldImage, submission: Path, ran: Sequence[Ran]) -> bool:
+    """Whether more time gives nothing: pytest ran to its end, and no test that is known here can be late."""
+    if isinstance(image, HeldImage) or any(one.ending is not Ending.EXITED for one in ran):
+        return False
+    if any(one.said.exit_code and "pytest" not in one.said.command for one in ran):
+        return False
+    return not may_be_late(image.hidden, image.original, submission)
 
 
 def _verdict(task: Task, declared: int, laid: LaidOut, ran: Sequence[Ran]) -> Verdict:

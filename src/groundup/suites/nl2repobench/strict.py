@@ -18,6 +18,7 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
+from groundup.grading.library import haste
 from groundup.grading.library.belief import checker
 from groundup.grading.library.decision import (
     FACT,
@@ -55,6 +56,13 @@ def may_be_noise(decision: Decision, timed: Iterable[str]) -> bool:
         return True
     is_whole = decision.passed == decision.expected - len(lost)
     return bool(lost) and is_whole and {test.without_parameters for test in lost} <= known
+
+
+def _is_certain(decision: Decision, library: LibraryUnderTest) -> bool:
+    """Whether no lost test could pass on a machine that is less busy."""
+    if decision.timed_out or decision.integrity.flaky or decision.integrity.unsteady:
+        return False
+    return haste.is_certain((test for test in decision.results if test.lost), library)
 
 
 def _results(decision: Decision) -> tuple[TestResult, ...]:
@@ -247,6 +255,7 @@ class NL2RepoStrictGrader(Grader):
             tests=_results(decision),
             logs=_logs(execution, decision),
             repeat_alone=may_be_noise(decision, recipe.tests.timed),
+            is_certain=await asyncio.to_thread(_is_certain, decision, library),
         )
 
     @override

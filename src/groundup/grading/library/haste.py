@@ -1,0 +1,74 @@
+"""Could a lost test have passed on a machine that was less busy?
+
+A test that fails for an absent name, or as its file is imported, fails on every machine. So does one that ended
+sooner than any limit of time that tests set themselves: recipes call those with shorter ones `timed`. And so does
+any test where neither the tests nor the submission ask a clock, wait, or start anything beside themselves, by
+their source text: where in doubt, load could decide. Randomness is no matter of load.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from groundup.domain.verdicts import TestResult
+from groundup.grading.last_words import speaks_of_code, speaks_of_time
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
+from groundup.trees.walking import read_regular
+
+_STANDARD = (
+    "_thread|asyncio|asyncore|concurrent|faulthandler|ftplib|http|imaplib|mmap|multiprocessing|poplib|pty|queue|"
+    "resource|sched|select|selectors|signal|smtplib|socket|socketserver|ssl|subprocess|telnetlib|threading|time|"
+    "timeit|tracemalloc|urllib(?!\\.parse)|wsgiref|xmlrpc"
+)
+_OTHERS = (
+    "aiohttp|anyio|billiard|celery|dask|eventlet|gevent|greenlet|httpx|hypothesis|joblib|loky|multiprocess|"
+    "pandarallel|pexpect|playwright|psutil|pyppeteer|pytest_asyncio|pytest_timeout|ray|redis|requests|selenium|sh|"
+    "tornado|trio|twisted|urllib3|uvicorn|uvloop|werkzeug\\.serving|zmq"
+)
+_OF_TIME = re.compile(
+    rf"^[ \t]*(?:from|import)\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*(?:{_STANDARD}|{_OTHERS})\b"
+    r"|\.(?:now|utcnow|today|run_async|create_task)\(|\bmtime|\basync\s+def\b"
+    r"|\bos\.(?:exec|fork|kill|popen|posix_spawn|spawn|system|times|wait)\w*\b"
+    r"|pytest\.mark\.(?:timeout|asyncio)",
+    re.MULTILINE,
+)
+_FILES, _FILE_BYTES = 3000, 2 * 1024 * 1024
+_NOT_COLLECTED = "not collected: "
+_SOON_S = 0.05
+
+
+def is_certain(lost: Iterable[TestResult], library: LibraryUnderTest) -> bool:
+    """Whether no *lost* test of *library* could pass with more time, however busy the machine was."""
+    return all(map(_fails_soon, lost)) or not may_be_late(library.hidden, library.original, library.submission)
+
+
+def _fails_soon(test: TestResult) -> bool:
+    if speaks_of_code(test.message):
+        return True
+    if test.outcome == "missing":
+        return test.message.startswith(_NOT_COLLECTED) and not speaks_of_time(test.message)
+    return test.duration_s is not None and test.duration_s < _SOON_S and not speaks_of_time(test.message)
+
+
+def may_be_late(hidden: HiddenTests, original: Path, submission: Path) -> bool:
+    """Whether the tests or the submission ask a clock, wait, or start something beside themselves."""
+    if hidden.extensions or hidden.programs:
+        return True
+    tests = {argument.partition("::")[0] for argument in hidden.arguments}
+    places = [submission, *(original / place for place in {*tests, *hidden.protected})]
+    for number, path in enumerate(path for place in places for path in _sources(place)):
+        try:
+            text = read_regular(path, _FILE_BYTES).decode(errors="replace")
+        except (OSError, ValueError):
+            return True
+        if number >= _FILES or _OF_TIME.search(text):
+            return True
+    return False
+
+
+def _sources(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+    for folder, _, names in os.walk(place):
+        yield from (Path(folder, name) for name in names if name.endswith((".py", ".pyi")))

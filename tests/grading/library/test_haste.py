@@ -1,0 +1,95 @@
+"""Which lost tests a busy machine may have failed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundup.domain.verdicts import TestResult
+from groundup.environments.requests import Layer, PythonEnvironment
+from groundup.grading.library.haste import is_certain, may_be_late
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
+from tests.grading.library.laboratory import write_tree
+
+HIDDEN = HiddenTests(packages=("calc",), arguments=("tests/test_calc.py::test_add",), protected=("tests",))
+PLAIN = "import calc\ndef test_add(): assert calc.add(1, 2) == 3\n"
+WITHOUT_CLOCK = ["", "from urllib.parse import quote\n", "import time_zones, datetime\n", "timer = runtime = 1\n"]
+WITH_CLOCK = [
+    "import time\n",
+    "    from time import sleep\n",
+    "import os, sys as system, threading\n",
+    "import concurrent.futures\n",
+    "from urllib import request\n",
+    "from datetime import datetime\nnow = datetime.now()\n",
+    "import os\nos.system('true')\n",
+    "async def f(): ...\n",
+    "@pytest.mark.timeout(3)\ndef test(): ...\n",
+    "from hypothesis import given\n",
+]
+
+
+def library(tmp_path: Path, code: str = "", tests: str = PLAIN) -> LibraryUnderTest:
+    """Return a submission with *code*, and the original's *tests*."""
+    submission = write_tree(tmp_path / "submission", {"calc/__init__.py": code})
+    original = write_tree(tmp_path / "original", {"tests/test_calc.py": tests, "calc/__init__.py": "import time"})
+    layer = Layer(digest="sha256:0", kind="python", path=tmp_path)
+    environment = PythonEnvironment(layer=layer, mounts=(), path=(), python_version=sys.version.split()[0])
+    return LibraryUnderTest(submission, original, HIDDEN, environment)
+
+
+def lost(message: str = "assert 4 == 3", outcome: str = "failed", duration_s: float | None = 1.0) -> TestResult:
+    """Return a test that was lost, slowly."""
+    given = {"id": "t", "outcome": outcome, "expected": True, "message": message, "duration_s": duration_s}
+    return TestResult.model_validate(given)
+
+
+@pytest.mark.parametrize("code", WITHOUT_CLOCK)
+def test_who_asks_no_clock_loses_on_every_machine(tmp_path: Path, code: str) -> None:
+    """However slow the test was: nothing in it can tell."""
+    assert is_certain([lost()], library(tmp_path, code))
+
+
+@pytest.mark.parametrize("code", WITH_CLOCK)
+def test_who_asks_a_clock_may_be_late(tmp_path: Path, code: str) -> None:
+    """In the submission or in the tests; what the original's own code does is no matter."""
+    assert not is_certain([lost()], library(tmp_path / "one", code))
+    assert not is_certain([lost()], library(tmp_path / "two", tests=PLAIN + code))
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lost("NameError: name 'add' is not defined"),
+        lost("not collected: SyntaxError: invalid syntax", "missing", None),
+        lost("not collected: ValueError: no codec", "missing", None),
+        lost(duration_s=0.01),
+    ],
+    ids=["an absent name", "no syntax", "a failing import", "soon"],
+)
+def test_a_failure_that_waited_for_nothing_is_certain(tmp_path: Path, test: TestResult) -> None:
+    """Though the submission asks clocks elsewhere."""
+    assert is_certain([test], library(tmp_path, "import time\n"))
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lost("", "missing", None),
+        lost("the test timed out", duration_s=0.01),
+        lost("not collected: TimeoutError: timed out", "missing", None),
+        lost(duration_s=None),
+    ],
+    ids=["never ran", "says so", "an import that says so", "of unknown length"],
+)
+def test_one_doubtful_loss_is_enough(tmp_path: Path, test: TestResult) -> None:
+    """Of many that are certain."""
+    assert not is_certain([lost(duration_s=0.01), test], library(tmp_path, "import time\n"))
+
+
+def test_what_cannot_be_read_or_is_compiled_may_be_late(tmp_path: Path) -> None:
+    """A source file that is too large, and a program beside the tests."""
+    known = library(tmp_path, "x = 1\n" * 400_000)
+    assert may_be_late(known.hidden, known.original, known.submission)
+    (known.submission / "calc/__init__.py").write_text("")
+    assert not may_be_late(known.hidden, known.original, known.submission)
+    assert may_be_late(known.hidden.but(programs=("git",)), known.original, known.submission)
