@@ -13,13 +13,19 @@ from tests.grading.library.laboratory import write_tree
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests/test_calc.py::test_add",), protected=("tests",))
 PLAIN = "import calc\ndef test_add(): assert calc.add(1, 2) == 3\n"
-WITHOUT_CLOCK = ["", "from urllib.parse import quote\n", "import time_zones, datetime\n", "timer = runtime = 1\n"]
+WITHOUT_CLOCK = [
+    "",
+    "from urllib.parse import quote\nimport urllib, http\n",
+    "import time_zones, datetime\n",
+    "timer = runtime = 1\n",
+]
 WITH_CLOCK = [
     "import time\n",
     "    from time import sleep\n",
     "import os, sys as system, threading\n",
     "import concurrent.futures\n",
-    "from urllib import request\n",
+    "from urllib import error, request\n",
+    "import urllib.request\n",
     "from datetime import datetime\nnow = datetime.now()\n",
     "import os\nos.system('true')\n",
     "async def f(): ...\n",

@@ -17,9 +17,9 @@ from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
 from groundup.trees.walking import read_regular
 
 _STANDARD = (
-    "_thread|asyncio|asyncore|concurrent|faulthandler|ftplib|http|imaplib|mmap|multiprocessing|poplib|pty|queue|"
-    "resource|sched|select|selectors|signal|smtplib|socket|socketserver|ssl|subprocess|telnetlib|threading|time|"
-    "timeit|tracemalloc|urllib(?!\\.parse)|wsgiref|xmlrpc"
+    "_thread|asyncio|asyncore|concurrent|faulthandler|ftplib|http\\.(?:client|server)|imaplib|mmap|multiprocessing|"
+    "poplib|pty|queue|resource|sched|select|selectors|signal|smtplib|socket|socketserver|ssl|subprocess|telnetlib|"
+    "threading|time|timeit|tracemalloc|urllib\\.request|urllib2|wsgiref|xmlrpc"
 )
 _OTHERS = (
     "aiohttp|anyio|billiard|celery|dask|eventlet|gevent|greenlet|httpx|hypothesis|joblib|loky|multiprocess|"
@@ -28,6 +28,7 @@ _OTHERS = (
 )
 _OF_TIME = re.compile(
     rf"^[ \t]*(?:from|import)\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*(?:{_STANDARD}|{_OTHERS})\b"
+    r"|^[ \t]*from\s+(?:http|urllib)\s+import\b.*\b(?:client|request|server)\b"
     r"|\.(?:now|utcnow|today|run_async|create_task)\(|\bmtime|\basync\s+def\b"
     r"|\bos\.(?:exec|fork|kill|popen|posix_spawn|spawn|system|times|wait)\w*\b"
     r"|pytest\.mark\.(?:timeout|asyncio)",
