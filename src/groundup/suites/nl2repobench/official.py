@@ -26,9 +26,7 @@ from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Statu
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment, PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import middle_cut
-from groundup.grading.library.haste import may_be_late
 from groundup.sandbox.protocol import WORKSPACE, Ending, SandboxSpec
-from groundup.sandbox.rooted import UnpackedImage
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.official_image import check_programs, held, image_spec
 from groundup.suites.nl2repobench.official_rules import (
@@ -217,7 +215,7 @@ class NL2RepoOfficialGrader(Grader):
     async def layers(self, task: Task, context: GradingContext) -> Mapping[str, str]:
         """Return those of the environment and of the revision that the published image holds, or the image."""
         if context.image is not None:
-            await self._held(task, context.image, context)
+            await self._held(task, context)
             return {"image": context.image.digest}
         recipe = self._recipe(task)
         environment = await context.builder.python(environment_request(recipe))
@@ -254,7 +252,7 @@ class NL2RepoOfficialGrader(Grader):
         if context.image is not None:
             known = self._recipes.get(task.id)
             return _Laying(
-                image=await self._held(task, context.image, context),
+                image=await self._held(task, context),
                 recipe=known,
                 spec=lambda workspace: image_spec(
                     workspace, task, known, command_seconds(known, context), len(run.commands), context
@@ -282,9 +280,10 @@ class NL2RepoOfficialGrader(Grader):
             environment="stand-in" if recipe.environment.has_stand_in else "rebuilt",
         )
 
-    async def _held(self, task: Task, image: UnpackedImage, context: GradingContext) -> HeldImage:
-        """Return what *image* holds for *task*, once it was seen to be usable. Raises `MachineError`."""
-        run = self._commands(task)
+    async def _held(self, task: Task, context: GradingContext) -> HeldImage:
+        """Return what the image holds for *task*, once it was seen to be usable. Raises `MachineError`."""
+        run, image = self._commands(task), context.image
+        assert image is not None, "the caller knows it"
         known = held(image, run)
         if (task.id, image.digest) not in self._usable:
             await check_programs(image, run, context)
@@ -357,12 +356,12 @@ class _Laying(NamedTuple):
 
 
 def _is_certain(image: Image | HeldImage, submission: Path, ran: Sequence[Ran]) -> bool:
-    """Whether more time gives nothing: pytest ran to its end, and no test that is known here can be late."""
-    if isinstance(image, HeldImage) or any(one.ending is not Ending.EXITED for one in ran):
+    """Whether more time gives nothing: all commands ran to their end, and no test that is known can be late."""
+    if any(one.ending is not Ending.EXITED for one in ran):
         return False
     if any(one.said.exit_code and "pytest" not in one.said.command for one in ran):
         return False
-    return not may_be_late(image.hidden, image.original, submission)
+    return not image.may_be_late(submission)
 
 
 def _verdict(task: Task, declared: int, laid: LaidOut, ran: Sequence[Ran]) -> Verdict:

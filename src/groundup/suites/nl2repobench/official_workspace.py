@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from groundup.domain.names import printable
 from groundup.domain.records import Record
+from groundup.grading.library.haste import may_be_late
 from groundup.grading.library.hidden import HiddenTests
 from groundup.suites.nl2repobench.official_rules import PACKAGE_FILES, delete_package_files, delete_test_files
 from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN, PublishedImage
@@ -48,6 +49,10 @@ class HeldImage(NamedTuple):
         """Lend nothing: what its declarations look for is there, or it was not there for anybody."""
         return ()
 
+    def may_be_late(self, submission: Path) -> bool:
+        """Say that load may fail the tests over *submission*: nobody has read them."""
+        return True
+
 
 class Image(NamedTuple):
     """What the published image of a task is rebuilt of."""
@@ -66,6 +71,9 @@ class Image(NamedTuple):
 
     def lend(self, workspace: Path) -> tuple[str, ...]:
         return lend_looked_up(self, workspace)
+
+    def may_be_late(self, submission: Path) -> bool:
+        return may_be_late(self.hidden, self.original, submission)
 
 
 def lay_out(submission: Path, image: Image | HeldImage, scratch: Path) -> LaidOut:

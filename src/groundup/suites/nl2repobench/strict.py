@@ -18,7 +18,6 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
-from groundup.grading.library import haste
 from groundup.grading.library.belief import checker
 from groundup.grading.library.decision import (
     FACT,
@@ -39,6 +38,7 @@ from groundup.grading.library.execution import (
     sandbox_to_look_around,
     with_extensions,
 )
+from groundup.grading.library.haste import is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import packages_to_move, with_moved, with_own_roots, with_version_file
 from groundup.inside import source_of
@@ -62,7 +62,7 @@ def _is_certain(decision: Decision, library: LibraryUnderTest) -> bool:
     """Whether no lost test could pass on a machine that is less busy."""
     if decision.timed_out or decision.integrity.flaky or decision.integrity.unsteady:
         return False
-    return haste.is_certain((test for test in decision.results if test.lost), library)
+    return is_certain((test for test in decision.results if test.lost), library)
 
 
 def _results(decision: Decision) -> tuple[TestResult, ...]:
