@@ -484,7 +484,7 @@ SHAPES: dict[str, Shape] = {
         "mkdir -p /data /var/log/notes && touch /data/x /etc/notes ~/.notes && python app.py\n"
     ),
     # faults
-    "nothing": Shape({"store.py": ""}, "nothing to start"),
+    "nothing": Shape({"store.py": ""}, "nothing to start: .*none of app.py, .* and api.py$"),
     "another port": plain("PORT=5000 exec python app.py\n", "listens on 0.0.0.0:5000"),
     "another port with a shell above": plain("PORT=5000 python app.py\n", "listens on 0.0.0.0:5000"),
     "another port as a daemon": plain(

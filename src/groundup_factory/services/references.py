@@ -132,7 +132,8 @@ async def running(
     """Start a fresh copy of the service in *tree*, and yield it with how that went."""
     context = room.next()
     start = find_start(tree, port)
-    ready = await install_declared(tree, limits, context, with_pip=start is not None and start.installs)
+    assert start is not None  # references and their edits bring a start.sh
+    ready = await install_declared(tree, limits, context, with_pip=start.installs)
     async with deployed(tree, start, port, ready.environment, limits, context) as pod:
         yield pod, await pod.until_ready()
 

@@ -272,7 +272,7 @@ async def test_a_service_in_javascript_gets_everything(trial: Trial) -> None:
     [
         ({"package.json": "{", "start.sh": "node server.js"}, "`npm install`: "),
         ({"package.json": '{"scripts": {"build": "echo no such word >&2; exit 3"}}'}, "`npm run build"),
-        ({"app.py": "print(1)"}, "nothing to start: "),
+        ({"app.py": "print(1)"}, "third level, and package.json names no start or main, and there"),
         ({"package.json": "{}", "start.sh": "node server.js", "server.js": "[].x.y\n"}, "Cannot read properties"),
     ],
 )
@@ -306,6 +306,7 @@ async def test_a_service_in_go_gets_everything(trial: Trial) -> None:
         ({"go.mod": "module", "start.sh": "exec bin/notes"}, "go.mod:1"),
         ({"go.mod": MODULE, "main.go": "package main\n\nfunc main() { no() }\n"}, "undefined: no"),
         ({"main.go": GO}, "no go.mod"),
+        ({"go.mod": MODULE, "a/x.go": GO, "b/x.go": GO}, "the build left not exactly one program in bin"),
     ],
 )
 async def test_a_service_in_go_that_cannot_start_says_why(trial: Trial, files: dict[str, str], cause: str) -> None:

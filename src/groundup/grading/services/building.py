@@ -33,7 +33,7 @@ from groundup.environments.failures import (
 )
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.context import GradingContext
-from groundup.grading.services.install import StartCommand, speaks_of, start_script
+from groundup.grading.services.install import NO_SCRIPT, StartCommand, speaks_of, start_script
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet
@@ -44,6 +44,7 @@ from groundup.trees.writer import copy_tree
 _PACKAGE, _GO_MODULE = "package.json", "go.mod"
 _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 _LARGEST = 1024 * 1024
+_NODE_MAINS = ("server.js", "index.js", "app.js")
 _BUILT = "bin"
 _GO_CACHES = f"{WORKSPACE}/.go"
 
@@ -59,6 +60,8 @@ class _Way(NamedTuple):
     installers: re.Pattern[bytes]
     """Words of start scripts that may fetch packages."""
     found_without_script: Callable[[Path], StartCommand | None]
+    nothing_found: str
+    """What else is lacking where neither a script nor a program was found."""
     marks: tuple[str, ...] = ()
     """What stands before lines that tell something."""
     tells_nothing: tuple[str, ...] = ()
@@ -113,6 +116,11 @@ def find_built_start(name: ServiceToolchain, tree: Path) -> StartCommand | None:
         return _WAYS[name].found_without_script(tree)
     installs = speaks_of(_WAYS[name].installers, tree, "*.sh")
     return StartCommand(found=script, argv=("bash", f"./{script}"), installs=installs)
+
+
+def no_built_start(name: ServiceToolchain) -> str:
+    """Say that `find_built_start` found nothing, and what it looked for."""
+    return f"{NO_SCRIPT}, and {_WAYS[name].nothing_found}"
 
 
 async def _installed(
@@ -203,7 +211,7 @@ def _node_program(tree: Path) -> StartCommand | None:
     scripts, main = read.get("scripts"), read.get("main")
     if isinstance(scripts, dict) and isinstance(scripts.get("start"), str):
         return StartCommand(found=_PACKAGE, argv=("npm", "start"))
-    named = [name for name in (main, "server.js", "index.js", "app.js") if isinstance(name, str)]
+    named = [name for name in (main, *_NODE_MAINS) if isinstance(name, str)]
     for name in named:
         if is_file_inside(tree / name, tree):
             return StartCommand(found=name, argv=("node", f"./{name}"))
@@ -230,6 +238,7 @@ _WAYS: Mapping[ServiceToolchain, _Way] = {
         variables={"npm_config_cache": "/tmp/npm"},  # noqa: S108 - inside
         installers=re.compile(rb"(?<![\w.-])(npm|npx|yarn|pnpm|corepack)(?![\w.-])"),
         found_without_script=_node_program,
+        nothing_found=f"package.json names no start or main, and there is none of {', '.join(_NODE_MAINS)}",
         marks=("npm error ", "npm ERR! "),
         tells_nothing=(">", "code ", "errno ", "A complete log", "npm notice"),
     ),
@@ -244,6 +253,7 @@ _WAYS: Mapping[ServiceToolchain, _Way] = {
         },
         installers=re.compile(rb"(?<![\w.-])go(?![\w.-])"),
         found_without_script=_go_program,
+        nothing_found=f"the build left not exactly one program in {_BUILT}",
         tells_nothing=("go: downloading ", "go: finding ", "go: found ", "go: added ", "#"),
     ),
 }

@@ -24,7 +24,7 @@ from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import last_words
-from groundup.grading.services.install import NOTHING_TO_START, StartCommand
+from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import Caller, HttpReply, ProbedRoute
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.registries.lending import LendingRules
@@ -168,7 +168,7 @@ class ServicePod:
         self,
         pod: Pod,
         observer: Awaitable[Connecting],
-        launch: Launch | None,
+        launch: Launch,
         context: GradingContext,
         lifecycle: Lifecycle,
         port: int,
@@ -205,8 +205,6 @@ class ServicePod:
         while the machine is kept busy by others or owes an answer. The slot ends when it cannot be in time any
         more, and when it merely waits: others can start meanwhile.
         """
-        if self._launch is None:
-            return Readiness(answered_s=None, in_time=False, message=NOTHING_TO_START)
         self._routes = tuple(routes)
         ready_s = self._lifecycle.ready_s
         allowed_s = ready_s + self._lifecycle.late_s
@@ -249,7 +247,6 @@ class ServicePod:
     @asynccontextmanager
     async def _started(self) -> AsyncIterator[None]:
         """Start it in a slot, which is kept in the context."""
-        assert self._launch is not None  # there is something to start
         async with self._context.slots.taken():
             self._sandbox, self._service = await self._launch()
             self.caller = Caller(await self._observer, self._port, self._lifecycle.answer_s)
@@ -412,7 +409,7 @@ class ServicePod:
 @asynccontextmanager
 async def deployed(
     submission: Path,
-    start: StartCommand | None,
+    start: StartCommand,
     port: int,
     environment: ServiceTools,
     lifecycle: Lifecycle,
@@ -430,9 +427,6 @@ async def deployed(
             pod.observer(SandboxSpec(workspace=nothing, limits=_OBSERVER, label="observer"))
         )
         stack.push_async_callback(asyncio.wait, {observer})
-        if start is None:
-            yield ServicePod(pod, observer, None, context, lifecycle, port)
-            return
         spec = await asyncio.to_thread(service_spec, workspace, start, port, environment, lifecycle, context)
 
         async def launch() -> tuple[Sandbox, Service]:  # opened no sooner, for its wall clock runs from then on

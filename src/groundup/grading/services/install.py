@@ -33,11 +33,9 @@ from groundup.trees.walking import is_file_inside, read_regular
 _SCRIPTS = ("start.sh", "scripts/start.sh", "bin/start.sh")
 _PROGRAMS = ("app.py", "main.py", "run.py", "manage.py", "server.py")
 _MODULES = ("main", "app", "server", "api")
-NOTHING_TO_START = (
-    "nothing to start: no start.sh down to the third level, and at the top none of "
-    f"{', '.join(_PROGRAMS)} and api.py, or for Java pom.xml, for Node.js a start in package.json, "
-    "for Go a program in bin"
-)
+NO_SCRIPT = "nothing to start: no start.sh down to the third level"
+NO_PYTHON_START = f"{NO_SCRIPT}, and at the top none of {', '.join(_PROGRAMS)} and api.py"
+NO_JAVA_START = f"{NO_SCRIPT}, and no pom.xml at the top"
 _DEPTH = 3
 _READ_BYTES = 64 * 1024
 _INSTALLERS = re.compile(rb"(?<![\w.-])(pip3?|uv|poetry|pipenv|pdm|virtualenv|venv|conda)(?![\w.-])")

@@ -22,9 +22,11 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
 from groundup.grading.places import Sources, of_service
-from groundup.grading.services.building import BuiltService, find_built_start, install_built
+from groundup.grading.services.building import BuiltService, find_built_start, install_built, no_built_start
 from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
 from groundup.grading.services.install import (
+    NO_JAVA_START,
+    NO_PYTHON_START,
     InstalledService,
     StartCommand,
     find_java_start,
@@ -221,7 +223,9 @@ async def observe(
     """Deploy *submission*, ask for its endpoints, and start it afresh for HTTP tests, which find no trace."""
     ready = await installed(problem, submission, lifecycle, context)
     seen = Observed(installed=ready.installed, start=ready.start, readiness=NOT_READY)
-    async with _deployed(ready, problem, lifecycle, context) as asked:
+    if ready.start is None:
+        return seen.but(readiness=NOT_READY.but(message=_nothing_to_start(problem)))
+    async with _deployed(ready, ready.start, problem, lifecycle, context) as asked:
         readiness = await asked.until_ready(readiness_routes(problem))
         seen = seen.but(readiness=readiness)
         if readiness.answered_s is not None:
@@ -232,7 +236,7 @@ async def observe(
     again = replace(context, scratch=context.scratch / "tested")
     again.scratch.mkdir()
     async with AsyncExitStack() as stack:
-        tested = await stack.enter_async_context(_deployed(ready, problem, lifecycle, again))
+        tested = await stack.enter_async_context(_deployed(ready, ready.start, problem, lifecycle, again))
         testing = await stack.enter_async_context(await _testing(problem, submission, tested, lifecycle, again))
         restarted = await tested.until_ready_again(readiness, readiness_routes(problem), testing.prepare)
         seen = seen.but(restarted=restarted)
@@ -259,10 +263,20 @@ def _with_places(tests: TestRun | None, submission: Path, log: bytes) -> TestRun
     return tests.but(results={**tests.results, **of_service(tests.results, log, Sources.of(submission))})
 
 
+def _nothing_to_start(problem: ServiceProblem) -> str:
+    if problem.task.means.by_maven:
+        return NO_JAVA_START
+    return NO_PYTHON_START if problem.toolchain is None else no_built_start(problem.toolchain)
+
+
 def _deployed(
-    ready: "ReadyService", problem: ServiceProblem, lifecycle: Lifecycle, context: GradingContext
+    ready: "ReadyService",
+    start: StartCommand,
+    problem: ServiceProblem,
+    lifecycle: Lifecycle,
+    context: GradingContext,
 ) -> AbstractAsyncContextManager[ServicePod]:
-    return deployed(ready.tree, ready.start, problem.task.port, ready.environment, lifecycle, context)
+    return deployed(ready.tree, start, problem.task.port, ready.environment, lifecycle, context)
 
 
 class ReadyService(NamedTuple):
