@@ -20,6 +20,7 @@ from groundup.suites.repogenesis.tasks import (
     README,
     TASK_FILE,
     ServiceProblem,
+    is_older_than_published,
 )
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
@@ -121,4 +122,8 @@ class ServiceGrader(Grader):
 
     def _lifecycle_of(self, problem: ServiceProblem) -> Lifecycle:
         found = self._lifecycles[problem.task.language]
-        return found if problem.task.python is None else found.but(python=problem.task.python)
+        if problem.task.python is None:
+            return found
+        # Most of the published image's packages have no release for an older interpreter than that image's.
+        is_older = is_older_than_published(problem.task.python)
+        return found.but(python=problem.task.python, fallback=() if is_older else found.fallback)

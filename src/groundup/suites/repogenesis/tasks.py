@@ -323,7 +323,7 @@ class ServiceProblem(Record):
     @property
     def is_too_old(self) -> bool:
         """Whether the Python that stands in for the tests' is older than what their packages are locked for."""
-        return not self.task.means.by_maven and _number(self.tests_python) < _number(PYTHON)
+        return not self.task.means.by_maven and is_older_than_published(self.tests_python)
 
     @property
     def service_pythons(self) -> tuple[str, ...]:
@@ -462,9 +462,9 @@ def lifecycle() -> Lifecycle:
     return Lifecycle(python=PYTHON, fallback=_lines("fallback.txt"))
 
 
-@cache
-def _number(minor: str) -> tuple[int, ...]:
-    return tuple(map(int, minor.split(".")))
+def is_older_than_published(minor: str) -> bool:
+    """Whether a Python is older than that of the published images, for which packages are locked."""
+    return tuple(map(int, minor.split("."))) < tuple(map(int, PYTHON.split(".")))
 
 
 def java_lifecycle() -> Lifecycle:
