@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from groundup.domain.errors import TaskError
 from groundup.domain.verdicts import Reason, Stage, Status
+from groundup.environments.requests import PythonEnvironment, PythonRequest
+from groundup.grading.context import GradingContext
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
 from tests.patience import patient
 from tests.suites.repogenesis.trials import (
@@ -24,6 +27,7 @@ from tests.suites.repogenesis.trials import (
     PRINTER,
     SLEEPER,
     TASK,
+    ServiceBuilder,
     Trial,
     passed,
     share,
@@ -183,6 +187,40 @@ async def test_a_failed_install_is_a_fact_of_its_own(trial: Trial) -> None:
     assert graded.verdict.facts["install"] == "failed"
     assert graded.verdict.reasons[0].stage is Stage.INSTALL
     assert graded.verdict.reasons[0].message.startswith("not deployed, for it did not install: ")
+
+
+class Asking(ServiceBuilder):
+    """Keeps what it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.asked: list[PythonRequest] = []
+
+    @override
+    async def python(self, request: PythonRequest) -> PythonEnvironment:
+        """Return the running environment."""
+        self.asked.append(request)
+        return await super().python(request)
+
+
+@pytest.mark.parametrize(("python", "packages"), [("3.9", 0), ("3.10", 1), ("3.13", 1)])
+async def test_interpreters_older_than_the_published_one_get_none_of_its_packages(
+    trial: Trial, python: str, packages: int
+) -> None:
+    """Many of them have no release for those, and a service that declares nothing must have a verdict."""
+    problem = trial.problem()
+    problem = problem.but(task=problem.task.but(python=python))
+    pin = f"flask==3.1.3 --hash=sha256:{'0' * 64}"
+    (trial.folder / "nothing").mkdir()
+    builder = Asking(trial.folder)
+    context = GradingContext(provider=trial.provider, builder=builder, scratch=trial.folder / "scratch")
+
+    grader = RepoGenesisStrictGrader({"notes": problem}, LIFECYCLE.but(fallback=(pin,)))
+    graded = await grader.grade(TASK, trial.folder / "nothing", context)
+
+    assert passed(graded) == 0
+    fallback = builder.asked[0]
+    assert (fallback.python, len(fallback.requirements)) == (python, packages)
 
 
 async def test_a_test_that_hangs_costs_itself_only(trial: Trial) -> None:
