@@ -469,9 +469,9 @@ SHAPES: dict[str, Shape] = {
         main=before('java.util.Objects.requireNonNull(System.getenv("DATABASE_URL"), "DATABASE_URL");'),
     ),
     "wants a database": java("Connection refused", main=before('new java.net.Socket("127.0.0.1", 5432);')),
-    "sleeps": java("listens on no port", start="sleep 3600\n"),
+    "sleeps": java(r"in 3[56] s: it listens on no port", start="sleep 3600\n"),
     "sleeps 21 s": java(r"the port answered only after 2[1-3]\.\d s", start=f"sleep 21\n{CLASS_PATH}"),
-    "starts too late": java("only after|did not answer", start=f"sleep 50\n{CLASS_PATH}"),
+    "starts too late": java(r"did not answer HTTP in 3[56] s: it listens on no port", start=f"sleep 50\n{CLASS_PATH}"),
     "ends at once": java("exit code 0.*done", start="echo done\n"),
     "a script that does not parse": java("syntax error|unexpected", start="if true; then\n"),
     "only 404": java(

@@ -506,8 +506,10 @@ SHAPES: dict[str, Shape] = {
         "but on the Unix socket.*/tmp/notes.sock",
     ),
     "HTTPS": Shape({"app.py": TLS}, rf"listens on 0.0.0.0:{PORT}, and did not answer HTTP"),
-    "sleeps": plain("sleep 3600\n", "listens on no port"),
-    "starts too late": plain("sleep 40\nexec python app.py\n", "the port answered only after"),
+    "sleeps": plain("sleep 3600\n", r"in 3[01] s: it listens on no port"),
+    "starts too late": plain(
+        "sleep 40\nexec python app.py\n", r"did not answer HTTP in 3[01] s: it listens on no port"
+    ),
     "sleeps 16 s": plain("sleep 16\nexec python app.py\n", r"the port answered only after 1[67]\.\d s"),
     "ends at once": plain("echo done\n", "exit code 0.*last words: done"),
     "absent module": Shape({"app.py": "import nothing_like_it\n"}, "No module named 'nothing_like_it'"),
@@ -527,6 +529,6 @@ SHAPES: dict[str, Shape] = {
                 "            self.tell(201", "            os._exit(7)\n            self.tell(201"
             )
         },
-        "did not answer any more after the tests",
+        "left with exit code 7 in the tests",
     ),
 }

@@ -332,12 +332,13 @@ class ServicePod:
         how += self._memory(ended)
         words = last_words(self.log())
         how += f"; last words: {words}" if words else "; it printed nothing"
+        waited = "" if died or self._settled_elsewhere else f" in {self._clock.passed_s():.0f} s"
         return Readiness(
             answered_s=None,
             in_time=False,
             ended=ended,
             died=died or self._settled_elsewhere,
-            message=f"port {self._port} did not answer HTTP{how}",
+            message=f"port {self._port} did not answer HTTP{waited}{how}",
         )
 
     def _memory(self, ended: int | None) -> str:
