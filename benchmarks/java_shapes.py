@@ -181,6 +181,69 @@ public class Main {{
     public static void main(String[] words) {{ start({PORT}); }}
 }}
 """
+VERTX = f"""
+package app;
+
+import io.vertx.core.Vertx;
+import io.vertx.ext.web.Router;
+import io.vertx.ext.web.handler.BodyHandler;
+
+public class Main {{
+    public static AutoCloseable start(int port) throws Exception {{
+        Notes notes = new Notes();
+        Vertx vertx = Vertx.vertx();
+        Router router = Router.router(vertx);
+        router.route().handler(BodyHandler.create());
+        router.get("/health").handler(asked -> asked.end("ok"));
+        router.get("/notes").handler(asked -> asked.end(notes.size() + " notes"));
+        router.post("/notes").handler(asked -> asked.response().setStatusCode(201)
+            .end("number " + notes.add(asked.body().asString())));
+        vertx.createHttpServer().requestHandler(router).listen(port).toCompletionStage().toCompletableFuture().get();
+        return () -> vertx.close().toCompletionStage().toCompletableFuture().get();
+    }}
+
+    public static void main(String[] words) throws Exception {{ start({PORT}); }}
+}}
+"""
+JETTY = f"""
+package app;
+
+import jakarta.servlet.http.*;
+import java.io.IOException;
+import org.eclipse.jetty.server.*;
+import org.eclipse.jetty.server.handler.AbstractHandler;
+
+public class Main {{
+    public static AutoCloseable start(int port) throws Exception {{
+        Notes notes = new Notes();
+        Server server = new Server(port);
+        server.setHandler(new AbstractHandler() {{
+            @Override
+            public void handle(String path, Request base, HttpServletRequest asked, HttpServletResponse answer)
+                throws IOException {{
+                base.setHandled(true);
+                boolean reads = asked.getMethod().equals("GET");
+                if (path.equals("/health")) answer.setStatus(reads ? 200 : 405);
+                else if (path.equals("/notes") && reads) answer.getWriter().print(notes.size() + " notes");
+                else if (path.equals("/notes") && asked.getMethod().equals("POST")) {{
+                    answer.setStatus(201);
+                    answer.getWriter().print("number " + notes.add(asked.getReader().readLine()));
+                }} else answer.setStatus(path.equals("/notes") ? 405 : 404);
+            }}
+        }});
+        server.start();
+        return server::stop;
+    }}
+
+    public static void main(String[] words) throws Exception {{ start({PORT}); }}
+}}
+"""
+KOTLIN = (
+    "<plugin><groupId>org.jetbrains.kotlin</groupId><artifactId>kotlin-maven-plugin</artifactId>"
+    "<version>1.9.24</version><executions><execution><phase>process-sources</phase><goals><goal>compile</goal></goals>"
+    "<configuration><sourceDirs><dir>src/main/kotlin</dir></sourceDirs></configuration></execution></executions>"
+    "</plugin>"
+)
 JUNIT = (
     "<dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.10.2</version>"
     "<scope>test</scope></dependency>"
@@ -471,7 +534,9 @@ SHAPES: dict[str, Shape] = {
     "wants a database": java("Connection refused", main=before('new java.net.Socket("127.0.0.1", 5432);')),
     "sleeps": java(r"in 3[56] s: it listens on no port", start="sleep 3600\n"),
     "sleeps 21 s": java(r"the port answered only after 2[1-3]\.\d s", start=f"sleep 21\n{CLASS_PATH}"),
-    "starts too late": java(r"did not answer HTTP in 3[56] s: it listens on no port", start=f"sleep 50\n{CLASS_PATH}"),
+    "starts too late": java(
+        r"did not answer HTTP in 3[56] s: it listens on no port", start=f"sleep 50\n{CLASS_PATH}"
+    ),
     "ends at once": java("exit code 0.*done", start="echo done\n"),
     "a script that does not parse": java("syntax error|unexpected", start="if true; then\n"),
     "only 404": java(
@@ -484,4 +549,84 @@ SHAPES: dict[str, Shape] = {
             "java.util.List<long[]> all = new ArrayList<>(); while (true) all.add(new long[10_000_000]);"
         ).replace("new ArrayList<>()", "new java.util.ArrayList<>()"),
     ),
+    # further kinds: frameworks, build files, sources, starts
+    "vert.x": java(main=VERTX, build=pom(dependency("io.vertx", "vertx-web", "4.5.8"), COPIED)),
+    "jetty": java(
+        main=JETTY, build=pom(dependency("org.eclipse.jetty", "jetty-server", "11.0.20") + SLF4J, COPIED)
+    ),
+    "settings in application.properties": java(
+        main=changed(f"start({PORT});", "SpringApplication.run(Main.class, words);", SPRING),
+        build=pom(WEB, COPIED, parent=BOOT),
+        **{"src/main/resources/application.properties": f"server.port={PORT}\n"},
+    ),
+    "the release as a property": java(build=pom(properties="<maven.compiler.release>17</maven.compiler.release>")),
+    "classes of another build": java(**{"target/classes/app/Main.class": "not a class", "target/x.txt": "x"}),
+    "letters of other alphabets": java(
+        notes=changed("texts = new", "wörter = new", NOTES).replace("texts", "wörter"),
+        main=changed('"no such page"', '"日本語: nein"'),
+    ),
+    "sources in Kotlin beside": java(
+        build=pom(dependency("org.jetbrains.kotlin", "kotlin-stdlib", "1.9.24"), KOTLIN),
+        **{"src/main/kotlin/app/Words.kt": 'package app\n\nobject Words { const val NONE = "no such page" }\n'},
+    ),
+    "a mark before the first letter": java(r"illegal character", notes="\ufeff" + NOTES.lstrip()),
+    "warnings are errors": java(
+        "(?i)werror|warnings found",
+        build=pom(
+            plugins="<plugin><artifactId>maven-compiler-plugin</artifactId><version>3.11.0</version><configuration>"
+            "<compilerArgs><arg>-Xlint:all</arg><arg>-Werror</arg></compilerArgs><showWarnings>true</showWarnings>"
+            "</configuration></plugin>"
+        ),
+        notes=changed("private final List<String> texts", "private final List texts", NOTES).replace(
+            "return number >= 1 && number <= texts.size() ?",
+            "return number >= 1 && number <= texts.size() ? (String)",
+        ),
+    ),
+    "the build wants another Java": java(
+        "(?i)enforcer|RequireJavaVersion|JDK",
+        build=pom(
+            plugins="<plugin><artifactId>maven-enforcer-plugin</artifactId><version>3.4.1</version><executions>"
+            "<execution><goals><goal>enforce</goal></goals><configuration><rules><requireJavaVersion><version>"
+            "[21,)</version></requireJavaVersion></rules></configuration></execution></executions></plugin>"
+        ),
+    ),
+    "a jar that lies elsewhere": java(
+        "systemPath|notes-core|/opt",
+        build=pom(
+            dependency(
+                "app.nowhere", "notes-core", "1", "<scope>system</scope><systemPath>/opt/core.jar</systemPath>"
+            )
+        ),
+        main=changed('"no such page"', "core.Core.NONE"),
+    ),
+    "a snapshot": java("SNAPSHOT", build=pom(dependency("app.nowhere", "notes-core", "1-SNAPSHOT"))),
+    "no package": java(
+        "package|cannot find symbol|not found",
+        notes=changed("package app;", "", NOTES),
+        main=changed("package app;", ""),
+        start=CLASS_PATH.replace("app.Main", "Main"),
+    ),
+    "a private constructor": java(
+        r"has private access|Notes\(\) has private",
+        notes=changed(
+            "public synchronized int add",
+            "private Notes() {}\n\n    static Notes make() { return new "
+            "Notes(); }\n\n    public synchronized int add",
+            NOTES,
+        ),
+        main=changed("new Notes()", "Notes.make()"),
+    ),
+    "only an interface": java(
+        "abstract",
+        notes="package app;\n\npublic interface Notes {\n    int add(String text);\n    String get(int number);\n"
+        "    int size();\n}\n",
+        main=changed("new Notes()", "null"),
+    ),
+    "no end of a loop": java(
+        "time|did not end|stopped", notes=changed("{ texts.add(text);", "{ while (texts != null) { }", NOTES)
+    ),
+    "Maven's wrapper that is not there": java("mvnw", start="./mvnw -q compile\nexec ./mvnw exec:java\n"),
+    "a jar that nothing packs": java("Unable to access jarfile", start="exec java -jar target/*.jar\n"),
+    "listens and ends": java("exit code 0", main=before("if (true) { System.out.println(1); return; }")),
+    "health wants a password": java("/health answered 401", main=changed("reads ? 200 : 405", "401")),
 }

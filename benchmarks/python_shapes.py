@@ -365,6 +365,18 @@ def plain(start: str, cause: str | None = None, **more: str) -> Shape:
     return Shape({"app.py": PLAIN, "start.sh": start, **more}, cause)
 
 
+def changed(old: str, new: str, text: str) -> str:
+    """Return *text* with something else in one place, which it must have."""
+    assert old in text, old
+    return text.replace(old, new)
+
+
+def at_first(when: str, statement: str) -> str:
+    """Return the plain service that does something first with questions, under a condition."""
+    read = "        one = re.fullmatch"
+    return changed(read, f"        if {when}:\n            {statement}\n{read}", PLAIN)
+
+
 SHAPES: dict[str, Shape] = {
     # frameworks, and what the search finds
     "http.server as app.py": Shape({"app.py": PLAIN}),
@@ -530,5 +542,112 @@ SHAPES: dict[str, Shape] = {
             )
         },
         "left with exit code 7 in the tests",
+    ),
+    # further kinds: declarations, other people's starts, slow and odd servers
+    "package in src that requires itself": Shape(
+        {
+            "src/notes/__init__.py": "",
+            "src/notes/store.py": STORE,
+            "src/notes/__main__.py": changed('__name__ == "__main__"', "True", FLASK).replace(
+                "from store", "from notes.store"
+            ),
+            "pyproject.toml": PROJECT,
+            "requirements.txt": "-e .\n",
+            "start.sh": "exec python -m notes\n",
+        }
+    ),
+    "requirements with options, markers and hashes of none": Shape(
+        {
+            "app.py": FLASK,
+            "requirements.txt": "--extra-index-url https://example.org/simple\n# web\nflask>=2,<4  # the server\n"
+            'pywin32; sys_platform == "win32"\n-r more.txt\n',
+            "more.txt": "itsdangerous~=2.0\n",
+        }
+    ),
+    "settings of a file": Shape(
+        {
+            "app.py": f"from dotenv import load_dotenv\nload_dotenv()\n{FLASK}",
+            ".env": f"PORT={PORT}\nHOST=0.0.0.0\n",
+            "requirements.txt": "flask\npython-dotenv\n",
+        }
+    ),
+    "processes of a Procfile": flask(
+        "exec honcho start\n",
+        **{"requirements.txt": "flask\nhoncho\n", "Procfile": f"web: PORT={PORT} python app.py\n"},
+    ),
+    "gevent": Shape(
+        {
+            "app.py": "from gevent import monkey\nmonkey.patch_all()\n"
+            + FLASK.replace(
+                "    app.run(",
+                "    from gevent.pywsgi import WSGIServer\n"
+                f"    WSGIServer(('', {PORT}), app).serve_forever()\n    app.run(",
+            ),
+            "requirements.txt": "flask\ngevent\n",
+        }
+    ),
+    "one connection at a time": plain(
+        "exec python app.py\n",
+        **{"app.py": PLAIN.replace("ThreadingHTTPServer", "HTTPServer").replace("HTTP/1.1", "HTTP/1.0")},
+    ),
+    "warms up with 503": plain(
+        "exec python app.py\n",
+        **{
+            "app.py": "import time\nready = time.time() + 6\n"
+            + at_first("time.time() < ready", "return self.tell(503)")
+        },
+    ),
+    "first answer takes 6 s": plain(
+        "exec python app.py\n",
+        **{"app.py": f"import time\nslow = [6]\n{at_first('slow', 'time.sleep(slow.pop())')}"},
+    ),
+    "ends at an odd method": Shape(
+        {
+            "app.py": PLAIN.replace("do_OPTIONS = do_PROPFIND = handle_any", "handle_any").replace(
+                "class Server(",
+                "    def do_OPTIONS(self):\n        os._exit(9)\n\n    do_PROPFIND = do_OPTIONS\n\nclass Server(",
+            )
+        },
+        "OPTIONS|did not answer|ended|exit code 9",
+    ),
+    "a file as its database": plain(
+        "exec python app.py\n",
+        **{
+            "store.py": "import json, os\nPLACE = 'notes.json'\n\nclass Notes(dict):\n"
+            "    def save(self):\n        json.dump(self, open(PLACE, 'w'))\n\n"
+            "    def pop(self, *key):\n        found = super().pop(*key)\n        self.save()\n"
+            "        return found\n\n"
+            "notes = Notes(json.load(open(PLACE)) if os.path.exists(PLACE) else {})\n\n"
+            "def add(text):\n    number = str(len(notes) + 1)\n    notes[number] = text\n    notes.save()\n"
+            "    return number\n"
+        },
+    ),
+    "100 MB of output": plain(
+        "exec python app.py\n", **{"app.py": "print('x' * 100_000_000, flush=True)\n" + PLAIN}
+    ),
+    "make": plain("exec make run\n", "make: (command )?not found", Makefile="run:\n\tpython app.py\n"),
+    "docker": plain("docker compose up\n", "docker: (command )?not found"),
+    "a program that is not executable": plain("./run\n", "Permission denied", run="exec python app.py\n"),
+    "wants a variable": Shape(
+        {"app.py": FLASK.replace('os.environ.get("HOST", "0.0.0.0")', 'os.environ["HOST"]')}, "KeyError: 'HOST'"
+    ),
+    "asks somebody": Shape({"app.py": f"port = input('Port: ')\n{PLAIN}"}, "EOFError"),
+    "asks the internet": Shape(
+        {"app.py": f"import urllib.request\nurllib.request.urlopen('https://example.org', timeout=5)\n{PLAIN}"},
+        "URLError|name resolution|not known",
+    ),
+    "syntax of Python 3.12": Shape({"app.py": f"type Number = int\n{PLAIN}"}, r"SyntaxError.*app\.py, line 1"),
+    "pins that contradict each other": Shape(
+        {"app.py": FLASK, "requirements.txt": "flask==3.1.0\nwerkzeug==1.0.1\n"}, "werkzeug"
+    ),
+    "a release too old for its packages": Shape(
+        {"app.py": FLASK, "requirements.txt": "flask==1.1.4\nmarkupsafe==2.1.5\n"}, "cannot import name"
+    ),
+    "a package that compiles": Shape(
+        {"app.py": FLASK, "requirements.txt": "flask\npsycopg2==2.9.9\n"}, "pg_config|psycopg2"
+    ),
+    "health wants a password": Shape(
+        {"app.py": PLAIN.replace('self.tell(200, {"status": "ok"}) if', "self.tell(401) if")},
+        "health path /health answered 401",
     ),
 }
