@@ -601,14 +601,14 @@ SHAPES: dict[str, Shape] = {
         "exec python app.py\n",
         **{"app.py": f"import time\nslow = [6]\n{at_first('slow', 'time.sleep(slow.pop())')}"},
     ),
-    "ends at an odd method": Shape(
-        {
-            "app.py": PLAIN.replace("do_OPTIONS = do_PROPFIND = handle_any", "handle_any").replace(
+    "ends at an odd method": plain(
+        "exec python app.py\n",
+        **{
+            "app.py": changed("do_OPTIONS = do_PROPFIND = handle_any", "handle_any", PLAIN).replace(
                 "class Server(",
                 "    def do_OPTIONS(self):\n        os._exit(9)\n\n    do_PROPFIND = do_OPTIONS\n\nclass Server(",
             )
         },
-        "OPTIONS|did not answer|ended|exit code 9",
     ),
     "a file as its database": plain(
         "exec python app.py\n",

@@ -11,6 +11,9 @@ from groundup.domain.gone import refuse_gone
     [
         ("repo_names", "--tasks Blog"),
         ("skip_docker", "--no-exec"),
+        ("repo_name", "--tasks Blog"),
+        ("llm_model", "-m openai/"),
+        ("llm_api_key", "from the environment"),
         ("resume", "groundup resume"),
         ("golden_test_dir_java", "data pull repogenesis"),
         ("keep_images", "groundup clean"),

@@ -29,6 +29,12 @@ _OF_REPOGENESIS = {
     "predictions_dir": "--predictions_dir is -p here: -p FOLDER, with a folder for each task",
     "answer_dir": "--answer_dir is -p here: -p FOLDER, with a folder for each task",
     "output_dir": "--output_dir is -o here",
+    "repo_name": "--repo_name is --tasks here: --tasks Blog",
+    "repo_root": "--repo_root is not asked here: `groundup data pull repogenesis` has the READMEs; what an "
+    "agent makes lies in the run's folder",
+    "llm_model": "--llm_model is -m here, with its provider: -m openai/gpt-4o",
+    "llm_base_url": "--llm_base_url is --base-url here",
+    "llm_api_key": "--llm_api_key is not asked here: keys come from the environment, such as OPENAI_API_KEY",
     **{
         flag: f"--{flag} is not asked here: `groundup data pull repogenesis --from FOLDER` takes tests in once"
         for flag in (
