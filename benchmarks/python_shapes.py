@@ -643,8 +643,8 @@ SHAPES: dict[str, Shape] = {
     "a release too old for its packages": Shape(
         {"app.py": FLASK, "requirements.txt": "flask==1.1.4\nmarkupsafe==2.1.5\n"}, "cannot import name"
     ),
-    "a package that compiles": Shape(
-        {"app.py": FLASK, "requirements.txt": "flask\npsycopg2==2.9.9\n"}, "pg_config|psycopg2"
+    "a package whose build fails": Shape(
+        {"app.py": FLASK, "requirements.txt": "flask\nsklearn==0.0.post12\n"}, "sklearn.*(?i:deprecated|build)"
     ),
     "health wants a password": Shape(
         {"app.py": PLAIN.replace('self.tell(200, {"status": "ok"}) if', "self.tell(401) if")},

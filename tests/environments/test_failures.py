@@ -69,6 +69,44 @@ def test_what_uv_says_is_understood(text: str, kind: BuildFailureKind) -> None:
     assert classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM).kind is kind
 
 
+_BACKEND = (
+    "error: Failed to build `x==1`\n  cause: The build backend returned an error\n"
+    "  cause: Call to `setuptools.build_meta:__legacy__.build_wheel` failed (exit status: 1)\n\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        (
+            "[stderr]\nThe 'x' package is deprecated, use 'y'\nrather than 'x'.\n- to avoid this error\n",
+            "The 'x' pa",
+        ),
+        (
+            '[stderr]\nTraceback (most recent call last):\n  File "<string>", line 14, in f\n'
+            "ModuleNotFoundError: No module named 'numpy'\n",
+            "ModuleNotFoundError: No module named 'numpy'",
+        ),
+        (
+            "[stdout]\nrunning build_ext\n[stderr]\nx.c:1:10: fatal error: Python.h: No such file or directory\n"
+            "compilation terminated.\nerror: command '/usr/bin/gcc' failed with exit code 1\n",
+            "x.c:1:10: fatal error: Python.h",
+        ),
+        (
+            "[stderr]\nError: pg_config executable not found.\n\npg_config is required\n",
+            "Error: pg_config executable",
+        ),
+    ],
+)
+def test_why_a_build_failed_comes_first(printed: str, told: str) -> None:
+    """Behind the package's name stands what its own build says; uv's words around it tell nothing."""
+    text = _BACKEND + printed + "\nhint: Build failures usually indicate a problem with the package\n"
+    failure = classify(result(text), (), waiting_s=1.0, host_free_bytes=ROOM)
+
+    assert failure.kind is BuildFailureKind.BUILD
+    assert failure.message.startswith(f"Failed to build `x==1`: {told}")
+
+
 LOST = (
     "error: Failed to fetch: `http://127.0.0.1:29101/simple/six/`\n  cause: client error (SendRequest)\n"
     "  cause: connection closed before message completed",

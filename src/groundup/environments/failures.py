@@ -137,6 +137,10 @@ _TROUBLES = {
 }
 _FRAME = re.compile(r"^(?:\d+: |#\d+ |at |File \"|note: )|RUST_BACKTRACE|stack backtrace:|^(end of )?query stack")
 """Lines of backtraces, and what is printed around them."""
+_STREAMS = frozenset({"[stdout]", "[stderr]"})
+_EMPTY = re.compile(r"The build backend returned an error$|Call to `.*` failed \(exit")
+"""What uv says above each build's own words."""
+_NAMES_ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception)|error|fatal)\b.*: |: (?:fatal )?error: ", re.IGNORECASE)
 _ERROR = re.compile(r"error|exception|panicked|fatal|cannot|could not|failed|not found", re.IGNORECASE)
 _SAID = (
     (BuildFailureKind.HASH, r"hash mismatch|in `--require-hashes` mode"),
@@ -307,7 +311,10 @@ def telling_line(text: str) -> str:
 
 
 def condensed(text: str) -> str:
-    """Return uv's own error and causes in one line, else the last words; printable, at most 300 characters."""
+    """Return uv's own error and causes in one line, else the last words; printable, at most 300 characters.
+
+    Of what a build printed, the first line that names an error is kept, else the first.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     starts = [number for number, line in enumerate(lines) if line.startswith("error:")]
     words = lines[starts[0] :] if starts else [line for line in lines if not _FRAME.search(line)][-3:]
@@ -316,6 +323,10 @@ def condensed(text: str) -> str:
         for line in words
         if not line.startswith("hint:")
     ]
+    if "[stderr]" in words:
+        printed = words[words.index("[stderr]") + 1 :]
+        own = [line for line in words[: min(map(words.index, _STREAMS & {*words}))] if not _EMPTY.match(line)]
+        words = own + ([line for line in printed if _NAMES_ERROR.search(line)] or printed)[:1]
     line = ": ".join(part.rstrip(":") for part in words)
     printable = "".join(character if character.isprintable() else " " for character in line)
     return printable if len(printable) <= 300 else f"{printable[:147]} ... {printable[-147:]}"
