@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import TWO, Groundup
 from tests.needs import need
+from tests.suites.repogenesis.folders import make_task
 
 TASK = {
     "start.md": "Write calc.",
@@ -199,3 +200,15 @@ def test_what_cannot_be_pulled_is_said(groundup: Groundup, arguments: tuple[str,
     ended = groundup("data", "pull", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert says in ended.err
+
+
+def test_of_a_whole_checkout_the_folder_with_the_tasks_is_taken(groundup: Groundup, tmp_path: Path) -> None:
+    """What else lies in the published repository stays where it is."""
+    make_task(tmp_path / "checkout/RepoGenesis/repo")
+    (tmp_path / "checkout/large.bin").write_text("x")
+
+    pulled = groundup("data", "pull", "repogenesis", "--from", tmp_path / "checkout")
+
+    assert pulled.code == 0, pulled.err
+    assert len([*tmp_path.rglob("test_greeter.py")]) == 2
+    assert [*tmp_path.rglob("large.bin")] == [tmp_path / "checkout/large.bin"]

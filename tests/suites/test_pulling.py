@@ -1,5 +1,6 @@
 """Pulling published data."""
 
+import hashlib
 import shutil
 import subprocess
 import tarfile
@@ -47,6 +48,27 @@ async def test_only_the_data_folder_of_the_named_commit_arrives(
     stored = (settings.data / "toy" / "origin.json").read_text()
     assert DataOrigin.model_validate_json(stored) == origin
     assert sorted(path.name for path in settings.data.iterdir()) == ["toy"]
+
+
+@pytest.mark.parametrize("leaves_out", [True, False])
+async def test_nothing_but_the_folder_is_fetched_where_the_server_can_leave_files_out(
+    repository: PublishedRepository, settings: Settings, leaves_out: bool
+) -> None:
+    """A file beside the folder, perhaps large, is not asked for; another server is asked for everything."""
+    upstream = Path(repository.address)
+    if leaves_out:
+        answering = "[uploadpack]\nallowFilter = true\nallowAnySHA1InWant = true\n"
+        with (upstream / ".git/config").open("a") as file:
+            file.write(answering)
+        blob = hashlib.sha1(b"blob 16\0raise SystemExit", usedforsecurity=False).hexdigest()
+        (upstream / ".git/objects" / blob[:2] / blob[2:]).unlink()
+
+    pulled = await pull("toy", repository.but(address=f"file://{upstream}"), settings)
+
+    assert (pulled.origin.files, pulled.origin.commit) == (1, repository.commit)
+    folder = data_folder("toy", settings)
+    assert folder is not None
+    assert (folder / "one/start.md").read_text() == "hello"
 
 
 @pytest.mark.parametrize("form", ["pattern", "base", "bare"])

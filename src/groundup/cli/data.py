@@ -180,7 +180,8 @@ def pulled(
     published = found.published
     if source is not None:
         unpack = isinstance(published, PublishedRelease)
-        made = pulling.take_folder(name, Path(source), settings, found.check, unpack=unpack)
+        part = published.folder if isinstance(published, PublishedRepository) else "."
+        made = pulling.take_folder(name, Path(source), settings, found.check, unpack=unpack, part=part)
     elif isinstance(published, PublishedRelease):
         if commit is not None:
             raise UsageError(

@@ -21,6 +21,7 @@ _AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -worki
 """A repository's attributes would leave tests out of an archive, or change what is in its files."""
 _ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
 _ABSENT = re.compile(r"cannot read '([0-9a-f]{40,64})'")
+_WHOLE_ID = re.compile(r"[0-9a-f]{40}")
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
 
 
@@ -155,6 +156,38 @@ class GitRepository:
         if not (await self.run("cat-file", "-e", f"{commit}^{{commit}}")).ok:
             raise TaskError(f"{address} has no commit {commit}; mend the recipe")
 
+    async def fetch_folder(self, address: str, commit: str, folder: str) -> bool:
+        """Fetch one commit with the files of *folder* alone; return whether they are here now.
+
+        Not every server leaves files out, or hands out single ones. Then this repository is no use for anything
+        else, for it counts as whole with what is missing.
+        """
+        if not _WHOLE_ID.fullmatch(commit) or address.startswith("/"):
+            return False
+        partial = {
+            "core.repositoryFormatVersion": "1",
+            "extensions.partialClone": "origin",
+            "remote.origin.url": address,
+            "remote.origin.promisor": "true",
+            "remote.origin.partialCloneFilter": "blob:none",
+        }
+        for name, value in partial.items():
+            await self.run("config", name, value)
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none")
+        if not (await self.run(*fetch, "--depth=1", "origin", commit)).ok:
+            return False
+        listed = (await self.run("ls-tree", "-r", "-z", commit, "--", folder)).stdout.decode(errors="replace")
+        wanted = {entry.split()[2] for entry in listed.split("\0") if entry}
+        missing = wanted & await self._missing(commit)
+        if missing:
+            await self.run(*fetch, "--stdin", "origin", stdin="\n".join(sorted(missing)).encode())
+        return bool(wanted) and not missing & await self._missing(commit)
+
+    async def _missing(self, commit: str) -> set[str]:
+        """Return the ids of what this repository counts as its own and has not fetched."""
+        listed = await self.run("rev-list", "--objects", "--no-object-names", "--missing=print", commit)
+        return {line[1:] for line in listed.stdout.decode().split() if line.startswith("?")}
+
     async def fetch_all(self, address: str, advice: str = _ADVICE) -> None:
         """Fetch every branch and tag. Raises `NetworkError`, which ends with the *advice*."""
         self._borrow(address)
@@ -260,7 +293,7 @@ class GitRepository:
             raise TaskError(f"git {arguments[0]}: {_complaint(done)}; mend the folder, or name another one")
         return done.stdout.decode().strip()
 
-    async def run(self, *arguments: str) -> ProgramResult:
+    async def run(self, *arguments: str, stdin: bytes = b"") -> ProgramResult:
         """Run git on it."""
         variables: Mapping[str, str] = {
             **environment(),
@@ -270,7 +303,11 @@ class GitRepository:
         }
         safe = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0")
         return await run_program(
-            ["git", *safe, *arguments], cwd=self._folder, environment=variables, timeout_s=_TIMEOUT_S
+            ["git", *safe, *arguments],
+            cwd=self._folder,
+            environment=variables,
+            timeout_s=_TIMEOUT_S,
+            stdin=stdin,
         )
 
 

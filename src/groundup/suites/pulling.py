@@ -64,9 +64,7 @@ async def pull(
     _refuse_others(suite, published.address, settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
-        repository = GitRepository(work / "repository")
-        await repository.create()
-        commit = await _fetch(published, repository, settings.git_mirror)
+        repository, commit = await _fetched(published, work, settings.git_mirror)
         if not (await repository.run("cat-file", "-e", f"{commit}:{published.folder}/")).ok:
             raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
         await repository.export(commit, work / "whole", work, _LIMITS, folder=published.folder)
@@ -137,17 +135,21 @@ def take_folder(
     *,
     unpack: bool = False,
     source: Path | str | None = None,
+    part: str = ".",
 ) -> Pulled:
     """Copy *folder* (somebody's checkout or download) in place of the suite's data, once *check* has read it.
 
     With *unpack*, archives in it are unpacked, and *folder* may itself be one. *source* is where it came from.
+    Of a checkout that has *part*, nothing else is copied.
     """
     if not folder.is_dir() and not (unpack and folder.is_file()):
         raise UsageError(f"{folder}: no such folder; --from takes a checkout or an unpacked download")
     _parent(settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
-        _copy(folder, work / "data")
+        part = part if (folder / part).is_dir() else "."
+        (work / "data" / part).parent.mkdir(parents=True, exist_ok=True)
+        _copy(folder / part, work / "data" / part)
         if unpack:
             unpack_archives(work / "data")
         git = work / "data" / ".git"
@@ -170,10 +172,21 @@ def _parent(settings: Settings) -> None:
         ) from error
 
 
-async def _fetch(published: PublishedRepository, repository: GitRepository, mirror: str | None) -> str:
-    """Fetch the one commit, from the *mirror* if that has it, and return its full name."""
+async def _fetched(published: PublishedRepository, work: Path, mirror: str | None) -> tuple[GitRepository, str]:
+    """Fetch the one commit, from the *mirror* if that has it, its folder alone where that can be had.
+
+    Returns the repository, which lies in *work*, and the commit's full name.
+    """
+    addresses = addresses_of(published.address.removeprefix("https://"), mirror)
+    for number, address in enumerate(addresses):
+        part = GitRepository(work / f"part-{number}")
+        await part.create()
+        if await part.fetch_folder(address, published.commit, published.folder):
+            return part, published.commit
+    repository = GitRepository(work / "repository")
+    await repository.create()
     refused: list[Exception] = []
-    for address in addresses_of(published.address.removeprefix("https://"), mirror):
+    for address in addresses:
         try:
             await repository.fetch_commit(address, published.commit, _ADVICE)
         except (NetworkError, TaskError) as error:
@@ -181,7 +194,7 @@ async def _fetch(published: PublishedRepository, repository: GitRepository, mirr
         else:
             found = await repository.resolve(published.commit)
             assert found is not None
-            return found
+            return repository, found
     if isinstance(refused[-1], NetworkError):
         lacking = isinstance(refused[0], TaskError)
         mirrored = f"the mirror has no commit {published.commit} (--commit names another), and " if lacking else ""
