@@ -62,6 +62,22 @@ def test_an_interpreter_older_than_the_tests_packages_is_refused_before_a_run(tm
     assert tasks.whether_here(suite.problems["greeter"]) == "Python 3.9 is too old"
 
 
+def test_a_task_can_bring_its_reference(tmp_path: Path) -> None:
+    """The oracle hands in its folder `reference`, with the README; the version of the data stays as it was."""
+    folder = make_task(tmp_path / "mine")
+    before = read_dataset(tmp_path / "mine")
+    assert before.problems[0].reference is None
+    (folder / "reference").mkdir()
+    (folder / "reference/app.py").write_text("serve()")
+    after = read_dataset(tmp_path / "mine")
+
+    (tmp_path / "handed-in").mkdir()
+    tasks.write_reference(after.problems[0], tmp_path / "handed-in")
+
+    assert sorted(path.name for path in (tmp_path / "handed-in").iterdir()) == ["README.md", "app.py"]
+    assert after.version == before.version
+
+
 def test_published_folders_need_no_record_of_their_own(tmp_path: Path) -> None:
     """Folders named as published tasks are known by the shipped records; a Java one brings its build file."""
     folder = make_task(tmp_path, "quarkus-blog-cms", record=None)

@@ -9,6 +9,7 @@ Task folders on the disk, the published ones and users' own, and locked packages
     <data>/<id>/tests/               hidden tests in Python
     <data>/<id>/src/test/, pom.xml   hidden tests in Java, and the build file that subjects are given
     <data>/<id>/task.toml            what `ServiceTask` holds; needed for tasks that do not come with the suite
+    <data>/<id>/reference/           what the oracle hands in, if there is one
 
 A set of services has these folders below `tasks`, and beside it `references/<id>`, what the oracle hands in.
 
@@ -259,6 +260,8 @@ def shipped_tasks() -> dict[str, ServiceTask]:
 README = "README.md"
 HINTS = "HINTS.md"
 POM = "pom.xml"
+REFERENCE = "reference"
+"""A task's own, in its folder; those of a set lie beside its tasks."""
 _LARGEST = 4 * 1024 * 1024
 _ROOTS = ("RepoGenesis/repo", "repo")
 
@@ -390,8 +393,15 @@ def _read_problem(folder: Path, known: Mapping[str, ServiceTask]) -> ServiceProb
     has_record = (folder / TASK_FILE).is_file()
     if has_record:
         parts.append(digest_of(task))
+    reference = folder / REFERENCE
     return ServiceProblem(
-        task=task, folder=folder, readme=text, pom=pom, digest=digest_of(parts), is_own=has_record
+        task=task,
+        folder=folder,
+        readme=text,
+        pom=pom,
+        digest=digest_of(parts),
+        is_own=has_record,
+        reference=reference if has_record and reference.is_dir() else None,
     )
 
 
@@ -546,11 +556,11 @@ def write_oracle(task: str, destination: Path) -> None:
 def write_reference(problem: ServiceProblem, destination: Path) -> None:
     """Write the service that *problem* brings, else our own, to the empty *destination*. Raises `TaskError`.
 
-    Ours has the given README beside it, as every subject's workspace has: some hidden tests read it.
+    It has the given README beside it, as every subject's workspace has: some hidden tests read it.
     """
-    if problem.reference is not None:
+    if problem.reference is None:
+        write_oracle(problem.task.id, destination)
+    else:
         copy_tree(problem.reference, destination)
-        return
-    write_oracle(problem.task.id, destination)
     if problem.readme is not None and not (destination / README).exists():
         (destination / README).write_text(problem.readme, encoding="utf-8")
