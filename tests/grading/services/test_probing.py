@@ -212,8 +212,8 @@ async def test_an_id_that_was_only_repeated_is_none(tmp_path: Path) -> None:
 
 
 async def test_no_time_is_no_evidence(tmp_path: Path) -> None:
-    """What could not be asked is unclear, never missing."""
+    """What could not be asked is silent, never missing."""
     async with serving(flask, tmp_path) as caller:
         found = await probe_routes(caller, [ProbedRoute(method="GET", path="/health")], -1.0)
 
-    assert [one.presence for one in found] == [Presence.UNCLEAR]
+    assert [one.presence for one in found] == [Presence.SILENT]

@@ -28,3 +28,17 @@ def test_only_what_answers_show_is_implemented() -> None:
         "failing     GET /notes/{id}",
         "missing     DELETE /notes/{id}",
     ]
+
+
+def test_what_was_not_answered_is_told_as_that() -> None:
+    """It is neither missing nor answered as unknown paths are."""
+    problem = ServiceProblem(task=parse_task(TASK_FILE, "task.toml"))
+    presences = (Presence.PRESENT, *[Presence.SILENT] * 3)
+    probed = [
+        Probed(route=ProbedRoute(method=one.method, path=one.path), presence=presence)
+        for one, presence in zip(problem.task.endpoints, presences, strict=True)
+    ]
+    coverage = covered(problem, probed)
+
+    assert coverage.shortfall() == "endpoints: 3 without an answer, first POST /notes; 1 of 4 count"
+    assert coverage.as_text().decode().splitlines()[1] == "silent      POST /notes"

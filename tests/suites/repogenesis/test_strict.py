@@ -125,6 +125,30 @@ async def test_a_server_that_answers_well_to_everything_implements_nothing(trial
     assert "endpoints: 4 unclear, first" in graded.verdict.reasons[-1].message
 
 
+async def test_a_service_that_unknown_paths_end_is_told_so(trial: Trial) -> None:
+    """Endpoints that were not answered are no unclear ones; the start for the tests knows nothing of it."""
+    ending = HONEST.replace('        return self.tell(404, {"error": "no such page"})', "        os._exit(3)")
+    graded = await trial.strict({"app.py": ending.replace("import json", "import json, os", 1)})
+
+    assert passed(graded) == 4
+    assert graded.verdict.reasons[-1].message == (
+        "endpoints: 3 without an answer, first POST /notes; 1 of 4 count; "
+        "the service left with exit code 3 when it was asked"
+    )
+
+
+async def test_a_service_whose_every_answer_takes_long_gets_everything(trial: Trial) -> None:
+    """What it needed to be ready, it has for each further answer."""
+    slow = HONEST.replace(HEALTH, f'        if parts == ["health"]:\n            time.sleep(4)\n{HEALTH}')
+    graded = await trial.strict(
+        {"app.py": slow.replace("import json", "import json, time", 1)}, LIFECYCLE.but(ready_s=15)
+    )
+
+    assert passed(graded) == 4
+    assert share(graded, "deployed") == share(graded, "api_coverage") == 1
+    assert graded.verdict.reasons == ()
+
+
 async def test_a_process_that_merely_lives_is_not_deployed(trial: Trial) -> None:
     """`sleep 3600` does not answer; and such a verdict, which time decided, is not cached."""
     graded = await trial.strict(SLEEPER)

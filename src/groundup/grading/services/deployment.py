@@ -226,6 +226,8 @@ class ServicePod:
         """
         self._routes = tuple(routes)
         allowed_s = self._lifecycle.ready_s + self._lifecycle.late_s
+        if (first.answered_s or 0.0) - first.opened_s > _FIRST_ANSWER_S:
+            self._answer_s = allowed_s
         async with self._started():
             beside()
             while self._left_s(allowed_s) > 0 and not (is_open := await self.caller.is_open()):
@@ -292,6 +294,8 @@ class ServicePod:
 
     async def _ready(self) -> Readiness:
         assert self._last is not None  # it answered
+        # One that needs longer to be ready may need longer for each answer.
+        self.caller.timeout_s = max(self.caller.timeout_s, self._answer_s)
         took = self._clock.passed_s()
         in_time = took - self._installed_s <= self._lifecycle.ready_s
         how = f"{self._asked_route} answered {self._last.status}" if self._warmed_up else "the port answered"

@@ -85,8 +85,9 @@ class Caller:
         """Whether an answer's head went beyond its bound: what answers so is no HTTP, and never will be."""
         self.has_connected = False
         """Whether the port ever took a connection."""
+        self.timeout_s = timeout_s
+        """For one answer, where a question does not say otherwise."""
         self._sandbox = sandbox
-        self._timeout_s = timeout_s
 
     def stopwatch(self) -> Stopwatch:
         return self._sandbox.stopwatch()
@@ -97,7 +98,7 @@ class Caller:
     async def is_open(self) -> bool:
         """Whether the port takes a connection; nothing is asked."""
         try:
-            async with limited(self.stopwatch(), self._timeout_s):
+            async with limited(self.stopwatch(), self.timeout_s):
                 (await self._sandbox.connect(self.port)).close()
         except (OSError, TimeoutError):
             return False
@@ -107,7 +108,7 @@ class Caller:
         """Return the answer; None where none came in time, or none that is HTTP."""
         received = bytearray()
         try:
-            async with limited(self.stopwatch(), timeout_s or self._timeout_s):
+            async with limited(self.stopwatch(), timeout_s or self.timeout_s):
                 with closing(await self._sandbox.connect(self.port)) as connection:
                     self.has_connected = True
                     await asyncio.get_running_loop().sock_sendall(connection, self._written(question))
@@ -226,6 +227,8 @@ class Presence(StrEnum):
     """It is there and always fails: the service breaks down (5xx), or what it has just made is not found."""
     UNCLEAR = "unclear"
     """The service answers unknown paths alike, for instance all with 200, or all with 401."""
+    SILENT = "silent"
+    """No answer came in time, or there was no time left to ask."""
 
 
 class Probed(Record):
@@ -237,7 +240,7 @@ class Probed(Record):
 
 
 async def probe_routes(caller: Caller, routes: Sequence[ProbedRoute], allowed_s: float) -> tuple[Probed, ...]:
-    """Ask for each of *routes*; those for which no time is left are unclear.
+    """Ask for each of *routes*; those for which no time is left are silent.
 
     What makes things is asked before what shows them, with the ids that were given, and what removes them last.
     """
@@ -274,7 +277,7 @@ async def _probe(caller: Caller, route: ProbedRoute, made: "_Made", deadline: fl
         probed = await _Comparison(caller, route, _filling(ids, filler), made).probe(certain=certain)
         if probed.presence is not Presence.MISSING or probed.status in _REFUSES_METHOD:
             return probed
-    return probed or Probed(route=route, presence=Presence.UNCLEAR)
+    return probed or Probed(route=route, presence=Presence.SILENT)
 
 
 def _filling(ids: Mapping[str, str], filler: str) -> Fill:
@@ -390,7 +393,7 @@ class _Comparison:
     async def probe(self, *, certain: bool) -> Probed:
         """Ask and compare; *certain* says that the thing that is asked for exists."""
         answer = await self._ask(self._route.method, self._path)
-        presence = Presence.UNCLEAR if answer is None else await self._judged(answer)
+        presence = Presence.SILENT if answer is None else await self._judged(answer)
         if answer is not None and presence is Presence.PRESENT:
             self._made.note(self._route, answer, self._body)
             if certain and await self._fails(answer):

@@ -35,11 +35,19 @@ class Coverage(Record):
     """Not known to be implemented: the service answers them as it answers unknown paths."""
     failing: tuple[str, ...] = ()
     """They are there, and fail whatever is asked: not implemented."""
+    silent: tuple[str, ...] = ()
+    """Not known to be implemented: they were not answered in time."""
 
     def shortfall(self) -> str:
         """Return in words what is not implemented and why; "" where all is."""
-        missing = [one for one in self.specified if one not in (*self.implemented, *self.unclear, *self.failing)]
-        kinds = (("missing", missing), ("always failing", self.failing), ("unclear", self.unclear))
+        known = {*self.implemented, *self.unclear, *self.failing, *self.silent}
+        missing = [one for one in self.specified if one not in known]
+        kinds = (
+            ("missing", missing),
+            ("always failing", self.failing),
+            ("without an answer", self.silent),
+            ("unclear", self.unclear),
+        )
         parts = [f"{len(ones)} {words}, first {ones[0]}" for words, ones in kinds if ones]
         if self.unclear:
             parts[-1] += " (no answer differs from those of unknown paths)"
@@ -58,6 +66,8 @@ class Coverage(Record):
             return "implemented"
         if endpoint in self.failing:
             return "failing"
+        if endpoint in self.silent:
+            return "silent"
         return "unclear" if endpoint in self.unclear else "missing"
 
 
@@ -74,6 +84,7 @@ def covered(problem: ServiceProblem, probed: Sequence[Probed]) -> Coverage:
         implemented=those(Presence.PRESENT),
         unclear=those(Presence.UNCLEAR),
         failing=those(Presence.FAILING),
+        silent=those(Presence.SILENT),
     )
 
 

@@ -33,7 +33,7 @@ from groundup.grading.services.install import (
     find_start,
     install_declared,
 )
-from groundup.grading.services.probing import Probed, ProbedRoute, probe_routes
+from groundup.grading.services.probing import Presence, Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
 from groundup.grading.services.testing import ServiceTesting, TestRun
@@ -172,6 +172,8 @@ class Observed(Record):
     health: Mapping[str, int | None] = {}
     tests: TestRun | None = None
     probed: tuple[Probed, ...] = ()
+    left_when_asked: int | None = None
+    """What the start command left with, where the service ended when it was asked for endpoints."""
     restarted: Readiness | None = None
     """Of the start for the tests; None: there was none."""
     died: bool = False
@@ -331,7 +333,8 @@ async def _asked(seen: Observed, asked: ServicePod, problem: ServiceProblem, lif
         by_health = ready.question == f"GET {path}"
         health = {path: ready.status if by_health else await asked.status(path)}
     probed = await probe_routes(asked.caller, routes_of(problem), lifecycle.probing_s)
-    return seen.but(health=health, probed=probed)
+    is_gone = any(one.presence is Presence.SILENT for one in probed) and not await asked.caller.is_open()
+    return seen.but(health=health, probed=probed, left_when_asked=await asked.ended() if is_gone else None)
 
 
 async def _testing(

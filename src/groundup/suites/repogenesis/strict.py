@@ -127,6 +127,7 @@ def _facts(
         "not_run": max(0, problem.task.tests.count - len(tests.results)),
         "endpoints_unclear": len(coverage.unclear),
         "endpoints_failing": len(coverage.failing),
+        "endpoints_silent": len(coverage.silent),
         **observed.tools(),
     }
     skips = tests.skips()
@@ -171,7 +172,9 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         if answered and (errors := logged_errors(observed.service_log)):
             reasons.append(reason(Stage.TEST, f"the service has {errors}"))
     if answered and (sentence := coverage.shortfall()):
-        reasons.append(reason(Stage.TEST, sentence))
+        left = observed.left_when_asked
+        ended = "" if left is None else f"; the service left with exit code {left} when it was asked"
+        reasons.append(reason(Stage.TEST, f"{sentence}{ended}"))
     if answered:  # it lost deployment and nothing else; the first reason is where points were lost
         reasons[3:] = install or reasons[3:]
     return tuple(reasons[:4])
