@@ -601,6 +601,19 @@ SHAPES: dict[str, Shape] = {
         "exec python app.py\n",
         **{"app.py": f"import time\nslow = [6]\n{at_first('slow', 'time.sleep(slow.pop())')}"},
     ),
+    "health takes 8 s": plain(
+        "exec python app.py\n",
+        **{"app.py": "import time\n" + at_first("self.path == '/health'", "time.sleep(8)")},
+    ),
+    "15 requests at most": plain(
+        "exec python app.py\n",
+        **{"app.py": f"left = [0] * 15\n{at_first('not left or left.pop()', 'return self.tell(429)')}"},
+    ),
+    "ends at an unknown path": plain(
+        "exec python app.py\n",
+        "3 without an answer.*left with exit code 3 when it was asked",
+        **{"app.py": at_first('not self.path.startswith(("/health", "/notes"))', "os._exit(3)")},
+    ),
     "ends at an odd method": plain(
         "exec python app.py\n",
         **{
