@@ -3,16 +3,22 @@
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
-from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.errors import MachineError, TaskError, UsageError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Reason, Stage
+from groundup.environments.interpreters import stand_in_advice
+from groundup.environments.requests import PythonEnvironment, PythonRequest
+from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.pulling import take_folder
 from groundup.suites.repogenesis import tasks
 from groundup.suites.repogenesis.strict import RepoGenesisStrictGrader
-from groundup.suites.repogenesis.suite import create
+from groundup.suites.repogenesis.suite import all_graders, create
 from groundup.suites.repogenesis.tasks import ServiceProblem, lifecycle, read_dataset, shipped_tasks
+from tests.grading.library.laboratory import HostBuilder
+from tests.sandbox.fake import FakeProvider
 from tests.suites.repogenesis.folders import OWN_TASK, make_task, published
 
 
@@ -194,3 +200,21 @@ def test_graders_take_along_what_a_container_needs_of_one_task(tmp_path: Path) -
     own = problems["greeter"]
     java = own.but(task=own.task.but(language="java", kind="java"))
     assert not RepoGenesisStrictGrader({"greeter": java}, lifecycle()).write_data(task, tmp_path / "none")
+
+
+async def test_for_an_interpreter_that_a_record_names_nothing_stands_in(tmp_path: Path) -> None:
+    """`--python` is for the tests' interpreter, so it is not advised; this is said before an agent begins."""
+    pinned = make_task(tmp_path / "mine")
+    (pinned / "task.toml").write_text(f'python = "3.9"\n{(pinned / "task.toml").read_text()}')
+    problem = read_dataset(tmp_path / "mine").problems[0]
+    grader = all_graders({"greeter": problem}, Settings(data_dir=tmp_path))["strict"]
+    task = Task(id="greeter", suite="repogenesis", instruction="", data_version="own")
+
+    class Lacking(HostBuilder):
+        @override
+        async def python(self, request: PythonRequest) -> PythonEnvironment:
+            raise MachineError(f"Python {request.python} is not on this machine; install it, {stand_in_advice()}")
+
+    context = GradingContext(provider=FakeProvider(), builder=Lacking(tmp_path), scratch=tmp_path)
+    with pytest.raises(MachineError, match=r"^Python 3\.9 .* install it, or name another one in its task\.toml$"):
+        await grader.layers(task, context)

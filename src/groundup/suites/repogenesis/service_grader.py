@@ -5,9 +5,10 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import MachineError, TaskError
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Verdict
+from groundup.environments.interpreters import stand_in_advice
 from groundup.environments.requests import PythonRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import java_tools
@@ -89,7 +90,14 @@ class ServiceGrader(Grader):
         if problem is not None and problem.toolchain is not None:
             return (await context.builder.toolchain(problem.toolchain)).versions
         if problem is not None:
-            await context.builder.python(PythonRequest(python=self._lifecycle_of(problem).python))
+            try:
+                await context.builder.python(PythonRequest(python=self._lifecycle_of(problem).python))
+            except MachineError as error:
+                if problem.task.python is None:
+                    raise
+                # Another one stands in for the tests' interpreter, and not for what the task's record names.
+                lacking = str(error).removesuffix(stand_in_advice())
+                raise MachineError(f"{lacking}or name another one in its {TASK_FILE}") from error
         return {}
 
     @override
