@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,15 @@ async def test_a_server_that_answers_well_to_everything_implements_nothing(trial
     assert share(graded, "api_coverage") == 0
     assert graded.verdict.facts["endpoints_unclear"] == 4
     assert "endpoints: 4 unclear, first" in graded.verdict.reasons[-1].message
+
+
+@pytest.mark.parametrize("start", ["exec python app.py\n", "python app.py\n"])
+async def test_a_signal_that_ended_a_service_is_named(trial: Trial, start: str) -> None:
+    """By Python's count and by a shell's."""
+    files = {"app.py": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "start.sh": start}
+    graded = await trial.strict(files)
+
+    assert re.search(r"ended with exit code (-11|139) \(SIGSEGV\)", graded.verdict.reasons[0].message)
 
 
 async def test_a_service_that_unknown_paths_end_is_told_so(trial: Trial) -> None:

@@ -23,7 +23,7 @@ from groundup.domain.steps import at_step
 from groundup.environments.requests import ENVIRONMENT_TARGET, REPOSITORY_TARGET, JavaToolchain, PythonEnvironment
 from groundup.environments.toolchains import Toolchain
 from groundup.grading.context import GradingContext
-from groundup.grading.last_words import last_words
+from groundup.grading.last_words import last_words, signal_name
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import Caller, HttpReply, ProbedRoute
 from groundup.grading.services.records import Lifecycle, Readiness
@@ -137,6 +137,8 @@ def _address(written: str) -> str:
     return str(address.ipv4_mapped) if address.ipv4_mapped else f"[{address}]"
 
 
+_SHELLS_COUNT = 128
+_FATAL = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
 _FULL = 0.9
 """From this share of its memory on, a service that was killed had used it up."""
 _POLL_S = 0.1
@@ -330,7 +332,7 @@ class ServicePod:
     async def _silent(self) -> Readiness:
         self._last_look = 0.0
         died, ended = await self._is_dead(), await self.ended()
-        how = "" if ended is None else f"; the start command had ended with exit code {ended}"
+        how = "" if ended is None else f"; the start command had ended with {_ending(ended)}"
         if not died:
             how = f": {(await self._look()).sentence(self._port, is_open=await self.caller.is_open())}{how}"
         how += self._memory(ended)
@@ -352,7 +354,7 @@ class ServicePod:
         """
         used_mb, limit_mb = self.peak_memory_mb() or 0.0, self._lifecycle.service.memory_mb
         is_lost = ended is None and self._service is not None and not self._service.alive()
-        is_killed = is_lost or ended in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        is_killed = is_lost or ended in (-signal.SIGKILL, _SHELLS_COUNT + signal.SIGKILL)
         return f"; out of memory ({limit_mb} MB)" if is_killed and used_mb >= _FULL * limit_mb else ""
 
     async def status(self, path: str) -> int | None:
@@ -409,6 +411,13 @@ class ServicePod:
             return read_listening((await self._sandbox.run(look)).stdout)
         except SandboxError:
             return Listening()
+
+
+def _ending(code: int) -> str:
+    """Return *code* with the signal behind it, as Python counts it or as shells do."""
+    number = -code if code < 0 else code - _SHELLS_COUNT
+    named = code < 0 or number in _FATAL
+    return f"exit code {code} ({signal_name(number)})" if named else f"exit code {code}"
 
 
 @asynccontextmanager
