@@ -28,10 +28,8 @@ WINGS = {
 """Parts of groundup itself that can be removed."""
 BESIDE = {"groundup_bridges": ("src/groundup_verifiers",)}
 """What goes with a package: the name that verifiers knows."""
-COPIED = (
-    *("src", "tests", "docs", "benchmarks", "examples"),
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "mkdocs.yml", "mkdocs_hooks.py"),
-)
+NOT_COPIED = frozenset({".git", ".venv", ".hypothesis", "site", "dist", "build"})
+"""Of the checkout, besides caches."""
 ONLY_COPY = """
 import os, sys
 copy = {copy!r}
@@ -61,11 +59,13 @@ class Remainder:
     def __init__(self, folder: Path, removed: Sequence[str]) -> None:
         self.folder = folder
         self.packages = [one for one in EXTENSIONS if one.name in removed]
-        for name in COPIED:
-            if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, folder / name, symlinks=True)
+        for place in ROOT.iterdir():
+            if place.name in NOT_COPIED or place.name.endswith("_cache"):
+                continue
+            if place.is_dir():
+                shutil.copytree(place, folder / place.name, symlinks=True, dirs_exist_ok=True)
             else:
-                shutil.copy2(ROOT / name, folder / name)
+                shutil.copy2(place, folder / place.name)
         for name in removed:
             for place in WINGS.get(name, (f"src/{name}", f"tests/{name}", *BESIDE.get(name, ()))):
                 _remove(folder / place)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import TWO
+from tests.needs import need
 from tests.patience import patient
 
 WITHOUT = """
@@ -30,6 +31,8 @@ raise SystemExit(main(sys.argv[1:]))
 )
 def test_a_missing_extra_is_bad_input(arguments: str, extra: str, tmp_path: Path) -> None:
     """Nothing was done, and trying again helps nobody: exit code 2, and the command that installs it."""
+    if extra == "fleet":
+        need("groundup_fleet")
     root = Path(__file__).parents[2]
     surroundings = {
         "PYTHONPATH": f"{root / 'src'}:{root}",

@@ -14,6 +14,7 @@ import typer
 
 from groundup.cli.main import create_app, every_command
 from tests.cli.conftest import TWENTY, TWO, Groundup
+from tests.needs import need
 
 WRITTEN = "tests.runs.toy:create_written"
 NOP = ("run", TWENTY, "-a", "nop", "--dry-run")
@@ -219,6 +220,8 @@ def test_a_slip_is_answered_with_the_way_out(
     groundup: Groundup, tmp_path: Path, arguments: tuple[str, ...], says: str
 ) -> None:
     """One line that names what is wrong and what to write; nothing is made."""
+    if "--workers" in arguments:
+        need("groundup_fleet")
     ended = groundup(*arguments)
     assert says in ended.err, ended.err
     assert ended.code == 2
