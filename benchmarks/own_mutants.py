@@ -9,10 +9,10 @@ runs the tests that reach it until one fails: first the file that is named as th
 that import it, then all of its folder's, then four others that import it. A fault is made in memory, in a forked
 process that imports groundup anew, so programs that tests start do not have it. `inside` and `sandbox/launcher`
 have nothing but such programs: there the fault is written into the file, which is put back, so use a checkout in
-which nobody works. A test that fails without the fault, too, catches nothing (`fails anyway`). One whose tests outlast the limit
-is `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
-again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and counts
-as neither.
+which nobody works. A test that fails without the fault, too, catches nothing (`fails anyway`). One whose tests
+outlast the limit is `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it
+has is not done again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by
+hand, and counts as neither.
 """
 
 import argparse
