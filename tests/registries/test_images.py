@@ -20,8 +20,11 @@ TOKEN = "secret-token"
 
 
 @contextmanager
-def registry(layout: Path, *, spoilt: bool = False) -> Iterator[str]:
-    """Serve the image in *layout* as `acme/library:1.0` to who fetched a token; yield the registry's host."""
+def registry(layout: Path, *, spoilt: bool = False, elsewhere: bool = False) -> Iterator[str]:
+    """Serve the image in *layout* as `acme/library:1.0` to who fetched a token; yield the registry's host.
+
+    *elsewhere*: another host has the blobs, and takes nobody's token.
+    """
     index = json.loads((layout / "index.json").read_text())["manifests"][0]
     machines = [{"os": "linux", "architecture": name} for name in ("amd64", "arm64")]
     described = [{"digest": index["digest"], "platform": one} for one in machines]
@@ -31,6 +34,8 @@ def registry(layout: Path, *, spoilt: bool = False) -> Iterator[str]:
             path = self.path.partition("?")[0]
             if path == "/token":
                 self.answer(json.dumps({"token": TOKEN}).encode())
+            elif path.startswith("/store/") and "Authorization" not in self.headers:
+                self.answer((layout / "blobs/sha256" / path.rpartition(":")[2]).read_bytes())
             elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
                 self.send_response(401)
                 realm = f"http://{self.headers['Host']}/token"
@@ -38,6 +43,12 @@ def registry(layout: Path, *, spoilt: bool = False) -> Iterator[str]:
                 self.end_headers()
             elif path == "/v2/acme/library/manifests/1.0":
                 self.answer(json.dumps({"manifests": described}).encode())
+            elif elsewhere and "/blobs/" in path:
+                self.send_response(307)
+                self.send_header(
+                    "Location", f"http://localhost:{server.server_port}/store/{path.rpartition('/')[2]}"
+                )
+                self.end_headers()
             elif (blob := layout / "blobs/sha256" / path.rpartition(":")[2]).is_file():
                 self.answer(blob.read_bytes() + (b"x" if spoilt and "/blobs/" in path else b""))
             else:
@@ -70,6 +81,14 @@ def test_an_image_is_fetched_whole(tmp_path: Path) -> None:
     assert read_config(tmp_path / "fetched").digest == read_config(published).digest
     unpack_image(tmp_path / "fetched", tmp_path / "out")
     assert (tmp_path / "out/a").read_text() == "1"
+
+
+def test_blobs_that_another_host_has_are_fetched_there(tmp_path: Path) -> None:
+    """Public registries send clients to a store, which refuses the registry's token."""
+    published = save_layout(tmp_path / "published", [("a", "1")])
+    with registry(published, elsewhere=True) as host:
+        asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / "fetched"))
+    assert read_config(tmp_path / "fetched").digest == read_config(published).digest
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
