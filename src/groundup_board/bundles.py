@@ -229,9 +229,9 @@ def _write_config(path: Path, config: ConfigFile, configuration: RunConfiguratio
 
 
 def _last_names(value: JsonValue) -> JsonValue:
-    """Return *value* with the last name of each absolute path."""
+    """Return *value* with the last name of each absolute path, also where it names an image."""
     if isinstance(value, dict):
-        return {name: _last_names(one) for name, one in value.items()}
+        return {str(_last_names(name)): _last_names(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_last_names(one) for one in value]
     found = _PLACE.fullmatch(value) if isinstance(value, str) else None

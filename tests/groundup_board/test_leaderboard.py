@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
-from groundup_board.bundles import unpack
+from groundup_board.bundles import _last_names, unpack
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.runs.forging import Change, changed, consistent, files_of, forged, write
 
@@ -275,6 +276,16 @@ def test_a_bundle_names_no_folder_of_the_machine_that_made_it(
         assert not [text for text in texts if str(tmp_path) in text]
         assert any(name in text for text in texts)
     assert groundup("leaderboard", "verify", second, "--suite", TWO).code == 0
+
+
+def test_an_image_in_a_folder_of_that_machine_is_named_without_it() -> None:
+    """The lock names images by where they lay."""
+    lock: JsonValue = {
+        "images": {"/home/me/base": "sha256:1"},
+        "inventories": {"sha256:2": {"origin": "/home/me/base"}},
+    }
+    packed = {"images": {"base": "sha256:1"}, "inventories": {"sha256:2": {"origin": "base"}}}
+    assert _last_names(lock) == packed
 
 
 @pytest.mark.parametrize(
