@@ -204,8 +204,10 @@ def _standing(
 
 def _undescribed(name: str, suite: Suite, count: int) -> Iterator[Lack]:
     """Yield what tasks lack that the suite itself cannot grade."""
-    blocked = len(AtHand.of(suite).blocked())
-    yield Lack(what="a recipe", tasks=blocked, advice=f"`groundup tasks {name}` says why each has none")
+    blocked, imaged = len(AtHand.of(suite).blocked()), len(AtHand.of(suite).in_image_only())
+    yield Lack(what="a recipe", tasks=blocked - imaged, advice=f"`groundup tasks {name}` says why each has none")
+    advice = "`--grader official --image` grades them in these, and nothing else does"
+    yield Lack(what="tests outside their published images", tasks=imaged, advice=advice)
     command = f"groundup data pull {name}"
     yield Lack(what="data", tasks=count - blocked, command=command, advice=f"`{command}` brings it")
 

@@ -295,6 +295,10 @@ class AtHand(SuitePart):
         """Return why tasks cannot be graded on any machine, by task, where the suite knows."""
         return {}
 
+    def in_image_only(self) -> Collection[str]:
+        """Return those of the blocked tasks whose published image can grade them."""
+        return ()
+
     def referenced(self) -> Collection[str]:
         """Return the ids of the tasks that have an oracle; a run of the oracle takes these by default."""
         return [task.id for task in self.suite.tasks()]

@@ -49,6 +49,7 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
     blocked = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={})
     assert blocked.task_rows()[1][0][:2] == ("autorccar", "in its image only")
     assert blocked.blocked()["autorccar"].startswith("is graded in its published image alone")
+    assert [*blocked.in_image_only()] == ["autorccar"]
     imaged = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={}, has_images=True)
     assert imaged.task_rows()[1][0][:2] == ("autorccar", "yes, in its image")
     with pytest.raises(TaskError, match="autorccar is graded in its published image alone"):

@@ -213,6 +213,12 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
         return {name: decided[name].lack for name in without}
 
     @override
+    def in_image_only(self) -> Collection[str]:
+        from groundup.suites.nl2repobench.decisions import decisions  # for the few without a recipe
+
+        return [name for name in self.blocked() if decisions()[name].image_only]
+
+    @override
     def referenced(self) -> Collection[str]:
         """Return the tasks whose recipe names an original."""
         return self._heads.keys()
