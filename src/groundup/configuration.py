@@ -69,6 +69,10 @@ def origin(name: str, flags: Mapping[str, object], config: Path | None = None) -
     return f"{config or CONFIG_FILE}, setting {name}"
 
 
+_TABLES = frozenset({"settings", "run"})
+"""Of a configuration file; the second is for `groundup run --config`."""
+
+
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
         raise UsageError(f"{path}: no such configuration file; name a regular one, with TOML in it")
@@ -77,7 +81,11 @@ def _from_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from error
+        raise UsageError(f"{path}: not valid TOML: {error}; mend the file, or remove it") from error
+    for name in document.keys() - _TABLES:
+        raise UsageError(
+            f"{path}: {name!r} stands in no table; settings stand below a line [settings], runs below [[run]]"
+        )
     table = document.get("settings", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: settings must be a table; write [settings], and each setting on a line below")

@@ -226,6 +226,8 @@ def test_a_setting_without_end_is_refused(groundup: Groundup, monkeypatch: pytes
         ("[settings]\njbos = 2", "groundup.toml, setting jbos: unknown setting 'jbos'; did you mean 'jobs'"),
         ('[settings]\ncache_dir = ""', "groundup.toml, setting cache_dir is empty"),
         ("settings = 3", "groundup.toml: settings must be a table"),
+        ("jobs = 2", "groundup.toml: 'jobs' stands in no table; settings stand below a line [settings]"),
+        ("[setings]\njobs = 2", "groundup.toml: 'setings' stands in no table"),
     ],
 )
 def test_a_wrong_setting_names_its_file(

@@ -42,6 +42,8 @@ class FlagHelp(NamedTuple):
     least: float | None = None
     """The smallest value that is allowed."""
     most: float | None = None
+    with_unit: bool = False
+    """Whether a time must say its unit: a number alone would be read as seconds by us, as hours by many."""
 
 
 def flag_of(hint: object) -> FlagHelp | None:
@@ -212,6 +214,7 @@ class WorkFlags(TypedDict, total=False):
             WORK,
             metavar="TIME",
             least=0.1,
+            with_unit=True,
         ),
     ]
     no_cache: Annotated[bool, FlagHelp("Grade everything: neither read nor write the verdict cache.", WORK)]

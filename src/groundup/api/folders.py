@@ -23,7 +23,7 @@ def run_folder(run: AnyPath, settings: Settings) -> Path:
             return folder
     for folder in (given, inside):
         if folder.is_dir():
-            raise UsageError(f"{folder} is not a run folder: it has no config.json")
+            raise UsageError(f"{folder} is not a run folder: it has no config.json; `groundup runs` lists runs")
     there = runs_in(settings.output)
     if str(run) == LATEST and there:
         return max(there, key=_begun)

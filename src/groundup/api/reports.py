@@ -68,7 +68,7 @@ def compare(
     different suites.
     """
     if power is not None and not 0 < power <= 1:
-        raise UsageError("power takes a difference of shares: more than 0, such as 0.05, and at most 1")
+        raise UsageError("--power takes a difference of shares: more than 0, such as 0.05, and at most 1")
     made = _side_by_side((base, other, *more), _settings(output, settings), power)
     suites = dict.fromkeys(run.benchmark for run in made.runs)
     if len(suites) > 1:

@@ -36,13 +36,19 @@ _LINES = 12
 
 def show(
     run: Run,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT.")],
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="TASK", help="A task of the run, or TASK/ATTEMPT; list attempts without."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Shorten nothing.")] = False,
     logs: Annotated[bool, typer.Option("--logs", help="The logs of each try instead.")] = False,
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended."""
+    """Print the trajectory of an attempt of RUN: the prompts, replies and actions, and how it ended.
+
+    Without TASK, list the attempts.
+    """
     from groundup.api.folders import run_folder
     from groundup.cli.console import print_document, say
     from groundup.settings import load
@@ -51,6 +57,8 @@ def show(
 
     settings = load({"output": output})
     folder = RunFolder(run_folder(run, settings))
+    if task is None:
+        return _list_attempts(folder, json=json)
     key = planned_key(folder, task)
     attempt = folder.attempt(key)
     if logs:
@@ -77,6 +85,38 @@ def show(
         say(f"groundup: {key} has no score, for the records of its run do not fit: {records.bad[key]}")
         return UNFIT
     _print_end(attempt, records.lines.get(key))
+    return 0
+
+
+def _list_attempts(folder: "RunFolder", *, json: bool) -> int:
+    """Print each attempt of a run, how it stands, how its agent ended, and what that took."""
+    from groundup.api.reports import read_report
+    from groundup.cli.console import print_document, print_table, say
+    from groundup.domain.names import count
+    from groundup.reports.numbers import share, standing_words
+    from groundup.reports.why import ended_words
+
+    rows = read_report([folder.path]).runs[0].attempts
+    if json:
+        print_document({"attempts": [row.model_dump(mode="json") for row in rows]})
+        return 0
+    columns = ("attempt", "score", "verdict", "ended", "turns", "tokens")
+    print_table(
+        f"{folder.path.name}: {count(len(rows), 'attempt')}",
+        columns,
+        [
+            (
+                f"{row.task}/{row.index}",
+                share(row.score),
+                standing_words(row),
+                ended_words(row.outcome, row.effort).removeprefix("ended by ") or "by itself",
+                str(row.effort.turns) if row.effort else "-",
+                f"{row.effort.usage.input_tokens + row.effort.usage.output_tokens:,}" if row.effort else "-",
+            )
+            for row in rows
+        ],
+    )
+    say(f"groundup: `groundup show {folder.path.name} TASK` shows what one did, `groundup why` what it lost")
     return 0
 
 

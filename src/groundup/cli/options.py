@@ -282,11 +282,17 @@ def _options(kind: Any) -> Iterator[inspect.Parameter]:
         yield _plain_option(option.replace(default=default))
 
 
-def time_option(given: object, *, unit: str = "s", least: float = 0.0) -> float:
-    """Return a time such as `10m`, or a number of *unit*, in this unit. Raises `typer.BadParameter`."""
+def time_option(given: object, *, unit: str = "s", least: float = 0.0, with_unit: bool = False) -> float:
+    """Return a time such as `10m`, or a number of *unit*, in this unit. Raises `typer.BadParameter`.
+
+    *with_unit*: a number alone is refused.
+    """
     from groundup.domain.durations import duration
     from groundup.domain.errors import UsageError
 
+    written = str(given).strip()
+    if with_unit and written.replace(".", "", 1).isdecimal() and float(written):
+        raise typer.BadParameter(f"{written} of what? Write {written}h, {written}m or {written}s")
     try:
         found = duration(str(given), unit) / duration("1", unit)
     except UsageError as error:
@@ -311,7 +317,11 @@ def _option(name: str, hint: Any) -> Any:
     assert flag is not None, name
     short = () if flag.short is None else (flag.short,)
     written = _WRITTEN.get(hint.__origin__, hint.__origin__)
-    of_time = functools.partial(time_option, least=flag.least or 0.0) if is_time(hint) else None
+    of_time = (
+        functools.partial(time_option, least=flag.least or 0.0, with_unit=flag.with_unit)
+        if is_time(hint)
+        else None
+    )
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         *short,

@@ -1,5 +1,6 @@
 """`groundup suites` and `groundup tasks`: list the benchmarks and their problems."""
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,13 +113,18 @@ def glanced(suite: str, output: Path | None = None) -> bool:
 
 
 def _is_fresh(suite: str, output: Path | None) -> bool:
-    """Whether there is no data of *suite*, no run of its oracle, and no setting that must be checked."""
+    """Whether there is no data of *suite*, no run of its oracle, and nothing that decides what can be graded here.
+
+    That are a setting, and the lack of Git: then each recipe says whether its original needs it.
+    """
     from groundup.configuration import default_cache, gathered
     from groundup.store.oracles import oracle_runs
 
-    given = gathered(("output", "cache_dir", "data_dir"), {"output": output})
+    given = gathered(("output", "cache_dir", "data_dir", "python"), {"output": output})
     folder, cache, data = (given.pop(name, None) for name in ("output", "cache_dir", "data_dir"))
     if given or not all(isinstance(value, str | Path | None) for value in (folder, cache, data)):
+        return False
+    if shutil.which("git") is None:
         return False
     data = data or Path(cache or default_cache()) / "data"
     if (Path(data) / suite).exists():

@@ -148,8 +148,11 @@ def _named(attempts: Sequence[Lost], test: str) -> list[Lost]:
     found = [one._replace(tests=tuple(known for known in one.tests if test in known.id)) for one in attempts]
     if not any(one.tests for one in found):
         names = [known.id for one in attempts for known in one.tests]
-        such = f"no name of {len(names)} tests holds {test!r}"
-        raise UsageError(f"{such}; they are named such as {names[0]}" if names else "there is no list of tests")
+        if not names:
+            raise UsageError(
+                f"no test of {attempts[0].key} is recorded; leave --test out to see what became of it"
+            )
+        raise UsageError(f"no name of {len(names)} tests holds {test!r}; they are named such as {names[0]}")
     return [one for one in found if one.tests]
 
 

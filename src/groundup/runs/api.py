@@ -115,6 +115,7 @@ class NewRun(NamedTuple):
         """Decide what the run would do. Raises `UsageError`, naming the nearest task."""
         if self.run_id:
             checked_name(self.run_id)
+        SANDBOXES.find(named(self.configuration.sandbox)[0])  # before the plan, which may read every submission
         made = make_plan(
             self.configuration,
             self.settings,
@@ -123,7 +124,6 @@ class NewRun(NamedTuple):
             seed=self.seed,
         )
         refuse_repeated_gradings(made)
-        SANDBOXES.find(named(self.configuration.sandbox)[0])
         fleet_wanted(made, self.options.workers, self.settings, agents=self.options.agents_on_nodes)
         return made
 

@@ -214,7 +214,10 @@ def open_predictions(
     except OSError as error:
         raise UsageError(f"{error.filename or path} cannot be read: {error.strerror or error}") from error
     if not found:
-        raise UsageError(f"{path} holds no predictions; expected {path}/<task>/ with a repository in it")
+        wanted = (
+            "lines with `instance_id` and `path`" if path.is_file() else f"{path}/<task>/ with a repository in it"
+        )
+        raise UsageError(f"{path} holds no predictions; expected {wanted}")
     if len(found) > 1 and all(_is_empty(one) for one in found.values()):
         raise UsageError(f"all {len(found)} folders of {path} are empty: nothing was handed in")
     if all(key.index > 0 for key in found):
@@ -323,7 +326,8 @@ def _of_one_task(
 ) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     """Treat *path* as `<predictions>/<task>`, which may be an archive or a link, or take that folder out of it."""
     if not path.exists():
-        raise UsageError(f"{path}: no such folder or archive; give one with -p")
+        fetched = "; fetch what lies at an address first, such as by `git clone`" if ":/" in str(path) else ""
+        raise UsageError(f"{path}: no such folder or archive; give one with -p{fetched}")
     place = path.resolve()
     if place.is_dir() and _holds_predictions(place, task):
         yield from _of_task_entry(place, place / task, task, layout)
@@ -584,7 +588,9 @@ def _parsed(data: bytes, place: str) -> _Line:
     except UnicodeDecodeError as error:
         raise UsageError(f"{place}: not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from error
     except json.JSONDecodeError as error:
-        raise UsageError(f"{place}: not JSON: {error.msg} (column {error.colno})") from error
+        raise UsageError(
+            f"{place}: not JSON: {error.msg} (column {error.colno}); mend or remove that line"
+        ) from error
     except RecursionError as error:
         raise UsageError(f"{place}: not JSON: too many levels") from error
     except ValidationError as error:

@@ -239,7 +239,9 @@ class _Reading:
             return
         if self._chain.lines < journal.lines:
             now = f"has {self._chain.lines}" if (self._path / VERDICTS).exists() else "is gone"
-            self._fault(VERDICTS, None, None, f"it had {journal.lines} lines, says {LOCK}, and now it {now}")
+            self._fault(
+                VERDICTS, None, None, f"it had {count(journal.lines, 'line')}, says {LOCK}, and now it {now}"
+            )
         elif self._ends is not None and self._ends != journal.chain:
             why = f"the lines up to {journal.lines} are not those of which {LOCK} has the digest"
             self._fault(VERDICTS, journal.lines, None, why)

@@ -117,7 +117,7 @@ class RunFolder:
         """Return the configuration; raises `UsageError` when *path* holds no run."""
         found = self._read(self.config_file, ConfigFile)
         if found is None:
-            raise UsageError(f"{self.path} is not a run folder: it has no config.json")
+            raise UsageError(f"{self.path} is not a run folder: it has no config.json; `groundup runs` lists runs")
         expected = ConfigFile.digest_for(found.configuration, found.planned, found.pinned, found.left_out)
         if found.digest != expected:
             raise UsageError(

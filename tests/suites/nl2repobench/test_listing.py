@@ -8,6 +8,10 @@ import pytest
 from groundup.api.listings import environment
 from groundup.domain.errors import TaskError, UsageError
 from groundup.environments.at_hand import python_at_hand
+from groundup.environments.interpreters import running_minor
+from groundup.environments.layers import Built, LayerStore
+from groundup.environments.requests import GitSource
+from groundup.environments.sources import commit_key
 from groundup.suites.nl2repobench import listing
 from groundup.suites.nl2repobench.published import PublishedData, PublishedTask
 from groundup.suites.nl2repobench.recipe import RecipeFolder, recipe_text, shipped_recipes
@@ -23,6 +27,7 @@ def test_the_head_of_a_recipe_says_what_the_whole_recipe_does(task: str) -> None
     assert listing.summarized(recipe_text(draft)) == draft.summary()
 
 
+@pytest.mark.needs("git")
 def test_without_data_the_listing_is_the_suites_table(tmp_path: Path) -> None:
     """What `groundup tasks` prints first does not change when a run or a setting makes it ask the suite."""
     suite = Nl2RepoBench(shipped_recipes(), cache_dir=tmp_path)
@@ -30,7 +35,7 @@ def test_without_data_the_listing_is_the_suites_table(tmp_path: Path) -> None:
 
 
 def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing interpreter or program is named; one that uv fetched is found; no recipe has its reason."""
+    """A missing interpreter, program or Git is named; what uv fetched is found; no recipe has its reason."""
     for name in ("PATH", "HOME", "UV_PYTHON_INSTALL_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.delenv("PYENV_ROOT", raising=False)
@@ -45,6 +50,9 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
     assert Nl2RepoBench({}, cache_dir=tmp_path, heads={"a": starting}).task_rows()[1][0][:2] == ("a", "no Xvfb")
     python_at_hand.cache_clear()
 
+    by_git = listing.RecipeHead("a 1", f"{sys.version_info[0]}.{sys.version_info[1]}", 1, {}, 10, by_git=True)
+    assert Nl2RepoBench({}, cache_dir=tmp_path, heads={"a": by_git}).task_rows()[1][0][:2] == ("a", "no git")
+
     task = PublishedTask(id="autorccar", text="s", commands=("pytest",), test_files=(), declared=13)
     blocked = Nl2RepoBench({}, PublishedData(tasks=(task,), version="v"), heads={})
     assert blocked.task_rows()[1][0][:2] == ("autorccar", "in its image only")
@@ -54,6 +62,26 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
     assert imaged.task_rows()[1][0][:2] == ("autorccar", "yes, in its image")
     with pytest.raises(TaskError, match="autorccar is graded in its published image alone"):
         blocked.graders()["strict"].check(blocked.by_name()["autorccar"])
+
+
+async def test_an_original_that_was_fetched_needs_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all came by `groundup warm --bundle`; the others wait for Git."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    recipes = {name: one for name, one in shipped_recipes().items() if one.source.kind == "git"}
+    fetched, other, *_ = recipes
+    source = recipes[fetched].source_request()
+    assert isinstance(source, GitSource)
+
+    async def fill(room: Path) -> Built:
+        (room / "tree").mkdir()
+        return Built()
+
+    await LayerStore(tmp_path / "layers").get("source", commit_key(source), fill)
+    heads = {
+        name: recipes[name].summary()._replace(python=running_minor(), programs=()) for name in (fetched, other)
+    }
+    suite = Nl2RepoBench(recipes, cache_dir=tmp_path, heads=heads)
+    assert {row[0]: row[1] for row in suite.task_rows()[1]} == {fetched: "yes", other: "no git"}
 
 
 def test_only_the_recipe_that_is_asked_for_is_read(tmp_path: Path) -> None:

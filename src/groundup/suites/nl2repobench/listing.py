@@ -52,6 +52,8 @@ class RecipeHead(NamedTuple):
     """Of the original's Python; None: the recipe is a draft."""
     programs: Sequence[str] = ()
     """Of this machine, which tests start."""
+    by_git: bool = False
+    """Whether the original comes by Git."""
 
     @property
     def is_frozen(self) -> bool:
@@ -66,11 +68,16 @@ def row(
     cache_dir: Path | None,
     *,
     has_specification: bool,
+    lacks_original: bool = False,
 ) -> tuple[str, ...]:
-    """Return the row of a task. "-": not known. Interpreters that uv fetched lie in *cache_dir*."""
+    """Return the row of a task. "-": not known. Interpreters that uv fetched lie in *cache_dir*.
+
+    *lacks_original*: its original comes by Git, which is not here, and was never fetched.
+    """
+    here = _here(summary, cache_dir)
     return (
         name,
-        _here(summary, cache_dir),
+        "no git" if here == YES and lacks_original else here,
         difficulty or "-",
         str((summary.lines if summary else None) or "-"),
         categories().get(name, "-"),
@@ -165,6 +172,7 @@ def summarized(text: str) -> RecipeHead:
         declared={version: int(count) for version, count in declared.items()},
         lines=int(frozen["original_lines"]) if frozen else None,
         programs=tuple(json.loads(programs[1])) if programs else (),
+        by_git=json.loads(source["kind"]) == "git",
     )
 
 

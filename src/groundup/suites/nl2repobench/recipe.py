@@ -295,6 +295,7 @@ class Recipe(Record):
             declared=self.declared,
             lines=None if self.frozen is None else self.frozen.original_lines,
             programs=self.tests.programs,
+            by_git=self.source.kind == "git",
         )
 
 
