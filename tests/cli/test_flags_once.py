@@ -33,6 +33,7 @@ OTHER_THINGS = {
     "to": "a bundle, and a page",
     "token": "several of a server's clients, and one of pages",
     "version": "of a set, and of the next",
+    "with": "requirements of a recipe, and packages of an image",
     "yes": "to installing, and to removing",
 }
 """Names that mean something else in each command that has them."""
