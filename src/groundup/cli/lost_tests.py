@@ -142,6 +142,8 @@ def _print_tests(lost: "Sequence[TestResult]", files: "Mapping[str, str]") -> No
                 print_text("\n".join(["demanded:", *(f"  {line}" for line in demanded(one))]), full=True)
             if one.calls:
                 print_text(f"calls {one.calls.removeprefix('/workspace/')}", full=True)
+            if one.probably:
+                print_text(f"probably {one.probably.removeprefix('/workspace/')}", full=True)
             if body := body_of(one, files):
                 print_text("\n".join(["", *body]), full=True)
     for said, ids in silent.items():

@@ -96,6 +96,9 @@ class TestResult(Record):
     detail: Said = Field(default="", description="a short traceback of what failed, with its values")
     demand: Said = Field(default="", description="what it demanded, in lines: paths that differ with both values")
     calls: Said = Field(default="", description="`file:line: text` of what its failing statement calls: a claim")
+    probably: Said = Field(
+        default="", description="`file:line: text` of where its cause probably lies in the submission: a guess"
+    )
     lacks: tuple[Said, ...] = Field(
         default=(),
         description="of the first lost test of a file: names that tests there use and the submission lacks, and "

@@ -75,27 +75,30 @@ class Demands:
         self._tests = tuple(tests)
         self._clock = time.clock_gettime
         self._spent_s = 0.0
-        self._compared: list[tuple[str, str, list[str]]] = []
+        self._compared: list[tuple[str, str, list[str], tuple[Any, Any]]] = []
+        self.pair: tuple[Any, Any] | None = None
+        """The two values that the last failure told of; None where it told of none."""
         self._sources: dict[str, ast.Module | None] = {}
 
     def begin(self) -> None:
         """Forget the comparisons of the test before."""
         self._compared = []
+        self.pair = None
 
     def compared(self, operator: str, left: Any, right: Any, summary: str) -> None:
         """Keep what differs in a comparison that pytest explains; the test may go on after it."""
-        lines = self._within_budget(lambda: list(differences(operator, left, right)))
-        self._compared.append((summary, operator, lines or []))
+        lines = self.within_budget(lambda: list(differences(operator, left, right)))
+        self._compared.append((summary, operator, lines or [], (left, right)))
         del self._compared[:-5]
 
     def of(self, error: BaseException, message: str, file: str) -> tuple[str, str]:
         """Return what the test of *file* demanded, in lines, and where what it called is defined."""
-        found = self._within_budget(lambda: self._told(error, message, file))
+        found = self.within_budget(lambda: self._told(error, message, file))
         if found is None:
             return "\n".join(_plain(message))[:CHARS], ""
         return found
 
-    def _within_budget(self, work: Callable[[], _Found]) -> _Found | None:
+    def within_budget(self, work: Callable[[], _Found]) -> _Found | None:
         """Return what *work* gives; None once such work took too long, or where an object breaks it off."""
         if self._spent_s > _BUDGET_S:
             return None
@@ -127,7 +130,7 @@ class Demands:
 
     def _values(self, error: BaseException, message: str, frames: list[Any]) -> Iterator[str]:
         """Yield what differs, then what else the message says."""
-        known = self._differing(message) or _of_unittest(frames)
+        known = self._differing(message) or self._of_unittest(frames)
         if not known:
             yield from _plain(message)
             return
@@ -144,9 +147,28 @@ class Demands:
         yield from (asserted + [line.strip() for line in told])[:4]
 
     def _differing(self, message: str) -> list[str]:
-        for summary, operator, lines in reversed(self._compared):
-            if lines and (summary in message if summary else " " + operator + " " in message):
-                return lines
+        for summary, operator, lines, pair in reversed(self._compared):
+            if summary in message if summary else " " + operator + " " in message:
+                self.pair = pair
+                if lines:
+                    return lines
+        return []
+
+    def _of_unittest(self, frames: list[Any]) -> list[str]:
+        """Return what differs where a method of unittest compared: the outermost has the values as they were."""
+        for frame, _ in frames:
+            code = frame.f_code
+            if not code.co_name.startswith("assert") or frame.f_globals.get("__name__") != "unittest.case":
+                continue
+            for left, right in _PAIRS:
+                if left in frame.f_locals and right in frame.f_locals:
+                    operator = {"assertIn": "in", "assertNotIn": "not in"}.get(code.co_name, "==")
+                    if code.co_name.startswith("assertNot") or "Almost" in code.co_name or "Regex" in code.co_name:
+                        operator = operator if "in" in operator else "values"
+                    if "Count" in code.co_name:  # in any order; its message says how often each is there
+                        return []
+                    self.pair = frame.f_locals[left], frame.f_locals[right]
+                    return list(differences(operator, *self.pair))
         return []
 
     def _statement(self, file: str, line: int) -> tuple[ast.stmt | None, list[ast.AST]]:
@@ -419,22 +441,6 @@ def _frames(error: BaseException) -> Iterator[tuple[types.FrameType, int]]:
         trace = trace.tb_next
 
 
-def _of_unittest(frames: list[Any]) -> list[str]:
-    """Return what differs where a method of unittest compared: the outermost one has the values as they were."""
-    for frame, _ in frames:
-        code = frame.f_code
-        if code.co_name.startswith("assert") and frame.f_globals.get("__name__") == "unittest.case":
-            for left, right in _PAIRS:
-                if left in frame.f_locals and right in frame.f_locals:
-                    operator = {"assertIn": "in", "assertNotIn": "not in"}.get(code.co_name, "==")
-                    if code.co_name.startswith("assertNot") or "Almost" in code.co_name or "Regex" in code.co_name:
-                        operator = operator if "in" in operator else "values"
-                    if "Count" in code.co_name:  # in any order; its message says how often each is there
-                        return []
-                    return list(differences(operator, frame.f_locals[left], frame.f_locals[right]))
-    return []
-
-
 def _plain(message: str) -> list[str]:
     """Return the lines of a failure's message below its first one, without pytest's filler."""
     lines = [line.rstrip() for line in message.splitlines()[1:]]
@@ -462,7 +468,7 @@ def _walk(path: str, left: Any, right: Any, found: list[str], depth: int, seen: 
     before, pair = len(found), (id(left), id(right))
     seen.add(pair)
     if depth < _DEEPEST:
-        for children in _KINDS:
+        for children in KINDS:
             parts = children(left, right)
             if parts is not None:
                 for name, one, other in parts:
@@ -657,7 +663,8 @@ def _objects(left: Any, right: Any) -> Iterator[tuple[str, Any, Any]] | None:
     return iter(found)
 
 
-_KINDS = (_approximate, _mappings, _sets, _sequences, _arrays, _objects)
+KINDS = (_approximate, _mappings, _sets, _sequences, _arrays, _objects)
+"""What takes two values apart: name and both sides of each part; None where it does not know such values."""
 
 
 def _is_call(value: Any) -> bool:

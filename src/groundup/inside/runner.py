@@ -232,8 +232,12 @@ class Reporter:
         self._exchanges = trusted_module(spec["exchanges"]).LastExchange() if spec.get("exchanges") else None
         self._root = ""
         self._demanded = "", ""
+        self._origins: Any = None
+        self._again: dict[tuple[str, int], Any] = {}
+        self._seconds: dict[tuple[str, int], float] = {}
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
+        self._began = self._clock(time.CLOCK_MONOTONIC)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
@@ -281,8 +285,17 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """No test is left that could want what pytest looks for now, five times through all objects."""
+        """Ask where lost tests got wrong values from; all are reported by now.
+
+        No test is left that could want what pytest looks for now, five times through all objects.
+        """
         gc.freeze()
+        spent_s = self._clock(time.CLOCK_MONOTONIC) - self._began
+        if self._again and spent_s < self._spec["origins_until_s"]:
+            again = self._origins.chosen(self._again, self._seconds)
+            found = self._origins.origins(again, self._demands.roots, self._spec.get("trusted", []))
+            for (name, ordinal), place in found.items():
+                self._channel.send("origin", id=name, ordinal=ordinal, place=place)
 
     def pytest_collectreport(self, report: Any) -> None:
         """Tell of a file that could not be collected, and in any case that this goes on."""
@@ -311,6 +324,7 @@ class Reporter:
         yield
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
+        self._seconds[name, ordinal] = duration
         self._channel.send(
             "test",
             id=name,
@@ -347,12 +361,24 @@ class Reporter:
                 crash = getattr(report.longrepr, "reprcrash", None)
                 message = str(getattr(crash, "message", None) or report.longrepr or "")
                 self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
+                self._keep_marks(item, message, demands)
                 asked = self._exchanges.told() if self._exchanges is not None else ""
                 lines = [asked, self._demanded[0], *printed(report)]
                 self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
+
+    def _keep_marks(self, item: Any, message: str, demands: Any) -> None:
+        """Keep by what the wrong value of a lost test is recognized when it runs again."""
+        if not self._spec.get("origins"):
+            return
+        if self._origins is None:
+            self._origins = trusted_module(self._spec["origins"])
+        key = self.name_of(item), self._ordinals.get(id(item), 1)
+        marks = demands.within_budget(lambda: self._origins.marks(demands, message))
+        if marks:
+            self._again[key] = self._origins.Lost(key, item, marks)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""

@@ -6,6 +6,7 @@ Tracebacks come from the process of the submission, so a place is a claim: it gr
 import ast
 import builtins
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -89,6 +90,7 @@ class Cause(Record):
     calls: str = Field(
         default="", description="`file:line: text` of what the failing statement calls, where no place is known"
     )
+    probably: str = Field(default="", description="`file:line: text` of where it probably lies: a guess")
     tests: int
     first: str = Field(description="name of the first of the tests")
 
@@ -164,11 +166,18 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
             place=place.where,
             code=place.code,
             calls="" if place.where else _called(first, hidden),
+            probably=_probably(one for one, _ in group),
             tests=len(group),
             first=first.id,
         )
         groups.append(CauseGroup(cause, tuple(one for one, _ in group)))
     return tuple(sorted(groups, key=lambda group: -group.cause.tests))
+
+
+def _probably(tests: Iterable[TestResult]) -> str:
+    """Return where most of the tests of a cause say that it probably lies; "" where none says anything."""
+    said = Counter(one.probably.removeprefix(_WORKSPACE) for one in tests if one.probably)
+    return said.most_common(1)[0][0] if said else ""
 
 
 class AttemptLosses(NamedTuple):

@@ -29,7 +29,7 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "not implemented",
             r"\bNotImplementedError\b|^(?:AssertionError: )?not implemented\b"
-            r"|Exception: [Nn]ot (?:yet )?implemented",
+            r"|Exception(?:: |\(\W)[Nn]ot (?:yet )?implemented|\b(?:todo|unimplemented)!\(",
         ),
         ("did not install", r"^(?:it does not compile: |fetching what the project's )"),
         ("missing module", r"do not compile with the submission: .*package \S+ does not exist"),
@@ -52,7 +52,11 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"another port|wrong port|listens? (?:on|at) port"
             r"|port (\d+) did not .*: it listens on (?!\S+:\1\b)\S+:\d",
         ),
-        ("refused", r"[Cc]onnection refused|Connection(?:Refused|Reset)?Error|ConnectError|Connection reset"),
+        (
+            "refused",
+            r"Skipped: .*(?:server|service).* (?:not |un)available"
+            r"|[Cc]onnection refused|Connection(?:Refused|Reset)?Error|ConnectError|Connection reset",
+        ),
     )
 )
 _SIGNATURE = re.compile(
@@ -60,6 +64,11 @@ _SIGNATURE = re.compile(
     r"|multiple values for argument|takes no arguments|takes exactly|takes no keyword)"
 )
 _NAME = re.compile(r"AttributeError: .*has no attribute|AttributeError: \S+$")
+_ANSWER_500 = re.compile(r"\b500\b|Internal Server Error")
+_ABSENT = re.compile(
+    r"\bNotImplementedError\b|\bUnsupportedOperationException\b|\b(?:todo|unimplemented)!\(|[Nn]ot implemented"
+)
+_LACKING = re.compile(r"AttributeError: .*has no attribute '(\w+)'")
 _TEXTS = re.compile(
     r"^(?:.*: )?(?:left  b?['\"]|line \d+: |differ from character|b?['\"].* != b?['\"])|ends in a line break",
     re.MULTILINE,
@@ -108,8 +117,11 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
     if not said:
         return NOT_RUN
     error = service_error(test)
-    if found := _by_message(error or said) or ("exception" if error else ""):
+    guess = test.probably if _ANSWER_500.search(said) else ""
+    if found := _by_message(error or said) or ("exception" if error else "") or _by_guess(guess):
         return found
+    if in_submission and _is_asked_for(test, said):
+        return "missing name"
     if not in_submission and (_SIGNATURE.search(said) or _NAME.search(said)):
         return "wrong signature" if _SIGNATURE.search(said) else "missing name"
     if _RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail)):
@@ -123,6 +135,21 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
         or _SAID_TEXTS.search(f"{said}\n{compared(test.demand)}")
     )
     return "wrong text" if is_text else "wrong value"
+
+
+def _by_guess(place: str) -> str:
+    """Return the kind of an answer 500 whose service logs nothing, by the line that probably gave it."""
+    return kind if (kind := _by_message(place)) == "not implemented" else ""
+
+
+def _is_asked_for(test: TestResult, said: str) -> bool:
+    """Whether the attribute that is missing is one of which the test's own statement speaks."""
+    found = _LACKING.search(said)
+    if found is None:
+        return False
+    file = re.escape(test.id.partition("::")[0])
+    said = rf"^(?:/workspace/)?{file}:\d+: in .*\n    .*\.{found[1]}\b"
+    return re.search(said, test.detail, re.MULTILINE) is not None
 
 
 def compared(demand: str) -> str:

@@ -39,6 +39,8 @@ _FILLER = re.compile(
     r"|Skipping \d+ identical|Drill down into differing attribute|Matching attributes:|Common items:|\.\.\."
 )
 """What pytest says beside values."""
+_HELPERS = "; or in what it calls: "
+"""As graders of services tell it behind what answers a request."""
 _MISFIT = "call "
 _COMPACT = 2
 """Lines of a cause for which there is no more room."""
@@ -166,8 +168,13 @@ def _whole(group: CauseGroup, width: int, values: int) -> Iterator[str]:
     yield _shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
     if cause.place:
         yield _shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
-    elif cause.calls:
-        yield _shortened(f"  calls {cause.calls}", max(width, _SAID))
+    called, _, helpers = cause.calls.partition(_HELPERS)
+    if called:
+        yield _shortened(f"  calls {called}", max(width, _SAID))
+    if cause.probably and not cause.probably.startswith(f"{cause.place}:"):
+        yield _shortened(f"  probably {cause.probably}", max(width, _SAID))
+    elif helpers:
+        yield _shortened(f"  or in what it calls: {helpers}", max(width, _SAID))
     if first.kind == "dependency":
         yield _shortened(f"  {where_and_name(first)[1]}: {first.detail}", _WIDTH)
     else:

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 from groundup.domain.names import printable
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import CHAINED, Sources, called_in_java
+from groundup.grading.places import CHAINED, called_in_java, exchange_in_java
+from groundup.grading.submitted_sources import Sources
 
 _ABOVE = 30
 """Lines before a failing one in which its variables may get their values."""
 _MISSED = re.compile(
     r"^tests/\S+\.java:\d+: error: (?P<said>.+)\n(?P<more>(?:(?!\S+\.java:\d+: error: ).*\n?)*)", re.MULTILINE
 )
+_PACKAGE = re.compile(r"^\s*package\s+([\w.]+)")
 _SYMBOL = re.compile(r"^\s+symbol:\s+(.+)$", re.MULTILINE)
 _LOCATION = re.compile(r"^\s+location:\s+(?:variable \w+ of type |class |interface )?(\S+)", re.MULTILINE)
 _REQUIRED = re.compile(r"^\s+required:\s+(.+)$\s+found:\s+(.+)$", re.MULTILINE)
@@ -26,8 +28,10 @@ def placed(
 
     *frames*: what the runner said, by numbered test or class; *texts*: of the hidden tests.
     """
-    # They lie below `java` or `kotlin`; a frame knows the package alone.
-    tests = {path.partition("/")[2]: text.decode("utf-8", "replace").splitlines() for path, text in texts.items()}
+    tests = {}
+    for path, text in texts.items():
+        lines = text.decode("utf-8", "replace").splitlines()
+        tests[_path_of_frames(path, lines)] = lines
     found = dict(results)
     for test, result in results.items():
         place = test.id.partition("#")[0]
@@ -38,8 +42,25 @@ def placed(
         parts = [[*_stack(part, tests, sources)] for part in said.split("\n\n")]
         words = [f"E   {line}" for line in result.message.splitlines() if line.strip()]
         detail = f"\n\n{CHAINED}\n\n".join("\n".join([*frames, *words]) for frames in parts if frames)
-        found[test] = result.but(detail=detail, calls=_calls(said.split("\n\n")[-1], tests, sources))
+        last = said.split("\n\n")[-1]
+        asked = _asked(last, tests, result.message)
+        demand = "\n".join(filter(None, (asked, result.demand)))
+        found[test] = result.but(detail=detail, demand=demand, calls="" if asked else _calls(last, tests, sources))
     return found
+
+
+def _path_of_frames(path: str, lines: list[str]) -> str:
+    """Return what frames call a file: by its package, for it may lie in another folder."""
+    package = next((found[1] for line in lines if (found := _PACKAGE.match(line))), "")
+    return "/".join(filter(None, (package.replace(".", "/"), path.rpartition("/")[2])))
+
+
+def _asked(stack: str, tests: Mapping[str, list[str]], message: str) -> str:
+    """Return the last request of a test; "" where it sends none."""
+    for path, number, _ in _frames(stack):
+        if path in tests:
+            return exchange_in_java(tests[path], number, message)
+    return ""
 
 
 def _frames(stack: str) -> Iterator[tuple[str, int, str]]:

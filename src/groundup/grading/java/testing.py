@@ -30,9 +30,11 @@ from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import Sources
+from groundup.grading.places import of_service
+from groundup.grading.probable import guessed
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.grading.services.testing import TestRun
+from groundup.grading.submitted_sources import Sources
 from groundup.inside import source_of
 from groundup.sandbox.protocol import CommandResult
 from groundup.trees.walking import remove_tree
@@ -191,7 +193,9 @@ async def _run(
         log += result.stdout + result.stderr
         run = decided(named, report, result)
         shown = await asyncio.to_thread(Sources.of, installed.tree)
-        run = run.but(results=placed(run.results, report.frames, texts, shown))
+        results = placed(run.results, report.frames, texts, shown)
+        results |= of_service(results, result.stdout + result.stderr, shown)
+        run = run.but(results=guessed(results, shown))
         ended = run.stopped is None or run.timed_out
         passed = [test for test in named if ended and test in report.passed]
         if passed:

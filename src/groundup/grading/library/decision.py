@@ -365,6 +365,7 @@ def _result(key: NumberedTest, report: RunnerReport, end: FatalTest | None, *, e
         detail=known.detail if expected else "",
         demand=known.demand if expected else "",
         calls=known.calls if expected else "",
+        probably=known.probably if expected else "",
     )
 
 

@@ -37,6 +37,7 @@ from groundup.grading.library.staging import (
     FAILING,
     HOME,
     LACKING,
+    ORIGINS,
     RUNNER,
     TRUSTED,
     import_path,
@@ -274,6 +275,8 @@ def _command(
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
         "lacking": f"{TRUSTED}/{LACKING}",
+        "origins": f"{TRUSTED}/{ORIGINS}" if overlay.counts else None,
+        "origins_until_s": hidden.timeout_s / 2,
         "case_order": _case_order(hidden, overlay),
         "left_out_tests": [end.test for end in ended if not end.whole_file],
         "left_out_files": [end.test.file for end in ended if end.whole_file],

@@ -77,6 +77,13 @@ class _Lacking(_Event):
     names: list[str] = Field(max_length=MAX_LACKING)
 
 
+class _Origin(_Event):
+    event: Literal["origin"]
+    id: str
+    ordinal: int = Field(ge=1)
+    place: str
+
+
 class _Import(_Event):
     event: Literal["import"]
     name: str
@@ -103,7 +110,17 @@ class _End(_Event):
 
 
 _Any = Annotated[
-    _Start | _Collected | _CollectionError | _Begin | _Test | _Lacking | _Import | _Signs | _BrokenOff | _End,
+    _Start
+    | _Collected
+    | _CollectionError
+    | _Begin
+    | _Test
+    | _Origin
+    | _Lacking
+    | _Import
+    | _Signs
+    | _BrokenOff
+    | _End,
     Field(discriminator="event"),
 ]
 _EVENT: TypeAdapter[_Any] = TypeAdapter(_Any)
@@ -117,6 +134,7 @@ class Result(Record):
     detail: str = Field(default="", description="a short traceback with the values of what failed")
     demand: str = Field(default="", description="what the test demanded, in lines: paths that differ, both values")
     calls: str = Field(default="", description="where what the failing statement calls is defined, and that line")
+    probably: str = Field(default="", description="where its wrong value was made, and that line: a guess")
     duration_s: float = 0.0
 
 
@@ -222,8 +240,8 @@ class _State:
                 self.running = _key(event)
             case _CollectionError():
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
-            case _Lacking():
-                self.lacking.setdefault(_text(event.file, 500), tuple(_text(name, 300) for name in event.names))
+            case _Origin() | _Lacking():
+                self._add_hint(event)
             case _Import():
                 # The first one counts: what runs later cannot take it back.
                 file = None if event.file is None else _text(event.file, 1000)
@@ -244,6 +262,13 @@ class _State:
                 self.start = self.start or event
             case _End():
                 self.exit_code = event.exit_code
+
+    def _add_hint(self, event: _Origin | _Lacking) -> None:
+        """Take in what is for people, about a test that was reported as lost."""
+        if isinstance(event, _Lacking):
+            self.lacking.setdefault(_text(event.file, 500), tuple(_text(name, 300) for name in event.names))
+        elif (known := self.results.get(key := _key(event))) is not None and known.outcome != "passed":
+            self.results[key] = known.but(probably=_text(event.place, MAX_CALLS))
 
     def _add_test(self, event: _Test) -> None:
         key = _key(event)
@@ -281,7 +306,7 @@ class _State:
         )
 
 
-def _key(event: _Test | _Begin) -> NumberedTest:
+def _key(event: _Test | _Begin | _Origin) -> NumberedTest:
     return NumberedTest.of(_text(event.id), event.ordinal)
 
 

@@ -152,6 +152,7 @@ COMPILED_RUNNER = "runner.pyc"
 FAILING = "failing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
+ORIGINS = "origins.py"
 HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
@@ -341,7 +342,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
-        for name in (FAILING, DEMANDS, LACKING):
+        for name in (FAILING, DEMANDS, LACKING, ORIGINS):
             writer.file((name,), [source_of(name)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))

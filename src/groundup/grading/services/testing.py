@@ -89,6 +89,7 @@ class TestRun(Record):
                 detail=result.detail,
                 demand=result.demand,
                 calls=result.calls,
+                probably=result.probably,
             )
             for test, result in sorted(self.results.items())
         )

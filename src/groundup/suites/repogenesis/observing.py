@@ -21,7 +21,8 @@ from groundup.domain.records import Record
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
-from groundup.grading.places import Sources, of_service
+from groundup.grading.places import of_service
+from groundup.grading.probable import guessed
 from groundup.grading.services.building import BuiltService, find_built_start, install_built, no_built_start
 from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
 from groundup.grading.services.install import (
@@ -37,6 +38,7 @@ from groundup.grading.services.probing import Presence, Probed, ProbedRoute, pro
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
 from groundup.grading.services.testing import ServiceTesting, TestRun
+from groundup.grading.submitted_sources import Sources
 from groundup.suites.repogenesis.endpoints import METHODS, Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, TASK_FILE, ServiceProblem, test_environment
 
@@ -262,7 +264,8 @@ def _with_places(tests: TestRun | None, submission: Path, log: bytes) -> TestRun
     """Return lost *tests* with the line of the service that they lead to."""
     if tests is None or tests.count("failed", "error") == 0:
         return tests
-    return tests.but(results={**tests.results, **of_service(tests.results, log, Sources.of(submission))})
+    sources = Sources.of(submission)
+    return tests.but(results=guessed({**tests.results, **of_service(tests.results, log, sources)}, sources))
 
 
 def _nothing_to_start(problem: ServiceProblem) -> str:

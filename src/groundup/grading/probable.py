@@ -1,0 +1,206 @@
+"""Where in a submission the cause of a lost test probably lies, by what the test said and the sources alone.
+
+For people: each answer is a guess, is told as one, and decides nothing. Where two lines could be meant, there is
+none.
+"""
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+
+from groundup.domain.verdicts import Reason, TestResult
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.submitted_sources import Sources
+
+_LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
+_NOT_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
+_CLASS_LACKS = re.compile(r"(?:type object )?'(?P<kind>\w+)'(?: object)? has no attribute '(?P<name>\w+)'")
+_MISFIT = re.compile(r"TypeError: (?:[\w.<>]*\.)?(?P<name>\w+)\(\) (?:missing|got|takes)\b")
+_ABSENT = re.compile(
+    r"\bNotImplementedError\b|\bUnsupportedOperationException\b|\b(?:todo|unimplemented)!\(|[Nn]ot implemented"
+)
+_OTHER_PORT = re.compile(r"it listens on \S+?:(\d+)\b(?!.*(?: and | or )\S+:\d)")
+_REFUSED_PACKAGE = re.compile(
+    r"[Bb]ecause ([\w.-]+)(?:\[[^\]]*\])? was not found|there (?:is|are) no versions? of ([\w.-]+)"
+    r"|No matching distribution found for ([\w.-]+?)(?:[=<>!~ ]|$)"
+    r"|(?:[Cc]ould not find artifact|version' for) [\w.-]+:([\w.-]+)|No matching version found for (@?[\w./-]+?)@"
+)
+"""How installers tell which package they cannot have."""
+MANIFESTS = frozenset({
+    "requirements.txt", "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "pom.xml", "build.gradle",
+    "build.gradle.kts", "package.json", "go.mod", "Cargo.toml",
+})  # fmt: skip
+_LONGEST_REASON = 400
+_ENDED = re.compile(r"ended the (?:test )?process")
+_ENDS = re.compile(r"\b(?:os\._exit|sys\.exit|os\.abort|os\.kill|signal\.raise_signal|exit|quit)\(")
+_DEFINED = re.compile(
+    r"^(?P<indent>\s*)(?:async\s+)?(?:def|class)\s+(?P<name>\w+)|^(?P<variable>\w+)\s*(?::[^=]+)?="
+)
+_QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)")
+_FILLED = re.compile(r"\{[^{}]*\}|%[-\d.]*[sdrf]|\$\{[^}]*\}")
+"""What is filled into a text by a program."""
+_LEAST = 3
+"""Characters of a literal that is looked for."""
+_PAIRS = (
+    re.compile(r"(?P<wrong>b?'(?:[^'\\\n]|\\.)*'|b?\"(?:[^\"\\\n]|\\.)*\") (?:!=|==) (?P<right>b?['\"].*)"),
+    re.compile(r"^(?:.*: )?left +(?P<wrong>b?['\"].*)\n(?:.*: )?right +(?P<right>b?['\"].*)", re.MULTILINE),
+    re.compile(r"expected: ?<(?P<right>[^<>]*)> +but was: ?<(?P<wrong>[^<>]*)>"),
+    re.compile(
+        r"[Ee]xpected: *(?P<right>.+?)\s*(?:\\n|\n)\s*(?:[Aa]ctual|but was): *(?P<wrong>.+?)\s*(?:\\n|\n|$)"
+    ),
+)
+"""How tests tell two texts, one of which is wrong."""
+_STATUSES = (
+    re.compile(r"(?:assert |AssertionError: |^)(?P<wrong>[1-5]\d\d) [!=]= [1-5]\d\d\b"),
+    re.compile(r"expected: ?<?[1-5]\d\d>?\s+(?:\\n)?\s*but was: ?<?(?P<wrong>[1-5]\d\d)>?"),
+    re.compile(r"[Ee]xpected status code <\d{3}> but was <(?P<wrong>\d{3})>"),
+)
+
+
+def guessed(results: Mapping[NumberedTest, Result], sources: Sources) -> dict[NumberedTest, Result]:
+    """Return *results*, the lost ones with where their cause probably lies, where that can be told."""
+    found = dict(results)
+    for test, result in results.items():
+        if result.outcome in ("failed", "error") and not result.probably:
+            found[test] = result.but(probably=probable_place(result.message, result.demand, sources))
+    return found
+
+
+def with_guesses(tests: Iterable[TestResult], sources: Sources) -> tuple[TestResult, ...]:
+    """Return *tests*, the lost ones with where their cause probably lies, where that can be told."""
+    return tuple(_guessed(one, sources) if one.lost and not one.probably else one for one in tests)
+
+
+def _guessed(test: TestResult, sources: Sources) -> TestResult:
+    place = probable_place(test.message, test.demand, sources)
+    return test.but(probably=place) if place else test
+
+
+def probable_place(message: str, demand: str, sources: Sources) -> str:
+    """Return as `file:line: text` where the cause of a failure probably lies; "" where that cannot be told."""
+    if found := _LACKS.search(message) or _NOT_IMPORTED.search(message):
+        return _in_module(found["module"], found["name"], sources)
+    if found := _CLASS_LACKS.search(message):
+        return _in_class(found["kind"], found["name"], sources)
+    if found := _MISFIT.search(message):
+        place = sources.function(found["name"])
+        return sources.shown(*place) if place is not None else ""
+    if _ENDED.search(message):
+        return _only(sources, [place for place in sources.lines_with(_ENDS) if place[0].endswith(".py")])
+    for wrong, right in _texts(f"{message}\n{demand}"):
+        if place := _literal(wrong, right, sources):
+            return place
+    return ""
+
+
+def with_place(reason: Reason, sources: Sources) -> Reason:
+    """Return why a submission was not installed, or answers elsewhere, with the line that probably says so."""
+    port = _OTHER_PORT.search(reason.message)
+    refused = _REFUSED_PACKAGE.search(reason.message)
+    name = next(filter(None, refused.groups()), "") if refused else ""
+    if port is not None:
+        places = sources.lines_with(re.compile(rf"(?<![\w.]){port[1]}(?![\w.])"))
+    elif name:
+        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", re.IGNORECASE)
+        places = [one for one in sources.lines_with(pattern) if one[0].rpartition("/")[2] in MANIFESTS]
+    else:
+        return reason
+    said = _only(sources, places)
+    if not said:
+        return reason
+    more = f"; probably {said}"
+    return reason.but(message=reason.message[: _LONGEST_REASON - len(more)] + more)
+
+
+def status_place(message: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the one line in *spans* that gives a status that a test did not want; "" where it is not clear."""
+    found = next(filter(None, (one.search(message) for one in _STATUSES)), None)
+    if found is None:
+        return ""
+    if found["wrong"] >= "500":
+        return _only(sources, _inside(sources.lines_with(_ABSENT), spans))
+    words = [found["wrong"]]
+    if found["wrong"] in (str(one.value) for one in HTTPStatus):
+        name = HTTPStatus(int(found["wrong"])).name
+        words += [name, name.title().replace("_", "")]
+    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
+    return _only(sources, _inside(sources.lines_with(pattern), spans))
+
+
+def _inside(places: Iterable[tuple[str, int]], spans: Sequence[tuple[str, int, int]]) -> list[tuple[str, int]]:
+    return [
+        (path, number)
+        for path, number in places
+        if any(path == file and first <= number <= last for file, first, last in spans)
+    ]
+
+
+def _only(sources: Sources, places: Sequence[tuple[str, int]]) -> str:
+    return sources.shown(*places[0]) if len(places) == 1 else ""
+
+
+def _in_module(module: str, name: str, sources: Sources) -> str:
+    """Return what in *module* is called most like *name*, else its first line."""
+    path = module.replace(".", "/")
+    file = sources.named(f"{path}/__init__.py") or sources.named(f"{path}.py")
+    return _like(file, name, sources.numbered(file), sources, 1) if file else ""
+
+
+def _in_class(kind: str, name: str, sources: Sources) -> str:
+    """Return what in a class is called most like *name*, else where the class begins."""
+    begins = sources.lines_with(re.compile(rf"^\s*class {re.escape(kind)}\b"))
+    if len(begins) != 1:
+        return ""
+    file, first = begins[0]
+    lines = [*sources.numbered(file)][first - 1 :]
+    depth = _depth(lines[0][1])
+    end = next(
+        (at for at, (_, line) in enumerate(lines[1:], 1) if line.strip() and _depth(line) <= depth), len(lines)
+    )
+    return _like(file, name, lines[1:end], sources, first)
+
+
+def _like(file: str, name: str, lines: Iterable[tuple[int, str]], sources: Sources, first: int) -> str:
+    defined: dict[str, int] = {}
+    for number, line in lines:
+        if found := _DEFINED.match(line):
+            defined.setdefault(found["name"] or found["variable"], number)
+    parts = [one for one in defined if len(name) > _LEAST and (name in one or (one in name and len(one) > _LEAST))]
+    like = parts or difflib.get_close_matches(name, defined, n=1, cutoff=0.5)
+    return sources.shown(file, defined[like[0]] if like else first)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _texts(said: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a failure compares, the wrong one first."""
+    for pattern in _PAIRS:
+        for found in pattern.finditer(said):
+            yield _plain(found["wrong"]), _plain(found["right"])
+
+
+def _plain(shown: str) -> str:
+    try:
+        value = ast.literal_eval(shown.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return shown.strip("'\" ")
+    return value if isinstance(value, str) else shown
+
+
+def _literal(wrong: str, right: str, sources: Sources) -> str:
+    """Return the one line whose literal stands in the wrong text and not in the right one."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for path, number, line in sources.every():
+        for quoted in _QUOTED.finditer(line):
+            for piece in _FILLED.split(quoted["text"]):
+                if len(piece) >= _LEAST and piece not in right and piece in wrong:
+                    found.setdefault(piece, []).append((path, number))
+    if not found:
+        return ""
+    longest = found[max(found, key=len)]
+    return _only(sources, [*dict.fromkeys(longest)])

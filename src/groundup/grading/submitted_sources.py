@@ -1,0 +1,237 @@
+"""The sources that were handed in, as a person would search them: lines, functions, and what answers a request.
+
+Nothing is parsed or run. What they say is a stranger's, and no verdict reads it.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from groundup.sources.files import SKIPPED_FOLDERS
+from groundup.trees.walking import read_regular
+
+_READ = frozenset({".py", ".java", ".kt", ".js", ".ts", ".mjs", ".cjs", ".go", ".rb", ".rs"})
+_NOT_READ = SKIPPED_FOLDERS | {"test", "tests", "target"}
+_MOST_FILES = 400
+_LARGEST = 256 * 1024
+_LONGEST = 200
+_WIDEST = 400
+"""Characters of a line that are looked at."""
+_COMMENT = ("#", "//", "*", "/*")
+_LITERAL = re.compile(r"([\"'`])(/?[^\"'`\s]*)\1")
+_VERB = re.compile(r"(?<![A-Za-z])(GET|POST|PUT|PATCH|DELETE|[Gg]et|[Pp]ost|[Pp]ut|[Pp]atch|[Dd]elete)(?![a-z])")
+_ROUTED = re.compile(r"@\w*(?:Get|Post|Put|Patch|Delete|Request)Mapping\b|@(?:GET|POST|PUT|PATCH|DELETE|Path)\b")
+_PREFIX = re.compile(
+    r"(?:@RequestMapping\(|@Path\(|@Controller\(|APIRouter\(.*prefix\s*=|Blueprint\(.*url_prefix\s*=)[^\"']*[\"']([^\"']*)"
+)
+_DEFINED = re.compile(r"^\s*(?:async\s+)?def (\w+)|^\s*(?:[\w<>\[\],.?@]+\s+)+(\w+)\s*\([^;]*$")
+_NO_DEFINITION = re.compile(r"^\s*(?:return|new|else|throw|case)\b")
+_VARIABLE = re.compile(r"^(?:\{.*\}|<.*>|:\w+|.*[([\\*].*)$")
+OR_IN = "; or in what it calls: "
+"""Between what answers a request and functions that it calls, one of which may be at fault."""
+_HELPERS = 4
+_CONSTANT = re.compile(r"(?:[\w<>\[\]]+ )*([A-Z][A-Z_0-9]+)\s*(?::[^=]+)?=[^=]")
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(|::(\w+)")
+_REFERENCE = re.compile(r"::(\w+)|\b(?:[a-z]\w*\.)*([A-Za-z_]\w*)\b(?!\s*[(.\w])")
+"""In the line of a route, what may be the name of the function that answers."""
+_FUNCTION = (
+    r"^\s*(?:(?:async\s+)?def\s+{name}\b|func\s+(?:\([^)]*\)\s*)?{name}\(|(?:export\s+)?(?:async\s+)?function\s+{name}\b"
+    r"|(?:export\s+)?(?:const|let|var)\s+{name}\s*=\s*(?:async\s*)?(?:\(|function\b|\w+\s*=>)"
+    r"|(?:pub\s+)?(?:async\s+)?fn\s+{name}\b)"
+)
+
+
+class Sources:
+    """The sources of a submission, by path."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._lines = {path: [line[:_WIDEST] for line in text.splitlines()] for path, text in texts.items()}
+        self._java = {path for path in self._lines if path.endswith((".java", ".kt"))}
+
+    @classmethod
+    def of(cls, tree: Path, names: Collection[str] = ()) -> "Sources":
+        """Read those of *tree*, and files of these *names*, as many as a person would look at."""
+        paths: list[Path] = []
+        for folder, folders, files in os.walk(tree):
+            folders[:] = [name for name in folders if name not in _NOT_READ]
+            paths += [path for name in files if (path := Path(folder, name)).suffix in _READ or name in names]
+        texts: dict[str, str] = {}
+        for path in sorted(paths):
+            if len(texts) >= _MOST_FILES:
+                break
+            with contextlib.suppress(OSError, ValueError):  # what cannot be read defines nothing
+                text = read_regular(path, _LARGEST).decode("utf-8", "replace")
+                texts[path.relative_to(tree).as_posix()] = text
+        return cls(texts)
+
+    def line(self, path: str, number: int) -> str:
+        """Return the text of a line; "" where there is none."""
+        lines = self._lines.get(path, ())
+        return lines[number - 1].strip()[:_LONGEST] if 0 < number <= len(lines) else ""
+
+    def numbered(self, path: str) -> Iterator[tuple[int, str]]:
+        """Yield the lines of a file with their numbers."""
+        yield from enumerate(self._lines.get(path, ()), 1)
+
+    def every(self) -> Iterator[tuple[str, int, str]]:
+        """Yield path, number and text of each line."""
+        for path in self._lines:
+            for number, line in self.numbered(path):
+                yield path, number, line
+
+    def lines_with(self, pattern: re.Pattern[str]) -> list[tuple[str, int]]:
+        """Return path and number of each line that matches somewhere, but comments."""
+        return [
+            (path, number)
+            for path, number, line in self.every()
+            if pattern.search(line) and not line.lstrip().startswith(_COMMENT)
+        ]
+
+    def named(self, end: str) -> str:
+        """Return the one path that ends in *end*; "" where none or several do."""
+        found = [path for path in self._lines if path == end or path.endswith(f"/{end}")]
+        return found[0] if len(found) == 1 else ""
+
+    def text(self, path: str) -> Sequence[str]:
+        """Return the lines of a file."""
+        return self._lines.get(path, ())
+
+    def shown(self, path: str, number: int) -> str:
+        """Return a place as `file:line: text`."""
+        return f"{path}:{number}: {self.line(path, number)}"
+
+    def handler(self, method: str, address: str) -> tuple[str, int, int] | None:
+        """Return file, first and last line of what answers a request; None where that is not clear."""
+        wanted = address.partition("?")[0].strip("/").split("/")
+        best: dict[int, list[tuple[str, int]]] = {}
+        for path, lines in self._lines.items():
+            prefix = ""
+            for number, line in enumerate(lines, 1):
+                if found := _PREFIX.search(line):
+                    is_whole = "@" not in found[0] or _stands_on_class(lines, number)
+                    prefix = found[1] if is_whole else prefix
+                    if is_whole:
+                        continue
+                literals = [one[2] for one in _LITERAL.finditer(line) if one[2].startswith("/")]
+                if not literals and not _ROUTED.search(line):
+                    continue
+                points = max(_matches(wanted, prefix, one) for one in literals or [""])
+                verbs = {one[1].upper() for one in _VERB.finditer(_without_literals(line))}
+                if points and not verbs:
+                    verbs = {one[1].upper() for one in _VERB.finditer(_enclosing(lines, number).replace("_", " "))}
+                if not points or (verbs and method not in verbs):
+                    continue
+                best.setdefault(points + (4 if verbs else 0), []).append((path, number))
+        if not best or len(top := best[max(best)]) != 1:
+            return None
+        path, number = self._referred(*top[0])
+        lines = self._lines[path]
+        return path, number, block_end(lines, number)
+
+    def _referred(self, path: str, number: int) -> tuple[str, int]:
+        """Return the function that the line of a route names, else the line."""
+        line = self._lines[path][number - 1]
+        if line.lstrip().startswith("@") or line.rstrip().endswith(("{", "(", "->", "=>")):
+            return path, number
+        after = line[max((one.end() for one in _LITERAL.finditer(line)), default=0) :]
+        for found in _REFERENCE.finditer(after):
+            if (place := self.function(found[1] or found[2])) is not None:
+                return place
+        return path, number
+
+    def function(self, name: str) -> tuple[str, int] | None:
+        """Return where the only function or method of that name is defined; None where it is not clear."""
+        pattern = re.compile(_FUNCTION.format(name=re.escape(name)))
+        found = [place for place in self.lines_with(pattern) if place[0] not in self._java]
+        if not found and (method := self.method(name)) is not None and method[0] in self._java:
+            return method
+        return found[0] if len(found) == 1 else None
+
+    def helpers(self, path: str, first: int, last: int) -> list[tuple[str, str, int]]:
+        """Return name, path and line of what some lines call, or use of the file's constants, in their order."""
+        found: dict[str, tuple[str, str, int]] = {}
+        constants = {one[1]: number for number, line in self.numbered(path) if (one := _CONSTANT.match(line))}
+        for line in self._lines[path][first - 1 : last]:
+            for name in re.findall(r"\b[A-Z][A-Z_0-9]+\b", line):
+                if name in constants:
+                    found.setdefault(name, (name, path, constants[name]))
+            for one in _CALL.finditer(line):
+                name = one[1] or one[2]
+                place = None if name in found else self.function(name)
+                if place is not None and (place[0] != path or not first <= place[1] <= last):
+                    found[name] = (name, *place)
+        return [*found.values()][:_HELPERS]
+
+    def answering(self, handler: tuple[str, int, int]) -> str:
+        """Return what answers a request as `file:line: text`, with what it calls."""
+        path, first, last = handler
+        helpers = ", ".join(f"{name} ({file}:{line})" for name, file, line in self.helpers(path, first, last))
+        return self.shown(path, first) + (f"{OR_IN}{helpers}" if helpers else "")
+
+    def method(self, name: str) -> tuple[str, int] | None:
+        """Return where the only method of that name is defined."""
+        found = [
+            (path, number)
+            for path, lines in self._lines.items()
+            for number, line in enumerate(lines, 1)
+            if name in line
+            and re.search(rf"^\s*(?:[\w<>\[\],.?@]+\s+)+{name}\s*\([^;]*(?:\{{|$|\))", line)
+            and not _NO_DEFINITION.match(line)
+        ]
+        return found[0] if len(found) == 1 else None
+
+
+def _without_literals(line: str) -> str:
+    return _LITERAL.sub("", line) if "methods" not in line else line.replace("_", " ")
+
+
+def _stands_on_class(lines: Sequence[str], number: int) -> bool:
+    """Whether an annotation at a line belongs to a class."""
+    for line in lines[number - 1 : number + 6]:
+        if re.search(r"\b(?:class|interface)\s+\w", line):
+            return True
+        if "(" in line and not line.strip().startswith("@"):
+            return False
+    return False
+
+
+def _enclosing(lines: Sequence[str], number: int) -> str:
+    """Return the definition above a line; "" where none is."""
+    own = len(lines[number - 1]) - len(lines[number - 1].lstrip())
+    for line in reversed(lines[: number - 1]):
+        if _DEFINED.match(line) and len(line) - len(line.lstrip()) < own:
+            return line
+    return ""
+
+
+def block_end(lines: Sequence[str], number: int) -> int:
+    """Return the last line of what begins at a line: before the next one that is no deeper, past decorators."""
+    depth = len(lines[number - 1]) - len(lines[number - 1].lstrip())
+    at = number
+    while at < len(lines) and not _DEFINED.match(lines[at - 1]) and lines[at - 1].lstrip().startswith("@"):
+        at += 1
+    for after in range(at + 1, len(lines) + 1):
+        line = lines[after - 1]
+        if line.strip() and len(line) - len(line.lstrip()) <= depth and line.strip()[0] not in ")}]":
+            return after - 1
+    return len(lines)
+
+
+def _matches(wanted: Sequence[str], prefix: str, template: str) -> int:
+    """Return how well a route fits a path: 3 where all of it does, 1 where its end does, 0 where it does not."""
+    own = [part for part in template.strip("/").split("/") if part]
+    whole = [*(part for part in prefix.strip("/").split("/") if part), *own]
+    is_inner = len(whole) > len(wanted)  # a test's client may know the first part of all paths
+    for parts, points in (
+        (whole, 3 * (len(whole) == len(wanted))),
+        (own, len(own) <= len(wanted)),
+        (whole[len(whole) - len(wanted) :], int(is_inner)),
+    ):
+        if points and parts:
+            ends = wanted[len(wanted) - len(parts) :]
+            if all(_VARIABLE.match(one) or one == part for one, part in zip(parts, ends, strict=True)):
+                literal = sum(not _VARIABLE.match(one) for one in parts)
+                return points * 10 + literal if literal else 0
+    return 0

@@ -1,0 +1,369 @@
+"""Which line of the submission made a value that a lost test did not want: it runs again and its calls are seen.
+
+The trusted runner asks here when all tests have ended and were reported. A forked child runs some of the lost ones
+again under a profile function, within limits of its own, so whatever happens there changes nothing. It stands in
+one process with untrusted code, needs the standard library and pytest only, and works on Python 3.7 to 3.13. What
+it says is a guess for people.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import linecache
+import os
+import re
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+CHARS = 300
+_SECONDS = 4.0
+"""Of the child, by the clock on the wall."""
+_TESTS = 40
+_ONE_TEST_S = 0.5
+"""A test that took longer is not run again."""
+_MEMORY = 256 * 1024**2
+"""How much more than its parent the child may take."""
+_CALLS = 200_000
+_LAST = 3
+"""Calls of a test before its end among which the one is that gave it a value which many functions return."""
+_MARKS = 3
+_AROUND = 6
+"""Characters beside the part of a text that differs by which it is recognized."""
+_NODES = 200
+"""Parts of one value that are looked at."""
+_DEEPEST = 3
+_LONGEST = 1_000_000
+_SAID = re.compile(
+    r"^(?:AssertionError: )?(?:assert (?:not )?(True|False|None|-?\d+(?:\.\d+)?|'[^'\n]*'|\[\]|\{\}|\(\))$"
+    r"|(True|False) is not (?:true|false))"
+)
+"""How pytest and unittest tell a value that is compared with none."""
+
+
+class Mark:
+    """By what a value is recognized in what functions return: a part of a text, or the value itself."""
+
+    def __init__(self, value: Any, parts: Sequence[Any] = ()) -> None:
+        self._value = value
+        self._parts = tuple(parts)
+        self.is_common = not parts and (
+            value in (None, True, False, "", b"", [], (), {}, set())
+            if not isinstance(value, (int, float)) or isinstance(value, bool)
+            else -10 < value < 10 and value == int(value)
+        )
+        """Whether many functions return such a value by chance."""
+
+    def is_in(self, found: Any, depth: int = 0) -> bool:
+        """Whether *found* is, or holds, what is looked for; asks no object of the submission."""
+        kind = type(found)
+        if self._parts and isinstance(found, (str, bytes)):
+            plain: Any = str.__str__(found) if isinstance(found, str) else found
+            return len(plain) < _LONGEST and any(
+                part in plain for part in self._parts if isinstance(part, str) == isinstance(found, str)
+            )
+        if not self._parts and kind is type(self._value):
+            return bool(found == self._value)
+        if depth >= _DEEPEST or (self.is_common and depth > 0):
+            return False
+        if self.is_common and kind not in (tuple, list):
+            return False
+        return any(self.is_in(one, depth + 1) for one in _inner(found))
+
+
+def _inner(found: Any) -> Iterator[Any]:
+    """Yield the parts of a value without running code of its class."""
+    kind = type(found)
+    if kind in (list, tuple, set, frozenset):
+        for number, one in enumerate(found):
+            if number >= _NODES:
+                return
+            yield one
+    elif kind is dict:
+        for number, (name, one) in enumerate(found.items()):
+            if number >= _NODES:
+                return
+            yield name
+            yield one
+    elif not isinstance(found, (type, types.ModuleType, types.FunctionType, str, bytes, int, float)):
+        with contextlib.suppress(Exception):
+            yield from list(object.__getattribute__(found, "__dict__").values())[:_NODES]
+
+
+def marks(demands: Any, message: str) -> list[Mark]:
+    """Return by what the wrong value is recognized of the failure that *demands* explained last."""
+    pair = demands.pair
+    return _said_marks(message) if pair is None else marks_of(*pair, demands.module.KINDS)
+
+
+def marks_of(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> list[Mark]:
+    """Return by what the wrong value of two is recognized; *children*: how `demands` takes values apart.
+
+    Which of the two is the wrong one is not known, so the left one comes first, as most tests have it.
+    """
+    found: list[Mark] = []
+    if isinstance(left, (str, bytes)) and isinstance(right, (str, bytes)) and type(left) is type(right):
+        return [*_of_texts(left, right), *_of_texts(right, left)]
+    for kind in children if depth < _DEEPEST else ():
+        parts = kind(left, right)
+        if parts is None:
+            continue
+        for number, (_, one, other) in enumerate(parts):
+            if number >= _NODES or len(found) >= _MARKS:
+                break
+            if type(one) is type(other) and not _same(one, other):
+                found += marks_of(one, other, children, depth + 1)
+        break
+    for whole in (left, right):
+        copy = _copied(whole)
+        if copy is not None or whole is None:
+            found.append(Mark(copy))
+    return sorted(found[: 3 * _MARKS], key=lambda one: one.is_common)[: 2 * _MARKS]
+
+
+def _said_marks(message: str) -> list[Mark]:
+    """Return by what the value is recognized that a message tells alone."""
+    said = _SAID.match(message.partition("\n")[0])
+    return [Mark(ast.literal_eval(said.group(1) or said.group(2)))] if said else []
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001 - whatever a comparison raises
+        return False
+
+
+def _of_texts(text: Any, other: Any) -> list[Mark]:
+    """Return the part of *text* that *other* does not have, with what stands around it, then alone."""
+    plain, beside = (str.__str__(one) if isinstance(one, str) else bytes(one) for one in (text, other))
+    least = min(len(plain), len(beside))
+    first = next((at for at in range(least) if plain[at] != beside[at]), least)
+    last = next((at for at in range(least - first) if plain[-1 - at] != beside[-1 - at]), least - first)
+    end = len(plain) - last
+    around = plain[max(first - _AROUND, 0) : end + _AROUND]
+    marks = [Mark(text, [around])] if len(around) > 2 else []
+    if 2 < end - first < len(around):
+        marks.append(Mark(text, [plain[first:end]]))
+    return marks
+
+
+def _copied(value: Any, depth: int = 0) -> Any:
+    """Return a copy of a value made of Python's own types; None for others, and for large ones."""
+    kind = type(value)
+    if kind in (int, float, bool, str, bytes, complex):
+        return value
+    if depth > _DEEPEST or kind not in (list, tuple, set, frozenset, dict) or len(value) > _NODES:
+        return None
+    items = [*value.items()] if kind is dict else [*value]
+    parts = [tuple(_copied(part, depth + 1) for part in one) for one in items] if kind is dict else [
+        None if one is None else _copied(one, depth + 1) for one in items
+    ]  # fmt: skip
+    given = [part for one in items for part in one] if kind is dict else items
+    got = [part for one in parts for part in one] if kind is dict else parts
+    if any(part is None and had is not None for part, had in zip(got, given)):  # noqa: B905 - Python 3.7
+        return None
+    return kind(parts)
+
+
+class _Call:
+    """A call of a function of the submission."""
+
+    __slots__ = ("above", "code", "gave", "had", "line", "order")
+
+    def __init__(self, code: types.CodeType, above: Any, had: Sequence[bool]) -> None:
+        self.code = code
+        self.above = above
+        self.had = had
+        """By mark: whether it was in what the function got."""
+        self.gave: Sequence[bool] = ()
+        """By mark: whether it was in what the function returned."""
+        self.line = 0
+        self.order = 0
+
+
+class Calls:
+    """The profile function: remembers which calls of the submission got and gave what is looked for."""
+
+    def __init__(self, roots: Sequence[str], tests: Sequence[str], marks: Sequence[Mark]) -> None:
+        self._roots = tuple(roots)
+        self._tests = tuple(tests)
+        self._marks = marks
+        self._known: dict[types.CodeType, bool] = {}
+        self._open: dict[int, list[_Call]] = {}
+        self.ended: list[_Call] = []
+
+    def __call__(self, frame: types.FrameType, event: str, value: Any) -> None:
+        """Take one event of Python in."""
+        code = frame.f_code
+        is_own = self._known.get(code)
+        if is_own is None:
+            name = code.co_filename
+            is_own = name.startswith(self._roots) and not name.startswith(self._tests)
+            self._known[code] = is_own
+        if not is_own or len(self.ended) > _CALLS:
+            return
+        stack = self._open.setdefault(threading.get_ident(), [])
+        if event == "call":
+            stack.append(_Call(code, stack[-1] if stack else None, self._in_arguments(frame)))
+        elif event == "return":
+            while stack:
+                call = stack.pop()
+                if call.code is code:
+                    self._end(call, frame, value)
+                    break
+
+    def _end(self, call: _Call, frame: types.FrameType, value: Any) -> None:
+        changed = self._in_arguments(frame, 1)
+        call.gave = [
+            mark.is_in(value) or (after and not before and not mark.is_common)
+            for mark, before, after in zip(self._marks, call.had, changed)  # noqa: B905 - Python 3.7
+        ]
+        call.line, call.order = frame.f_lineno, len(self.ended)
+        self.ended.append(call)
+
+    def _in_arguments(self, frame: types.FrameType, most: int = 8) -> list[bool]:
+        """Return for each mark whether it is in one of the first arguments."""
+        code = frame.f_code
+        names = code.co_varnames[: min(code.co_argcount + code.co_kwonlyargcount, most)]
+        values = [frame.f_locals[name] for name in names if name in frame.f_locals] if names else []
+        return [not mark.is_common and any(map(mark.is_in, values)) for mark in self._marks]
+
+    def origin(self) -> _Call | None:
+        """Return the call that made the wrong value; None where that cannot be told."""
+        for number, mark in enumerate(self._marks):
+            found = self._common(number) if mark.is_common else self._made(number)
+            if found is not None:
+                return found
+        return None
+
+    def _made(self, number: int) -> _Call | None:
+        """Return the first call that gave what it did not get."""
+        return next((one for one in self.ended if one.gave[number] and not one.had[number]), None)
+
+    def _common(self, number: int) -> _Call | None:
+        """Return from the last call of a test that gave it the innermost one from which it surely came."""
+        outer = [one for one in self.ended if one.above is None][-_LAST:]
+        gave = [one for one in outer if one.gave[number]]
+        if not gave:
+            return None
+        found = gave[-1]
+        while True:
+            inner = [one for one in self.ended if one.above is found and one.gave[number]]
+            if len({one.code for one in inner}) != 1:
+                return found
+            found = inner[-1]
+
+
+class Lost:
+    """A lost test that can be run again."""
+
+    def __init__(self, key: tuple[str, int], item: Any, marks: Sequence[Mark]) -> None:
+        self.key = key
+        self.item = item
+        self.marks = marks
+
+
+def origins(lost: Sequence[Lost], roots: Sequence[str], tests: Sequence[str]) -> dict[tuple[str, int], str]:
+    """Return as `file:line: text` where the wrong values of lost tests were made, where that can be told."""
+    here, there = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(here)
+            os.setsid()
+            _limit()
+            for one, place in _followed(lost, roots, tests):
+                _write(there, (json.dumps([one.key, place]) + "\n").encode("ascii"))
+        finally:
+            os._exit(0)
+    os.close(there)
+    try:
+        said = _read(here, _SECONDS)
+    finally:
+        os.close(here)
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.waitpid(child, 0)
+    return dict(_understood(said, {one.key for one in lost}))
+
+
+def _understood(said: bytes, known: Any) -> Iterator[tuple[tuple[str, int], str]]:
+    for line in said.split(b"\n"):
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            (name, ordinal), place = json.loads(line.decode("ascii"))
+            if (name, ordinal) in known and isinstance(place, str):
+                yield (name, ordinal), place[:CHARS]
+
+
+def _limit() -> None:
+    """Bound what the child takes, and let nothing of its parent's time limits ring."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS + 1)
+    with open("/proc/self/statm") as file:  # noqa: PTH123 - tests replace much, and this the least
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, hard))
+
+
+def _followed(lost: Sequence[Lost], roots: Sequence[str], tests: Sequence[str]) -> Iterator[tuple[Lost, str]]:
+    from _pytest.runner import call_and_report
+
+    for one, after in zip(lost, [*lost[1:], None]):  # noqa: B905 - Python 3.7
+        calls = Calls(roots, tests, one.marks)
+        with contextlib.suppress(BaseException):  # what does not run again tells nothing
+            one.item._initrequest()
+            threading.setprofile(calls)
+            sys.setprofile(calls)
+            try:
+                reports = [call_and_report(one.item, "setup", log=False)]
+                if reports[0].passed:
+                    reports.append(call_and_report(one.item, "call", log=False))
+            finally:
+                sys.setprofile(None)
+                threading.setprofile(None)  # type: ignore[arg-type] - it takes None
+            call_and_report(one.item, "teardown", log=False, nextitem=after and after.item)
+            found = calls.origin() if reports[-1].failed else None
+            if found is not None:
+                text = linecache.getline(found.code.co_filename, found.line).strip()
+                yield one, f"{found.code.co_filename}:{found.line}: {text}"[:CHARS]
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _read(descriptor: int, seconds: float) -> bytes:
+    """Return what is written until its end, or until *seconds* are over."""
+    until, said = time.clock_gettime(time.CLOCK_MONOTONIC) + seconds, b""
+    while len(said) < _TESTS * 2 * CHARS * 6:
+        left = until - time.clock_gettime(time.CLOCK_MONOTONIC)
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            break
+        piece = os.read(descriptor, 65536)
+        if not piece:
+            break
+        said += piece
+    return said
+
+
+def chosen(lost: Mapping[tuple[str, int], Lost], seconds: Mapping[tuple[str, int], float]) -> list[Lost]:
+    """Return the lost tests that are run again: short ones, so many that the time will do."""
+    able = [one for key, one in lost.items() if one.marks and seconds.get(key, 1.0) <= _ONE_TEST_S]
+    step = max(1, -(-len(able) // _TESTS))
+    return able[::step]

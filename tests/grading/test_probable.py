@@ -1,0 +1,157 @@
+"""Where a cause probably lies, by the sources: one line or none, and never more than a guess."""
+
+import pytest
+
+from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.places import exchange_in_java, of_service
+from groundup.grading.probable import probable_place, with_guesses, with_place
+from groundup.grading.submitted_sources import Sources
+from groundup.reports.kinds import kind_of_test
+
+LIBRARY = Sources({
+    "boats/__init__.py": "from boats.hull import Hull\n\n\ndef split_cargo(cargo):\n    return cargo\n",
+    "boats/hull.py": (
+        "PREFIX = 'boat> '\n\n\nclass Hull:\n    def paint_all(self):\n        return f'{PREFIX}painted & dry'\n\n"
+        "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n"
+    ),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "demand", "place"),
+    [
+        ("AttributeError: module 'boats' has no attribute 'split'", "", "boats/__init__.py:4"),
+        ("ImportError: cannot import name 'anchor' from 'boats' (boats/__init__.py)", "", "boats/__init__.py:1"),
+        ("AttributeError: 'Hull' object has no attribute 'paint'", "", "boats/hull.py:5"),
+        ("AttributeError: 'Sail' object has no attribute 'paint'", "", ""),
+        ("TypeError: moor() missing 1 required keyword-only argument: 'knots'", "", "boats/hull.py:12"),
+        ("ended the test process with exit code 7", "", "boats/hull.py:9"),
+        ("AssertionError: assert 'boat> a' == 'ship> a'", "", "boats/hull.py:1"),
+        ("assert '...", "left  'painted & dry'\nright 'painted and dry'", "boats/hull.py:6"),
+        ("AssertionError: assert 3 == 4", "", ""),
+        ("AssertionError: assert 'one' == 'two'", "", ""),
+    ],
+)  # fmt: skip
+def test_a_message_leads_to_one_line_or_to_none(message: str, demand: str, place: str) -> None:
+    """A name like the missing one, a signature, an exit, a literal that stands in the wrong text alone."""
+    assert probable_place(message, demand, LIBRARY).rpartition(": ")[0].partition(": ")[0] == place
+
+
+def test_only_lost_tests_get_a_guess() -> None:
+    """And none that has one already."""
+    lost = TestResult(
+        id="a.py::a", outcome="failed", expected=True, message="ended the test process with exit code 7"
+    )
+    known = lost.but(probably="x.py:1: y")
+    passed = lost.but(outcome="passed", message="")
+    guesses = [one.probably.partition(": ")[0] for one in with_guesses([lost, known, passed], LIBRARY)]
+    assert guesses == ["boats/hull.py:9", "x.py:1", ""]
+
+
+def test_an_install_that_failed_and_another_port_name_their_lines() -> None:
+    """The requirement that nobody has, and the number of the port; other reasons stay as they are."""
+    sources = Sources({
+        "requirements.txt": "flask\ntide-engine==4.1\n",
+        "app.py": "app = Flask(__name__)\n# port 8181\napp.run(port=8181)\n",
+    })  # fmt: skip
+    said = [
+        "resolving flask, tide-engine==4.1: Because tide-engine was not found in the package registry, it fails",
+        "port 8080 did not answer HTTP: it listens on 0.0.0.0:8181; last words: x",
+        "the README's health path /health answered 404",
+    ]
+    told = [with_place(Reason(stage=Stage.START, message=one), sources).message for one in said]
+    assert told == [
+        f"{said[0]}; probably requirements.txt:2: tide-engine==4.1",
+        f"{said[1]}; probably app.py:3: app.run(port=8181)",
+        said[2],
+    ]
+
+
+def test_a_place_is_told_in_full_however_long_the_reason_is() -> None:
+    """A reason holds 400 characters, so its own words are cut."""
+    sources = Sources({"requirements.txt": "tide-engine==4.1\n"})
+    long = "Because tide-engine was not found" + " and so on" * 36
+    told = with_place(Reason(stage=Stage.INSTALL, message=long), sources).message
+    assert len(told) <= 400
+    assert told.endswith("; probably requirements.txt:1: tide-engine==4.1")
+
+
+APP = """package harbour;
+public final class App {
+    private void routes(Javalin server) {
+        server.post("/boats", known(this::launch));
+        server.get("/boats/{id}", context -> context.json(boat(context)));
+    }
+    private void launch(Context context) {
+        if (taken(context)) {
+            throw new ConflictResponse("taken");
+        }
+        context.status(201).json("{}");
+    }
+    private Object boat(Context context) {
+        return found(context);
+    }
+    private boolean taken(Context context) {
+        return false;
+    }
+}
+"""
+API_TEST = """public class ApiTest {
+    @Test
+    public void testLaunch() {
+        HttpResponse<JsonNode> first = Unirest.get(BASE + "/boats/" + id + "/crew").asJson();
+        HttpResponse<JsonNode> response = Unirest.post(BASE + "/boats")
+                .body(boat)
+                .asJson();
+        assertEquals(201, response.getStatus());
+    }
+    @Test
+    public void testOther() throws Exception {
+        HttpRequest request = HttpRequest.newBuilder()
+                .uri(URI.create(BASE + "/boats/" + id))
+                .DELETE()
+                .build();
+        assertEquals(204, client.send(request, ofString()).statusCode());
+        given().when().get("/api/boats/{id}").then().statusCode(200);
+        assertThat(1).isEqualTo(1);
+    }
+}
+""".splitlines()
+
+
+def test_the_last_request_of_a_java_test_is_read_from_its_text() -> None:
+    """By several clients, up to the failing line, within the test."""
+    said = "expected: <201> but was: <409>"
+    assert exchange_in_java(API_TEST, 8, said) == "last exchange: POST /boats -> 409"
+    assert exchange_in_java(API_TEST, 4, "") == "last exchange: GET /boats/{}/crew -> not known"
+    assert exchange_in_java(API_TEST, 16, "") == "last exchange: DELETE /boats/{} -> not known"
+    assert exchange_in_java(API_TEST, 17, "") == "last exchange: GET /api/boats/{} -> not known"
+    assert exchange_in_java(API_TEST, 3, "") == ""
+
+
+def test_a_route_leads_to_the_method_that_it_names_and_to_the_line_of_the_status() -> None:
+    """The method behind `this::launch`, and within it and what it calls the one line with that status."""
+    test = NumberedTest.of("ApiTest#testLaunch")
+    lost = Result(
+        outcome="failed",
+        message="expected: <201> but was: <409>",
+        demand="last exchange: POST /boats -> 409",
+    )
+    (told,) = of_service({test: lost}, b"", Sources({"App.java": APP})).values()
+    assert told.calls.startswith(
+        "App.java:7: private void launch(Context context) {; or in what it calls: taken (App.java:16)"
+    )
+    assert told.probably == 'App.java:9: throw new ConflictResponse("taken");'
+
+
+def test_an_answer_500_without_a_log_leads_to_what_is_not_written() -> None:
+    """And is of that kind."""
+    app = '@app.post("/boats")\ndef launch():\n    return moored()\n\n\n'
+    app += "def moored():\n    raise NotImplementedError\n"
+    lost = Result(outcome="failed", message="assert 500 == 201", demand="last exchange: POST /boats -> 500")
+    (told,) = of_service({NumberedTest.of("t.py::a"): lost}, b"", Sources({"app.py": app})).values()
+    assert told.probably == "app.py:7: raise NotImplementedError"
+    test = TestResult(id="t.py::a", outcome="failed", expected=True, message=lost.message, probably=told.probably)
+    assert kind_of_test(test, in_submission=False) == "not implemented"

@@ -1,0 +1,162 @@
+"""The line that made a wrong value is found by running the lost test again, which changes nothing."""
+
+from pathlib import Path
+
+from groundup.grading.library.report import RunnerReport
+from groundup.inside import source_of
+from tests.inside.test_runner import _run
+
+LIBRARY = """
+import os
+
+class Shelf:
+    def __init__(self):
+        self.titles = []
+
+    def add(self, title):
+        self.titles.append(clean(title))
+
+    def __len__(self):
+        return count(self.titles) + 1
+
+    def label(self):
+        return "; ".join(self.titles)
+
+def count(things):
+    return len(things)
+
+def clean(text):
+    return trimmed(text).upper()
+
+def trimmed(text):
+    return text.strip()
+
+def is_open(day):
+    return checked(day)
+
+def checked(day):
+    return day == "monday"
+
+def nested(n):
+    return {"pages": [{"number": numbered(n)}], "n": n}
+
+def numbered(n):
+    return 1000 + n
+
+def lines(n):
+    for number in range(n):
+        yield "line-%d" % (number * 2)
+
+def hostile():
+    if os.path.exists("second"):
+        os._exit(0)
+    open("second", "w").close()
+    return 77
+"""
+TESTS = """
+import unittest
+import lib
+
+def test_text():
+    shelf = lib.Shelf()
+    shelf.add(" a title ")
+    assert shelf.label() == "A Title"
+
+def test_small_number():
+    shelf = lib.Shelf()
+    shelf.add("b")
+    assert len(shelf) == 1
+
+def test_truth():
+    assert lib.is_open("sunday")
+
+def test_part():
+    assert lib.nested(5) == {"pages": [{"number": 5}], "n": 5}
+
+def test_generator():
+    assert list(lib.lines(3)) == ["line-0", "line-1", "line-2"]
+
+def test_own_value():
+    assert "abc" == "abd"
+
+class TestOld(unittest.TestCase):
+    def test_text(self):
+        self.assertEqual(lib.clean("Wide boat"), "Wide boat")
+
+def test_passes():
+    assert lib.count([1]) == 1
+"""
+
+
+def _with_origins(tree: Path, library: str = LIBRARY, tests: str = TESTS, until_s: float = 60.0) -> RunnerReport:
+    trusted = tree / "trusted"
+    trusted.mkdir()
+    for name in ("demands.py", "origins.py"):
+        (trusted / name).write_bytes(source_of(name))
+    report, _ = _run(
+        tree,
+        {"lib.py": library, "tests/test_a.py": tests},
+        packages=["lib"],
+        trusted=[str(tree / "tests")],
+        demands=str(trusted / "demands.py"),
+        origins=str(trusted / "origins.py"),
+        origins_until_s=until_s,
+    )
+    return report
+
+
+def _told(report: RunnerReport, tree: Path) -> dict[str, str]:
+    return {
+        str(test).rpartition("::")[2] + ("_old" if "TestOld" in str(test) else ""): one.probably.replace(
+            f"{tree}/", ""
+        ).partition(": ")[2]
+        for test, one in report.results.items()
+        if one.probably
+    }
+
+
+def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None:
+    """Texts, numbers, truth values, parts of containers, generators; nothing where a test has it itself."""
+    assert _told(_with_origins(tmp_path), tmp_path) == {
+        "test_text": "return trimmed(text).upper()",
+        "test_small_number": "return count(self.titles) + 1",
+        "test_truth": 'return day == "monday"',
+        "test_part": "return 1000 + n",
+        "test_generator": 'yield "line-%d" % (number * 2)',
+        "test_text_old": "return trimmed(text).upper()",
+    }
+
+
+def test_results_are_the_same_with_and_without(tmp_path: Path) -> None:
+    """Nothing of the second run is reported but places: no outcome, no second result, no line of another."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with_them, without = _with_origins(tmp_path / "a"), _with_origins(tmp_path / "b", until_s=0)
+    assert _told(without, tmp_path / "b") == {}
+    outcomes = [{str(test): one.outcome for test, one in run.results.items()} for run in (with_them, without)]
+    assert outcomes[0] == outcomes[1]
+    for run in (with_them, without):
+        assert (run.exit_code, run.repeated, run.foreign) == (1, 0, 0)
+        assert run.observed is not None
+        assert (run.observed.changed, run.observed.frames) == ((), ())
+
+
+def test_a_library_that_ends_the_second_run_costs_only_its_places(tmp_path: Path) -> None:
+    """The child that runs tests again may end or hang; the report is whole all the same."""
+    tests = "import lib\n\ndef test_a():\n    assert lib.hostile() == 78\n\ndef test_b():\n    assert lib.count([]) == 5\n"
+    report = _with_origins(tmp_path, tests=tests)
+    assert report.exit_code == 1
+    assert [one.outcome for one in report.results.values()] == ["failed", "failed"]
+
+
+def test_a_second_run_that_hangs_is_ended(tmp_path: Path) -> None:
+    """It has a few seconds, and leaves no process."""
+    library = (
+        "import os, time\n\ndef f():\n    if os.path.exists('second'):\n"
+        "        with open('number', 'w') as file:\n            file.write(str(os.getpid()))\n        time.sleep(600)\n"
+        "    with open('second', 'a') as file:\n        file.write('x')\n    return 77\n"
+    )
+    tests = "import lib\n\ndef test_a():\n    assert lib.f() == 78\n"
+    report = _with_origins(tmp_path, library, tests)
+    assert report.exit_code == 1
+    assert not Path("/proc", (tmp_path / "number").read_text()).exists()
