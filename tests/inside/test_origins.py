@@ -143,7 +143,8 @@ def test_results_are_the_same_with_and_without(tmp_path: Path) -> None:
 
 def test_a_library_that_ends_the_second_run_costs_only_its_places(tmp_path: Path) -> None:
     """The child that runs tests again may end or hang; the report is whole all the same."""
-    tests = "import lib\n\ndef test_a():\n    assert lib.hostile() == 78\n\ndef test_b():\n    assert lib.count([]) == 5\n"
+    tests = "import lib\n\ndef test_a():\n    assert lib.hostile() == 78\n\n"
+    tests += "def test_b():\n    assert lib.count([]) == 50\n"
     report = _with_origins(tmp_path, tests=tests)
     assert report.exit_code == 1
     assert [one.outcome for one in report.results.values()] == ["failed", "failed"]
@@ -153,7 +154,8 @@ def test_a_second_run_that_hangs_is_ended(tmp_path: Path) -> None:
     """It has a few seconds, and leaves no process."""
     library = (
         "import os, time\n\ndef f():\n    if os.path.exists('second'):\n"
-        "        with open('number', 'w') as file:\n            file.write(str(os.getpid()))\n        time.sleep(600)\n"
+        "        with open('number', 'w') as file:\n            file.write(str(os.getpid()))\n"
+        "        time.sleep(600)\n"
         "    with open('second', 'a') as file:\n        file.write('x')\n    return 77\n"
     )
     tests = "import lib\n\ndef test_a():\n    assert lib.f() == 78\n"
