@@ -52,10 +52,12 @@ _SAID = re.compile(
 class Mark:
     """By what a value is recognized in what functions return: a part of a text, or the value itself."""
 
-    def __init__(self, value: Any, parts: Sequence[Any] = ()) -> None:
+    def __init__(self, value: Any, part: Any = None, begins: bool = False, ends: bool = False) -> None:
         self._value = value
-        self._parts = tuple(parts)
-        self.is_common = not parts and (
+        self._part = part
+        self._begins = begins
+        self._ends = ends
+        self.is_common = part is None and (
             value in (None, True, False, "", b"", [], (), {}, set())
             if not isinstance(value, (int, float)) or isinstance(value, bool)
             else -10 < value < 10 and value == int(value)
@@ -65,18 +67,24 @@ class Mark:
     def is_in(self, found: Any, depth: int = 0) -> bool:
         """Whether *found* is, or holds, what is looked for; asks no object of the submission."""
         kind = type(found)
-        if self._parts and isinstance(found, (str, bytes)):
-            plain: Any = str.__str__(found) if isinstance(found, str) else found
-            return len(plain) < _LONGEST and any(
-                part in plain for part in self._parts if isinstance(part, str) == isinstance(found, str)
-            )
-        if not self._parts and kind is type(self._value):
+        if self._part is not None and isinstance(found, (str, bytes)):
+            return isinstance(self._part, str) == isinstance(found, str) and self._stands_in(found)
+        if self._part is None and kind is type(self._value):
             return bool(found == self._value)
         if depth >= _DEEPEST or (self.is_common and depth > 0):
             return False
         if self.is_common and kind not in (tuple, list):
             return False
         return any(self.is_in(one, depth + 1) for one in _inner(found))
+
+    def _stands_in(self, text: Any) -> bool:
+        plain: Any = str.__str__(text) if isinstance(text, str) else text
+        return (
+            len(plain) < _LONGEST
+            and self._part in plain
+            and (not self._begins or plain.startswith(self._part))
+            and (not self._ends or plain.endswith(self._part))
+        )
 
 
 def _inner(found: Any) -> Iterator[Any]:
@@ -143,16 +151,23 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _of_texts(text: Any, other: Any) -> list[Mark]:
-    """Return the part of *text* that *other* does not have, with what stands around it, then alone."""
+    """Return the part of *text* that *other* does not have, with what stands around it, then alone.
+
+    First where it stands, if that is at the beginning or end: a text that was cut is a part of the whole one.
+    """
     plain, beside = (str.__str__(one) if isinstance(one, str) else bytes(one) for one in (text, other))
     least = min(len(plain), len(beside))
     first = next((at for at in range(least) if plain[at] != beside[at]), least)
     last = next((at for at in range(least - first) if plain[-1 - at] != beside[-1 - at]), least - first)
     end = len(plain) - last
     around = plain[max(first - _AROUND, 0) : end + _AROUND]
-    marks = [Mark(text, [around])] if len(around) > 2 else []
+    marks = []
+    if len(around) > 2:
+        if first == 0 or last == 0:
+            marks.append(Mark(text, around, begins=first == 0, ends=last == 0))
+        marks.append(Mark(text, around))
     if 2 < end - first < len(around):
-        marks.append(Mark(text, [plain[first:end]]))
+        marks.append(Mark(text, plain[first:end]))
     return marks
 
 
