@@ -151,7 +151,7 @@ class Demands:
             if summary in message if summary else " " + operator + " " in message:
                 self.pair = pair
                 if lines:
-                    return lines
+                    return list(lines)
         return []
 
     def _of_unittest(self, frames: list[Any]) -> list[str]:

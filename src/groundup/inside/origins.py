@@ -109,7 +109,7 @@ def _inner(found: Any) -> Iterator[Any]:
 def marks(demands: Any, message: str) -> list[Mark]:
     """Return by what the wrong value is recognized of the failure that *demands* explained last."""
     pair = demands.pair
-    return _said_marks(message) if pair is None else marks_of(*pair, demands.module.KINDS)
+    return _said_marks(message) if pair is None else marks_of(pair[0], pair[1], demands.module.KINDS)
 
 
 def marks_of(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> list[Mark]:
@@ -178,15 +178,11 @@ def _copied(value: Any, depth: int = 0) -> Any:
         return value
     if depth > _DEEPEST or kind not in (list, tuple, set, frozenset, dict) or len(value) > _NODES:
         return None
-    items = [*value.items()] if kind is dict else [*value]
-    parts = [tuple(_copied(part, depth + 1) for part in one) for one in items] if kind is dict else [
-        None if one is None else _copied(one, depth + 1) for one in items
-    ]  # fmt: skip
-    given = [part for one in items for part in one] if kind is dict else items
-    got = [part for one in parts for part in one] if kind is dict else parts
+    given: list[Any] = [part for one in value.items() for part in one] if kind is dict else [*value]
+    got = [_copied(one, depth + 1) for one in given]
     if any(part is None and had is not None for part, had in zip(got, given)):  # noqa: B905 - Python 3.7
         return None
-    return kind(parts)
+    return dict(zip(got[::2], got[1::2])) if kind is dict else kind(got)  # noqa: B905
 
 
 class _Call:
@@ -350,7 +346,7 @@ def _followed(lost: Sequence[Lost], roots: Sequence[str], tests: Sequence[str]) 
                     reports.append(call_and_report(one.item, "call", log=False))
             finally:
                 sys.setprofile(None)
-                threading.setprofile(None)  # type: ignore[arg-type] - it takes None
+                threading.setprofile(None)
             call_and_report(one.item, "teardown", log=False, nextitem=after and after.item)
             found = calls.origin() if reports[-1].failed else None
             if found is not None:
