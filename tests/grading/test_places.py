@@ -3,7 +3,8 @@
 from groundup.grading.java.placing import missed, placed
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import Sources, errors_in, of_service
+from groundup.grading.places import errors_in, of_service
+from groundup.grading.submitted_sources import Sources
 
 FLASK = """from flask import Flask
 app = Flask(__name__)

@@ -86,8 +86,8 @@ def probable_place(message: str, demand: str, sources: Sources) -> str:
     if found := _CLASS_LACKS.search(message):
         return _in_class(found["kind"], found["name"], sources)
     if found := _MISFIT.search(message):
-        place = sources.function(found["name"])
-        return sources.shown(*place) if place is not None else ""
+        defined = sources.function(found["name"])
+        return sources.shown(*defined) if defined is not None else ""
     if _ENDED.search(message):
         return _only(sources, [place for place in sources.lines_with(_ENDS) if place[0].endswith(".py")])
     for wrong, right in _texts(f"{message}\n{demand}"):
