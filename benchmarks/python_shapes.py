@@ -355,9 +355,9 @@ class Shape(NamedTuple):
     cause: str | None = None
 
 
-def flask(start: str, **more: str) -> Shape:
+def flask(start: str, cause: str | None = None, **more: str) -> Shape:
     """Return the service in Flask that *start* installs and starts."""
-    return Shape({"app.py": FLASK, "start.sh": start, **more})
+    return Shape({"app.py": FLASK, "start.sh": start, **more}, cause)
 
 
 def plain(start: str, cause: str | None = None, **more: str) -> Shape:
@@ -662,5 +662,56 @@ SHAPES: dict[str, Shape] = {
     "health wants a password": Shape(
         {"app.py": PLAIN.replace('self.tell(200, {"status": "ok"}) if', "self.tell(401) if")},
         "health path /health answered 401",
+    ),
+    # a further round: ends, faults in an answer, scripts
+    "four workers with memory of their own": flask(
+        f"exec gunicorn -w 4 -b :{PORT} app:app\n",
+        "test_(find|remove): ",
+        **{"requirements.txt": "flask\ngunicorn\n"},
+    ),
+    "silent and ends": plain("exec > /dev/null 2>&1\nexit 3\n", "exit code 3; it printed nothing"),
+    "segmentation fault": Shape({"app.py": "import ctypes\nctypes.string_at(0)\n"}, "SIGSEGV"),
+    "too many processes": Shape(
+        {"app.py": f"import subprocess\nall = [subprocess.Popen(['sleep', '99']) for _ in range(700)]\n{PLAIN}"},
+        "Resource temporarily unavailable",
+    ),
+    "too much memory": Shape(
+        {"app.py": f"all = [bytearray(50_000_000) for _ in range(100)]\n{PLAIN}"}, "out of memory"
+    ),
+    "raises at a question": flask(
+        "exec python app.py\n",
+        "KeyError: 'texts'",
+        **{"app.py": FLASK.replace('["text"]', '["texts"]'), "requirements.txt": "flask\n"},
+    ),
+    "no such table": Shape(
+        {
+            "app.py": PLAIN,
+            "store.py": "import sqlite3\nnotes = {}\nbase = sqlite3.connect('x', check_same_thread=False)\n\n"
+            "def add(text):\n    base.execute('insert into notes values (1)')\n",
+        },
+        "no such table: notes",
+    ),
+    "circular import": Shape(
+        {"app.py": PLAIN, "store.py": "import app\nfrom app import add\n"}, "partially initialized"
+    ),
+    "tabs and spaces": Shape({"app.py": f"if True:\n        x = 1\n\ty = 2\n{PLAIN}"}, "TabError"),
+    "a mark before the script": plain("\ufeffpython app.py\n", "python: command not found"),
+    "script is a folder": Shape({"app.py": PLAIN, "start.sh/x": "x"}),
+    "empty script": plain("", "exit code 0; it printed nothing"),
+    "nothing runs the application": Shape({"app.py": FLASK.partition("if __name__")[0]}, "exit code 0"),
+    "debug with its reloader": Shape(
+        {"app.py": FLASK.replace("app.run(", "app.config.update(DEBUG=True)\n    app.debug = True\n    app.run(")}
+    ),
+    "a version of the future": Shape({"app.py": FLASK, "requirements.txt": "flask==99.0\n"}, "flask==99.0"),
+    "a package by its address": Shape(
+        {"app.py": FLASK, "requirements.txt": "flask @ git+https://example.org/flask\n"}, "required by address"
+    ),
+    "wrong type": Shape({"app.py": FLASK.replace('{"text": notes[number]}', '{"text": 1}')}, "assert 1 == 'hi'"),
+    "answers in HTML": Shape(
+        {"app.py": FLASK.replace('return {"status": "ok"}', 'return "<b>ok</b>"')},
+        "test_health: .*JSONDecodeError",
+    ),
+    "two services on one port": plain(
+        f"python -m http.server {PORT} &\nsleep 1\nexec python app.py\n", "Address already in use|answered 404"
     ),
 }
