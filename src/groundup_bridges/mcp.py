@@ -54,7 +54,6 @@ class Mcp:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[list[BaseRoute]]:
-        """Yield the routes."""
         begun, leaving = asyncio.Event(), asyncio.Event()
         holding = asyncio.create_task(self._hold(begun, leaving))
         try:

@@ -69,7 +69,6 @@ class CallStream(Response):
         self._form = form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream it."""
         leaving = asyncio.create_task(left(receive))
         delivered = False
         try:

@@ -30,7 +30,6 @@ _KEPT_OF_CALLS = ("extra_content", "provider_specific_fields", "thought_signatur
 
 
 def request_document(request: ChatRequest, model: str, provider: ModelProvider) -> dict[str, JsonValue]:
-    """Return the JSON of *request*."""
     document: dict[str, JsonValue] = {
         "model": model,
         "messages": [

@@ -118,7 +118,6 @@ class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
 
     @override
     def graders(self) -> Mapping[str, Grader]:
-        """Return the graders."""
         return {
             DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
             DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
