@@ -179,7 +179,8 @@ async def choose(
     pins = dict(specification.pins)
     notes += [f"dropped the library itself, {name}=={pins.pop(name)}" for name in sorted(names & pins.keys())]
     decided = {str(canonicalize_name(Requirement(line).name)) for line in decision.add}
-    for name in pins.keys() & (decided | {str(canonicalize_name(name)) for name in decision.leave_out}):
+    left_out = {str(canonicalize_name(name)) for name in decision.leave_out}
+    for name in pins.keys() & (decided | left_out):
         del pins[name]
     known = {name: (await releases(registry, name)).get(_plain(pins[name])) for name in pins}
     for name in [name for name, release in known.items() if release is None]:
@@ -196,7 +197,7 @@ async def choose(
     for name in [name for name, release in found.items() if chosen not in release.pythons]:
         notes.append(f"dropped {name}=={pins.pop(name)}, which has no wheel for Python {chosen}")
         del found[name]
-    wants = _wants(project, names, pins, from_source, notes)
+    wants = _wants(project, names | left_out, pins, from_source, notes)
     wants = [line for line in wants if canonicalize_name(Requirement(line).name) not in decided]
     for line in decision.add:
         release = await _exactly(line, registry)
@@ -225,7 +226,7 @@ def _wants(
     from_source: Iterable[str],
     notes: list[str],
 ) -> list[str]:
-    """Return the pins, and what the project needs besides; *names* are the library's own."""
+    """Return the pins, and what the project needs besides; *names* are the library's own, or left out."""
     wants = [f"{name}=={version}" for name, version in sorted(pins.items())]
     if len(pins) < 3:  # a list of wishes rather than of a whole environment
         return [*wants, *_wishes(project, project.test_requires, names, pins)]

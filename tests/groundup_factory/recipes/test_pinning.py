@@ -60,3 +60,12 @@ async def test_a_decided_version_without_a_wheel_is_built_from_source() -> None:
 
     assert chosen.from_source == {"sources==1.0": "sha256:feed"}
     assert chosen.wants == ("one==1.0", "pytest==7.4.4")
+
+
+async def test_what_is_left_out_is_not_added_again() -> None:
+    """Neither where it was pinned, nor because the project requires it: another package has it in its place."""
+    pins = {"one": "1.0", "two": "1.0", "three": "1.0", "sources": "2.0"}
+    project = OriginalProject(requires=("sources>=1.0",))
+    decision = TaskDecision(leave_out=("sources",))
+    chosen = await choose(Specification(python="3.7", pins=pins), project, (), _registry(), decision)
+    assert not [line for line in chosen.wants if line.startswith("sources")]
