@@ -145,6 +145,15 @@ def test_grading_again_can_be_looked_at_first(groundup: Groundup, tmp_path: Path
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["r"]
 
 
+def test_what_a_run_never_attempted_is_not_graded_again(groundup: Groundup, tmp_path: Path) -> None:
+    """It would count 0 in the new run; the name is refused with those that are there."""
+    groundup("run", TWO, "-a", "oracle", "--tasks", "task-0000", "--run-id", "r")
+    ended = groundup("regrade", "r", "--tasks", "task-0001")
+    assert ended.code == 2
+    assert "r has no attempt: unknown task 'task-0001'; did you mean 'task-0000'?" in ended.err
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["r"]
+
+
 def test_how_often_to_retry_is_a_setting(
     groundup: Groundup, predict: Predict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

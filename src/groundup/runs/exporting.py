@@ -91,8 +91,10 @@ def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> t
     config = run.config()
     suite = open_suite(config.configuration.suite, settings)
     offered = ForCommands.of(suite).ablation()
-    if offered is None or ablation not in offered.kinds:
-        raise UsageError(unknown("ablation", ablation, () if offered is None else offered.kinds))
+    if offered is None:
+        raise UsageError(f"{suite.name} has no ablations, as DI-Bench has")
+    if ablation not in offered.kinds:
+        raise UsageError(unknown("ablation", ablation, offered.kinds))
     refuse_full(target)
     tasks, subject = suite.by_name(), config.configuration.subject
     record = AblationRecord(ablation=ablation, run=config.run_id, agent=subject.agent, model=subject.model)

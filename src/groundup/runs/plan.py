@@ -160,6 +160,8 @@ def make_plan(
     spoken_of = {*named, *configuration.exclude}
     groups = {} if spoken_of <= every.keys() else groups_of(suite)
     tasks = {name: every[name] for name in _selected(configuration, sorted(every), usual, groups)}
+    if isinstance(source, EarlierSource):
+        tasks = {name: tasks[name] for name in source.among(tasks, configuration.tasks or ())}
     attempts = configuration.attempts or source.attempts()
     if only_predicted:
         tasks = _predicted(tasks, source, attempts)

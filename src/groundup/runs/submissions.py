@@ -103,6 +103,17 @@ class EarlierSource(SubmissionSource):
         self._planned = folder.config().planned
         self._lines = folder.records(files=False).lines
 
+    def among(self, tasks: Collection[str], named: Collection[str]) -> list[str]:
+        """Return those of *tasks* that the run had. Raises `UsageError` for a *named* one that it did not have.
+
+        Nobody attempted the others: graded again, they would count 0.
+        """
+        there = frozenset(self._planned.tasks)
+        for name in named:
+            if name in tasks and name not in there:
+                raise UsageError(f"{self._folder.path.name} has no attempt: {unknown('task', name, there)}")
+        return [name for name in tasks if name in there]
+
     @override
     def attempts(self) -> int:
         return self._planned.attempts

@@ -129,8 +129,8 @@ class SetRules:
         typer.Option(
             "--time",
             metavar="TIME",
-            parser=partial(time_option, unit="h"),
-            help="For all of it: hours, or such as 90m; the same command goes on later.",
+            parser=partial(time_option, unit="h", with_unit=True),
+            help="For all of it, such as 8h or 90m; the same command goes on later.",
         ),
     ] = None
     jobs: Annotated[Jobs, "Entries at once (default: 1)."] = None
@@ -155,12 +155,14 @@ class SetFilters:
             metavar="PATTERNS", rich_help_panel=_FILTERS, help="Only these licences, such as `MIT,BSD*,unknown`."
         ),
     ] = None
-    min_lines: Annotated[int, typer.Option(rich_help_panel=_FILTERS, help="Least number of lines of source.")] = 0
+    min_lines: Annotated[
+        int, typer.Option(min=0, rich_help_panel=_FILTERS, help="Least number of lines of source.")
+    ] = 0
     max_lines: Annotated[
-        int | None, typer.Option(rich_help_panel=_FILTERS, help="Largest number of lines of source.")
+        int | None, typer.Option(min=0, rich_help_panel=_FILTERS, help="Largest number of lines of source.")
     ] = None
     min_tests: Annotated[
-        int, typer.Option(rich_help_panel=_FILTERS, help="Least number of tests that the sources declare.")
+        int, typer.Option(min=0, rich_help_panel=_FILTERS, help="Least number of tests that the sources declare.")
     ] = 0
     ci: Annotated[bool, typer.Option("--ci", rich_help_panel=_FILTERS, help="Only with GitHub workflows.")] = False
     since: Annotated[
@@ -176,7 +178,7 @@ class SetFilters:
         ),
     ] = None
     min_stars: Annotated[
-        int, typer.Option(rich_help_panel=_FILTERS, help="Least number of stars, where the list has them.")
+        int, typer.Option(min=0, rich_help_panel=_FILTERS, help="Least number of stars, where the list has them.")
     ] = 0
 
 
