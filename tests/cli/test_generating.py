@@ -183,9 +183,9 @@ def test_show_tells_what_happened(groundup: Groundup, model: str) -> None:
     assert groundup("show", "one", "task-0000/5").code == 2
     listed = groundup("show", "one")
     assert "task-0000/0" in listed.out
-    assert "by itself" in listed.out
+    assert "1/2" in listed.out
     attempts = json.loads(groundup("show", "one", "--json").out)["attempts"]
-    assert [one["task"] for one in attempts] == ["task-0000", "task-0001"]
+    assert [one["attempt"] for one in attempts] == ["task-0000/0", "task-0001/0"]
 
 
 def test_show_of_an_attempt_without_an_agent_says_so_and_how_it_was_graded(groundup: Groundup) -> None:

@@ -89,35 +89,35 @@ def show(
 
 
 def _list_attempts(folder: "RunFolder", *, json: bool) -> int:
-    """Print each attempt of a run, how it stands, how its agent ended, and what that took."""
-    from groundup.api.reports import read_report
+    """Print each attempt of a run: what it got, how its agent ended, and what that took."""
     from groundup.cli.console import print_document, print_table, say
     from groundup.domain.names import count
-    from groundup.reports.numbers import share, standing_words
-    from groundup.reports.why import ended_words
 
-    rows = read_report([folder.path]).runs[0].attempts
+    records, keys = folder.records(), folder.config().planned.keys
+    lines = {key: None if key in records.bad else records.lines.get(key) for key in sorted(keys, key=str)}
     if json:
-        print_document({"attempts": [row.model_dump(mode="json") for row in rows]})
-        return 0
-    columns = ("attempt", "score", "verdict", "ended", "turns", "tokens")
-    print_table(
-        f"{folder.path.name}: {count(len(rows), 'attempt')}",
-        columns,
-        [
-            (
-                f"{row.task}/{row.index}",
-                share(row.score),
-                standing_words(row),
-                ended_words(row.outcome, row.effort).removeprefix("ended by ") or "by itself",
-                str(row.effort.turns) if row.effort else "-",
-                f"{row.effort.usage.input_tokens + row.effort.usage.output_tokens:,}" if row.effort else "-",
-            )
-            for row in rows
-        ],
+        found = {str(key): line and line.model_dump(mode="json") for key, line in lines.items()}
+        print_document({"attempts": [{"attempt": key, "line": line} for key, line in found.items()]})
+    else:
+        columns = ("attempt", "score", "ended", "turns", "tokens")
+        rows = [(str(key), *_row(line)) for key, line in lines.items()]
+        print_table(f"{folder.path.name}: {count(len(rows), 'attempt')}", columns, rows)
+        name = folder.path.name
+        say(f"groundup: `groundup show {name} TASK` shows what one did, `groundup why {name}` what all lost")
+    if records.bad:
+        say(f"groundup: {count(len(records.bad), 'attempt')} do not fit: `groundup runs check` says why")
+    return UNFIT if records.bad else 0
+
+
+def _row(line: "VerdictLine | None") -> tuple[str, str, str, str]:
+    score = line.verdict.score if line is not None and line.verdict is not None else None
+    effort = None if line is None else line.effort
+    return (
+        "-" if score is None else f"{score.numerator:g}/{score.denominator:g}",
+        "-" if line is None else line.outcome.value,
+        "-" if effort is None else str(effort.turns),
+        "-" if effort is None else f"{effort.usage.input_tokens + effort.usage.output_tokens:,}",
     )
-    say(f"groundup: `groundup show {folder.path.name} TASK` shows what one did, `groundup why` what it lost")
-    return 0
 
 
 def planned_key(folder: "RunFolder", task: str) -> "AttemptKey":

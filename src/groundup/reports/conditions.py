@@ -7,6 +7,7 @@ from pydantic import Field
 
 from groundup.domain.inventory import Inventory, differing_programs
 from groundup.domain.limits import Feedback
+from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.domain.subjects import SUBMITTING_AGENT
 from groundup.domain.verdicts import Verdict
@@ -80,7 +81,7 @@ def condition_sentences(found: Conditions) -> Iterator[str]:
 
 
 def _of(number: int, found: Conditions) -> str:
-    return f"{number} of {found.verdicts} verdicts"
+    return f"{number} of {count(found.verdicts, 'verdict')}"
 
 
 def differing(base: Conditions, other: Conditions) -> Iterator[str]:

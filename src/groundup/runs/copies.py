@@ -54,10 +54,11 @@ def _shared(one: RunComparison, base: ReadRun, other: ReadRun, tasks: Mapping[st
     if not count:
         return ""
     some = "" if len(drawn) == len(known) else f" at {len(drawn)} of {len(known)} tasks"
-    return (
-        f"{count} of {len(theirs)} submissions of {one.other}{some} are those of {one.base}, or nearly: one holds "
-        "four fifths of the lines of the other"
-    )
+    if len(theirs) == 1:
+        whose = f"the submission of {one.other}{some} is that of {one.base}"
+    else:
+        whose = f"{count} of {len(theirs)} submissions of {one.other}{some} are those of {one.base}"
+    return f"{whose}, or nearly: one holds four fifths of the lines of the other"
 
 
 def alike(

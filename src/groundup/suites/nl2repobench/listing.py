@@ -8,12 +8,15 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from groundup.environments.at_hand import FETCHED, YES, python_at_hand
+
+if TYPE_CHECKING:
+    from groundup.environments.requests import AnySource
 
 VERSION = "1"
 """Of the suite."""
@@ -68,16 +71,16 @@ def row(
     cache_dir: Path | None,
     *,
     has_specification: bool,
-    lacks_original: bool = False,
+    source: "Callable[[], AnySource] | None" = None,
 ) -> tuple[str, ...]:
     """Return the row of a task. "-": not known. Interpreters that uv fetched lie in *cache_dir*.
 
-    *lacks_original*: its original comes by Git, which is not here, and was never fetched.
+    *source* returns what its original is; it is asked where Git is not here.
     """
     here = _here(summary, cache_dir)
     return (
         name,
-        "no git" if here == YES and lacks_original else here,
+        "no git" if here == YES and summary and _lacks_original(summary, source, cache_dir) else here,
         difficulty or "-",
         str((summary.lines if summary else None) or "-"),
         categories().get(name, "-"),
@@ -87,6 +90,19 @@ def row(
         summary.python if summary else "-",
         summary.label if summary else "-",
     )
+
+
+def _lacks_original(summary: RecipeHead, source: "Callable[[], AnySource] | None", cache_dir: Path | None) -> bool:
+    """Return whether the original comes by Git, which is not here, and was never fetched."""
+    if not summary.by_git or source is None or cache_dir is None or shutil.which("git"):
+        return False
+    layers = cache_dir / "layers"
+    if not (layers / "source").is_dir():
+        return True  # without a look into the whole recipe
+    from groundup.environments.layers import LayerStore  # heavy, and most machines have Git
+    from groundup.environments.sources import present_source
+
+    return present_source(source(), LayerStore(layers)) is None
 
 
 @cache

@@ -1,7 +1,6 @@
 """NL2RepoBench: Python libraries from long specifications, judged by the originals' own tests."""
 
 import math
-import shutil
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -350,7 +349,7 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
             self._difficulty(name),
             self._cache_dir,
             has_specification=has_specification,
-            lacks_original=self._lacks_original(name),
+            source=lambda: self._recipes[name].source_request(),  # noqa: PLW0108 - read only where it is asked
         )
         return found if head is not None else (name, self._without_recipe(name), *found[2:])
 
@@ -361,19 +360,6 @@ class Nl2RepoBench(Suite, AtHand, ForAgents, Tables, ForCommands):
             return "yes, in its image"
         decided = decisions().get(name)
         return "in its image only" if decided is not None and decided.image_only else "no recipe"
-
-    def _lacks_original(self, name: str) -> bool:
-        """Whether the original comes by Git, which is not here, and was never fetched."""
-        head = self._heads.get(name)
-        if shutil.which("git") or self._cache_dir is None or head is None or not head.by_git:
-            return False
-        layers = self._cache_dir / "layers"
-        if not (layers / "source").is_dir():
-            return True  # without a look into the whole recipe
-        from groundup.environments.layers import LayerStore  # heavy, and most machines have Git
-        from groundup.environments.sources import present_source
-
-        return present_source(self._recipes[name].source_request(), LayerStore(layers)) is None
 
     def _task(self, name: str) -> Task:
         head, published = self._heads.get(name), self._published.get(name)
