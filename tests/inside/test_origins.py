@@ -150,6 +150,18 @@ def test_a_library_that_ends_the_second_run_costs_only_its_places(tmp_path: Path
     assert [one.outcome for one in report.results.values()] == ["failed", "failed"]
 
 
+def test_where_no_process_can_be_made_only_the_places_are_missing(tmp_path: Path) -> None:
+    """Neither a refused fork nor a warning that a suite makes an error reaches the end of the session."""
+    library = (
+        "import os\n\ndef refused():\n    raise BlockingIOError('no process is left')\n\n"
+        "def f():\n    os.fork = refused\n    return 77\n"
+    )
+    tests = "import lib\n\ndef test_a():\n    assert lib.f() == 78\n"
+    report = _with_origins(tmp_path, library, tests)
+    assert (report.exit_code, report.broken_off) == (1, None)
+    assert [one.outcome for one in report.results.values()] == ["failed"]
+
+
 def test_a_second_run_that_hangs_is_ended(tmp_path: Path) -> None:
     """It has a few seconds, and leaves no process."""
     library = (

@@ -291,11 +291,15 @@ class Reporter:
         """
         gc.freeze()
         spent_s = self._clock(time.CLOCK_MONOTONIC) - self._began
-        if self._again and spent_s < self._spec["origins_until_s"]:
+        if not self._again or spent_s > self._spec["origins_until_s"]:
+            return
+        found = {}
+        with contextlib.suppress(Exception), warnings.catch_warnings():  # no process is left, or a thread runs
+            warnings.simplefilter("ignore")
             again = self._origins.chosen(self._again, self._seconds)
             found = self._origins.origins(again, self._demands.roots, self._spec.get("trusted", []))
-            for (name, ordinal), place in found.items():
-                self._channel.send("origin", id=name, ordinal=ordinal, place=place)
+        for (name, ordinal), place in found.items():
+            self._channel.send("origin", id=name, ordinal=ordinal, place=place)
 
     def pytest_collectreport(self, report: Any) -> None:
         """Tell of a file that could not be collected, and in any case that this goes on."""
