@@ -1,5 +1,7 @@
 """Where a cause probably lies, by the sources: one line or none, and never more than a guess."""
 
+from pathlib import Path
+
 import pytest
 
 from groundup.domain.verdicts import Reason, Stage, TestResult
@@ -39,15 +41,16 @@ def test_a_message_leads_to_one_line_or_to_none(message: str, demand: str, place
     assert probable_place(message, demand, LIBRARY).rpartition(": ")[0].partition(": ")[0] == place
 
 
-def test_only_lost_tests_get_a_guess() -> None:
+def test_only_lost_tests_get_a_guess(tmp_path: Path) -> None:
     """And none that has one already."""
+    (tmp_path / "hull.py").write_text("import os\n\n\ndef sink():\n    os._exit(7)\n")
     lost = TestResult(
         id="a.py::a", outcome="failed", expected=True, message="ended the test process with exit code 7"
     )
     known = lost.but(probably="x.py:1: y")
     passed = lost.but(outcome="passed", message="")
-    guesses = [one.probably.partition(": ")[0] for one in with_guesses([lost, known, passed], LIBRARY)]
-    assert guesses == ["boats/hull.py:9", "x.py:1", ""]
+    guesses = [one.probably.partition(": ")[0] for one in with_guesses((lost, known, passed), tmp_path)]
+    assert guesses == ["hull.py:5", "x.py:1", ""]
 
 
 def test_an_install_that_failed_and_another_port_name_their_lines() -> None:

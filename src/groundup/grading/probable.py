@@ -9,8 +9,9 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 
-from groundup.domain.verdicts import Reason, TestResult
+from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
@@ -69,8 +70,11 @@ def guessed(results: Mapping[NumberedTest, Result], sources: Sources) -> dict[Nu
     return found
 
 
-def with_guesses(tests: Iterable[TestResult], sources: Sources) -> tuple[TestResult, ...]:
-    """Return *tests*, the lost ones with where their cause probably lies, where that can be told."""
+def with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestResult, ...]:
+    """Return *tests*, the lost ones with where in *submission* their cause probably lies, where known."""
+    if not any(one.lost for one in tests):
+        return tests
+    sources = Sources.of(submission)
     return tuple(_guessed(one, sources) if one.lost and not one.probably else one for one in tests)
 
 
@@ -94,6 +98,14 @@ def probable_place(message: str, demand: str, sources: Sources) -> str:
         if place := _literal(wrong, right, sources):
             return place
     return ""
+
+
+def with_places(verdict: Verdict, submission: Path) -> Verdict:
+    """Return *verdict* with the line of *submission* where it was not installed, or answers elsewhere."""
+    if not any(one.stage in (Stage.INSTALL, Stage.START) for one in verdict.reasons):
+        return verdict
+    sources = Sources.of(submission, MANIFESTS)
+    return verdict.but(reasons=tuple(with_place(one, sources) for one in verdict.reasons))
 
 
 def with_place(reason: Reason, sources: Sources) -> Reason:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from groundup.domain.names import printable
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import CHAINED, called_in_java, exchange_in_java
+from groundup.grading.places import CHAINED, called_in_java, exchange_in_java, of_service
+from groundup.grading.probable import guessed
 from groundup.grading.submitted_sources import Sources
 
 _ABOVE = 30
@@ -19,6 +21,19 @@ _SYMBOL = re.compile(r"^\s+symbol:\s+(.+)$", re.MULTILINE)
 _LOCATION = re.compile(r"^\s+location:\s+(?:variable \w+ of type |class |interface )?(\S+)", re.MULTILINE)
 _REQUIRED = re.compile(r"^\s+required:\s+(.+)$\s+found:\s+(.+)$", re.MULTILINE)
 _MOST = 12
+
+
+def led_back(
+    results: Mapping[NumberedTest, Result],
+    frames: Mapping[str, str],
+    texts: Mapping[str, bytes],
+    tree: Path,
+    log: bytes,
+) -> dict[NumberedTest, Result]:
+    """Return *results*, the lost ones with where in *tree* they lead; *log*: what tests printed."""
+    sources = Sources.of(tree)
+    found = placed(results, frames, texts, sources)
+    return guessed({**found, **of_service(found, log, sources)}, sources)
 
 
 def placed(

@@ -24,17 +24,14 @@ from groundup.environments.requests import MavenRepository
 from groundup.grading.context import GradingContext
 from groundup.grading.java.hidden import ending_tests, named_tests, sources, varied_tests, with_ends
 from groundup.grading.java.installing import JavaInstalled
-from groundup.grading.java.placing import placed
+from groundup.grading.java.placing import led_back
 from groundup.grading.java.running import JAVA_RUNNER, JavaReport, Tested, compile_tests, run_compiled
 from groundup.grading.last_words import middle_cut
 from groundup.grading.library.decision import as_fact
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import of_service
-from groundup.grading.probable import guessed
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.grading.services.testing import TestRun
-from groundup.grading.submitted_sources import Sources
 from groundup.inside import source_of
 from groundup.sandbox.protocol import CommandResult
 from groundup.trees.walking import remove_tree
@@ -192,10 +189,10 @@ async def _run(
         report, result = await run_compiled(compiled, named, tested, lifecycle, context)
         log += result.stdout + result.stderr
         run = decided(named, report, result)
-        shown = await asyncio.to_thread(Sources.of, installed.tree)
-        results = placed(run.results, report.frames, texts, shown)
-        results |= of_service(results, result.stdout + result.stderr, shown)
-        run = run.but(results=guessed(results, shown))
+        said = result.stdout + result.stderr
+        run = run.but(
+            results=await asyncio.to_thread(led_back, run.results, report.frames, texts, installed.tree, said)
+        )
         ended = run.stopped is None or run.timed_out
         passed = [test for test in named if ended and test in report.passed]
         if passed:

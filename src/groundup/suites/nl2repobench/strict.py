@@ -42,7 +42,6 @@ from groundup.grading.library.haste import is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import packages_to_move, with_moved, with_own_roots, with_version_file
 from groundup.grading.probable import with_guesses
-from groundup.grading.submitted_sources import Sources
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -71,11 +70,6 @@ def _results(decision: Decision) -> tuple[TestResult, ...]:
     """Return what each test did in the run that counts, flaky ones named."""
     flaky = {str(test) for test in decision.integrity.flaky}
     return tuple(one.but(flaky=True) if one.id in flaky else one for one in decision.results)
-
-
-def _with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestResult, ...]:
-    """Return *tests*, the lost ones with where in *submission* their cause probably lies."""
-    return with_guesses(tests, Sources.of(submission)) if any(one.lost for one in tests) else tests
 
 
 def _logs(execution: Execution, decision: Decision) -> dict[str, bytes]:
@@ -259,7 +253,7 @@ class NL2RepoStrictGrader(Grader):
         }
         return Graded(
             verdict=verdict.but(timings_s=timings),
-            tests=await asyncio.to_thread(_with_guesses, _results(decision), submission),
+            tests=await asyncio.to_thread(with_guesses, _results(decision), submission),
             logs=_logs(execution, decision),
             repeat_alone=may_be_noise(decision, recipe.tests.timed),
             is_certain=await asyncio.to_thread(_is_certain, decision, library),

@@ -18,11 +18,12 @@ from pydantic import JsonValue
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
+from groundup.domain.verdicts import Verdict
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
 from groundup.grading.places import of_service
-from groundup.grading.probable import guessed
+from groundup.grading.probable import guessed, with_places
 from groundup.grading.services.building import BuiltService, find_built_start, install_built, no_built_start
 from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
 from groundup.grading.services.install import (
@@ -266,6 +267,11 @@ def _with_places(tests: TestRun | None, submission: Path, log: bytes) -> TestRun
         return tests
     sources = Sources.of(submission)
     return tests.but(results=guessed({**tests.results, **of_service(tests.results, log, sources)}, sources))
+
+
+async def with_lines(verdict: Verdict, submission: Path) -> Verdict:
+    """Return *verdict* with the lines of *submission* because of which it was not installed, or answers elsewhere."""
+    return await asyncio.to_thread(with_places, verdict, submission)
 
 
 def _nothing_to_start(problem: ServiceProblem) -> str:

@@ -4,7 +4,6 @@ Joins what was observed of a submission into a verdict. Tests run only against a
 is read from what it prints.
 """
 
-import asyncio
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,17 +18,22 @@ from groundup.grading.context import GradingContext
 from groundup.grading.java.testing import java_runner_digest
 from groundup.grading.last_words import last_words, logged_errors, middle_cut, speaks_of_time
 from groundup.grading.library.decision import reason
-from groundup.grading.probable import MANIFESTS, with_place
 from groundup.grading.services.deployment import service_spec
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness
 from groundup.grading.services.testing import TestRun, runner_digest
-from groundup.grading.submitted_sources import Sources
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.coverage import Coverage, covered
 from groundup.suites.repogenesis.in_process import run_beside_no_service
-from groundup.suites.repogenesis.observing import Observed, check_count, installed, observe, speaks_to_service
+from groundup.suites.repogenesis.observing import (
+    Observed,
+    check_count,
+    installed,
+    observe,
+    speaks_to_service,
+    with_lines,
+)
 from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
 from groundup.suites.repogenesis.tasks import PYTHON, ServiceProblem, test_environment, tests_lock
 
@@ -248,7 +252,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         }
         verdict = strict_verdict(problem, observed, coverage, self._signature(task))
         return Graded(
-            verdict=await asyncio.to_thread(_with_places, verdict.but(timings_s=timings), submission),
+            verdict=await with_lines(verdict.but(timings_s=timings), submission),
             tests=observed.tests.as_records() if observed.tests else (),
             logs=_logs(observed, coverage, lifecycle.log_bytes),
             is_certain=observed.is_certain or is_the_most(problem, verdict),
@@ -284,14 +288,6 @@ class RepoGenesisStrictGrader(ServiceGrader):
         problem = self._problem(task)
         problem.hidden_tests()
         return problem
-
-
-def _with_places(verdict: Verdict, submission: Path) -> Verdict:
-    """Return *verdict* with the line of *submission* where it was not installed, or answers elsewhere."""
-    if not any(one.stage in (Stage.INSTALL, Stage.START) for one in verdict.reasons):
-        return verdict
-    sources = Sources.of(submission, MANIFESTS)
-    return verdict.but(reasons=tuple(with_place(one, sources) for one in verdict.reasons))
 
 
 def _for_looking(spec: SandboxSpec) -> SandboxSpec:
