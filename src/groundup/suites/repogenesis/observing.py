@@ -270,7 +270,7 @@ def _with_places(tests: TestRun | None, submission: Path, log: bytes) -> TestRun
 
 
 async def with_lines(verdict: Verdict, submission: Path) -> Verdict:
-    """Return *verdict* with the lines of *submission* because of which it was not installed, or answers elsewhere."""
+    """Return *verdict* with the lines of *submission* that kept it from being installed or from its port."""
     return await asyncio.to_thread(with_places, verdict, submission)
 
 
