@@ -276,7 +276,7 @@ class Calls:
             found = inner[-1]
 
 
-class Lost:
+class LostItem:
     """A lost test that can be run again."""
 
     def __init__(self, key: tuple[str, int], item: Any, marks: Sequence[Mark]) -> None:
@@ -285,7 +285,7 @@ class Lost:
         self.marks = marks
 
 
-def origins(lost: Sequence[Lost], roots: Sequence[str], tests: Sequence[str]) -> dict[tuple[str, int], str]:
+def origins(lost: Sequence[LostItem], roots: Sequence[str], tests: Sequence[str]) -> dict[tuple[str, int], str]:
     """Return as `file:line: text` where the wrong values of lost tests were made, where that can be told."""
     here, there = os.pipe()
     sys.stdout.flush()
@@ -335,7 +335,9 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, hard))
 
 
-def _followed(lost: Sequence[Lost], roots: Sequence[str], tests: Sequence[str]) -> Iterator[tuple[Lost, str]]:
+def _followed(
+    lost: Sequence[LostItem], roots: Sequence[str], tests: Sequence[str]
+) -> Iterator[tuple[LostItem, str]]:
     from _pytest.runner import call_and_report
 
     for one, after in zip(lost, [*lost[1:], None]):  # noqa: B905 - Python 3.7
@@ -377,7 +379,7 @@ def _read(descriptor: int, seconds: float) -> bytes:
     return said
 
 
-def chosen(lost: Mapping[tuple[str, int], Lost], seconds: Mapping[tuple[str, int], float]) -> list[Lost]:
+def chosen(lost: Mapping[tuple[str, int], LostItem], seconds: Mapping[tuple[str, int], float]) -> list[LostItem]:
     """Return the lost tests that are run again: short ones, so many that the time will do."""
     able = [one for key, one in lost.items() if one.marks and seconds.get(key, 1.0) <= _ONE_TEST_S]
     step = max(1, -(-len(able) // _TESTS))

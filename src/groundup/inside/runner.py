@@ -382,7 +382,7 @@ class Reporter:
         key = self.name_of(item), self._ordinals.get(id(item), 1)
         marks = demands.within_budget(lambda: self._origins.marks(demands, message))
         if marks:
-            self._again[key] = self._origins.Lost(key, item, marks)
+            self._again[key] = self._origins.LostItem(key, item, marks)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""
