@@ -555,7 +555,10 @@ SHAPES: dict[str, Shape] = {
         main=JETTY, build=pom(dependency("org.eclipse.jetty", "jetty-server", "11.0.20") + SLF4J, COPIED)
     ),
     "settings in application.properties": java(
-        main=changed(f"start({PORT});", "SpringApplication.run(Main.class, words);", SPRING),
+        # What `start` is given must go before the file.
+        main=changed(f"start({PORT});", "SpringApplication.run(Main.class, words);", SPRING).replace(
+            "app.run()", 'app.run("--server.port=" + port)'
+        ),
         build=pom(WEB, COPIED, parent=BOOT),
         **{"src/main/resources/application.properties": f"server.port={PORT}\n"},
     ),
