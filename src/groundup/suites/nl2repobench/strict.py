@@ -63,7 +63,7 @@ def _is_certain(decision: Decision, library: LibraryUnderTest) -> bool:
     """Whether no lost test could pass on a machine that is less busy."""
     if decision.timed_out or decision.integrity.flaky or decision.integrity.unsteady:
         return False
-    return is_certain((test for test in decision.results if test.lost), library)
+    return is_certain([test for test in decision.results if test.lost], library)
 
 
 def _results(decision: Decision) -> tuple[TestResult, ...]:
