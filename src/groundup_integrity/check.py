@@ -36,7 +36,7 @@ MEDDLED = "tests pass with false expectations, too"
 UNREPEATED = "tests that passed in the run that counts fail in a check"
 CLAIMED = "tests passed in the run that counts and fail when they run again: results were forged there"
 DIES = "the tests ended well in the run that counts, and twice not when they ran again as they are"
-LOOKS = "the process dies before its first test wherever tests have false forms, and never where all are true"
+LOOKS = "tests do not even begin wherever some have false forms, and all begin where they are true"
 _LEFT = b"unexpected SystemExit"
 """pytest's words on a module that leaves while it is imported."""
 _LEAST_TEST_S = 10.0
@@ -151,7 +151,8 @@ class Check:
 
         Its tests run again in their true form. An honest library ends then as it did; one whose process dies
         there, too, and once more, shows another face than in the run that counts. Who ends well with true forms
-        alone, and dies before the first test wherever some are false, looks at the files of its tests.
+        alone, and dies before the first test wherever some are false, looks at the files of its tests. A file that
+        can be collected no more is a small death of the same kind.
         """
         suspect: tuple[Answer, str] = "suspect", f"the check of its passed tests has no end: {why}"
         true = self._among_all(Draw(true=frozenset(candidates)))
@@ -161,13 +162,13 @@ class Check:
             if second.unfinished and _ends_itself(again) and _ends_itself(once_more):
                 return "tampered", f"{DIES}: {second.unfinished}"
             return suspect
-        if not _dies_early(run):
+        if not self._begins_no_test(run):
             return suspect
         other = draw._replace(
             true=draw.false, false=frozenset(test for test in draw.true if self.forms.can_be_false(test))
         )
         third, last = await self._run("false forms once more", other, collects_all=True)
-        if third.unfinished and _dies_early(last):
+        if third.unfinished and self._begins_no_test(last):
             return "tampered", f"{LOOKS}: {third.unfinished}"
         return suspect
 
@@ -221,7 +222,23 @@ class Check:
         why = why_unfinished(run.report, run.result)
         told = draw._replace(lost=draw.lost & self.expected - self.passed.keys())
         self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(run, test))
-        return contradiction(draw, run, "" if why is None else why.message), run
+        unfinished = why.message if why else self._uncollected(run) if collects_all else ""
+        return contradiction(draw, run, unfinished), run
+
+    def _begins_no_test(self, run: Execution) -> bool:
+        return _dies_early(run) or bool(self._uncollected(run))
+
+    def _uncollected(self, run: Execution) -> str:
+        """Say which file with tests that passed in the run that counts can be collected no more; "" for none.
+
+        *run* collects all files, for one alone may lack what others import.
+        """
+        files = {test.file for test in self.passed} - {end.test.file for end in run.ended}
+        for place, said in run.report.collection_errors.items():
+            file = place.partition("::")[0]
+            if file in files:
+                return f"{file} can be collected no more: {said}"
+        return ""
 
 
 def false_overlay(forms: FalseForms, draw: Draw, order: Sequence[NumberedTest]) -> Overlay:
