@@ -297,7 +297,8 @@ class Reporter:
         with contextlib.suppress(Exception), warnings.catch_warnings():  # no process is left, or a thread runs
             warnings.simplefilter("ignore")
             again = self._origins.chosen(self._again, self._seconds)
-            found = self._origins.origins(again, self._demands.roots, self._spec.get("trusted", []))
+            trusted = self._spec.get("trusted", [])
+            found = self._origins.origins(again, self._demands.roots, trusted, spent_s)
         for (name, ordinal), place in found.items():
             self._channel.send("origin", id=name, ordinal=ordinal, place=place)
 

@@ -6,11 +6,13 @@ name, or in which hidden tests lie, is moved to where the original has it. A mod
 backend would write is written, too.
 """
 
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from groundup.domain.errors import reading_submission
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sources.files import SourceFiles, as_utf8
 from groundup.sources.project_files import table_at, toml_of
@@ -23,6 +25,17 @@ if TYPE_CHECKING:
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 _LARGEST = 1024 * 1024
 _USUAL = ("src", "lib", "python", ".")
+
+
+def laid_out(submission: Path, hidden: HiddenTests, scratch: Path) -> tuple[Path, HiddenTests]:
+    """Return *submission* with its packages where tests can import them, and the tests for its layout.
+
+    Raises `SubmissionError` for what cannot be read. A copy lies in *scratch*.
+    """
+    with reading_submission("the submission"):
+        if moved := packages_to_move(submission, hidden):
+            submission = with_moved(submission, moved, scratch / f"moved-{secrets.token_hex(4)}")
+        return submission, with_version_file(submission, with_own_roots(submission, hidden))
 
 
 def packages_to_move(submission: Path, hidden: HiddenTests) -> dict[str, str]:

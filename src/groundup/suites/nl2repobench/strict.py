@@ -5,7 +5,6 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 """
 
 import asyncio
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.digests import digest_bytes, digest_of
-from groundup.domain.errors import reading_submission
 from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
@@ -40,7 +38,7 @@ from groundup.grading.library.execution import (
 )
 from groundup.grading.library.haste import is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.layout import packages_to_move, with_moved, with_own_roots, with_version_file
+from groundup.grading.library.layout import laid_out
 from groundup.grading.probable import with_guesses
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
@@ -229,12 +227,13 @@ class NL2RepoStrictGrader(Grader):
     @override
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compose, run, decide."""
-        laid = await asyncio.to_thread(_laid_out, submission, self._recipe(task), context.scratch)
+        recipe = self._recipe(task)
+        laid, tests = await asyncio.to_thread(laid_out, submission, recipe.tests, context.scratch)
         try:
-            return await self._graded(task, *laid, context)
+            return await self._graded(task, laid, recipe.but(tests=tests), context)
         finally:
-            if laid[0] != submission:
-                await asyncio.to_thread(remove_tree, laid[0])
+            if laid != submission:
+                await asyncio.to_thread(remove_tree, laid)
 
     async def _graded(self, task: Task, submission: Path, recipe: Recipe, context: GradingContext) -> Graded:
         began = time.monotonic()
@@ -278,11 +277,12 @@ class NL2RepoStrictGrader(Grader):
     @override
     async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the tests ran, composed anew."""
-        workspace, recipe = await asyncio.to_thread(_laid_out, workspace, self._recipe(task), context.scratch)
+        recipe = self._recipe(task)
+        workspace, tests = await asyncio.to_thread(laid_out, workspace, recipe.tests, context.scratch)
         environment = await context.builder.python(recipe.environment.request())
         original = await context.builder.source(recipe.graded_request())
         return sandbox_to_look_around(
-            LibraryUnderTest(workspace, original.path, recipe.tests, environment), context.scratch
+            LibraryUnderTest(workspace, original.path, tests, environment), context.scratch
         )
 
     def _verdict(
@@ -331,16 +331,6 @@ class NL2RepoStrictGrader(Grader):
 
             raise refusal(task.id, "has no frozen recipe, which strict grading needs")
         return recipe
-
-
-def _laid_out(submission: Path, recipe: Recipe, scratch: Path) -> tuple[Path, Recipe]:
-    """Return *submission* with its packages where tests can import them, and *recipe* for its layout."""
-    with reading_submission("the submission"):
-        moved = packages_to_move(submission, recipe.tests)
-        if moved:
-            submission = with_moved(submission, moved, scratch / f"moved-{secrets.token_hex(4)}")
-        tests = with_version_file(submission, with_own_roots(submission, recipe.tests))
-    return submission, recipe.but(tests=tests)
 
 
 def _declared(task: Task) -> int | None:
