@@ -217,13 +217,18 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
+NEEDED = {"--workers": "groundup_fleet", "auditt": "groundup_factory", "--host": "groundup_bridges"}
+"""Words that only a package beside groundup answers so."""
+
+
 @pytest.mark.parametrize(("arguments", "says"), SLIPS, ids=[" ".join(one)[:60] for one, _ in SLIPS])
 def test_a_slip_is_answered_with_the_way_out(
     groundup: Groundup, tmp_path: Path, arguments: tuple[str, ...], says: str
 ) -> None:
     """One line that names what is wrong and what to write; nothing is made."""
-    if "--workers" in arguments:
-        need("groundup_fleet")
+    for word, package in NEEDED.items():
+        if word in arguments:
+            need(package)
     ended = groundup(*arguments)
     assert says in ended.err, ended.err
     assert ended.code == 2
