@@ -245,7 +245,7 @@ def _named_in(info: str) -> str | None:
 def _looks_like_path(word: str) -> bool:
     if not word or " " in word or word.lower() in _LANGUAGES or word.startswith("{"):
         return False
-    return "/" in word or "." in word.lstrip(".") or word.startswith(".") or word in ("Dockerfile", "Makefile")
+    return "/" in word or "." in word.lstrip(".") or word.startswith(".")
 
 
 def heading_path(line: str) -> str | None:
