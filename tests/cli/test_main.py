@@ -63,8 +63,12 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert count < 220  # 168 when this was written
 
 
+@pytest.mark.needs("git")
 def test_a_list_of_tasks_imports_no_grader_and_no_settings(tmp_path: Path) -> None:
-    """`groundup tasks nl2repobench` reads what people decided in recipes, and rich draws a table."""
+    """`groundup tasks nl2repobench` reads what people decided in recipes, and rich draws a table.
+
+    Without Git it says which originals that leaves out, which takes settings.
+    """
     count, names = modules_of("tasks nl2repobench", tmp_path)
     assert not names & {*HEAVY, "groundup.suites.base", "groundup.domain.records"} - {"rich"}
     heavy = ("groundup.grading", "groundup.store.folder", "groundup.store.records", "typer.rich")

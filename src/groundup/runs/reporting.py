@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from groundup.domain.errors import GroundupError
+from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.inventory import Inventory
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.causes import AttemptLosses, attempt_losses
 from groundup.reports.document import Report, RunReport
@@ -42,9 +43,17 @@ def read_run(path: Path, settings: Settings) -> ReadRun:
         suite_summaries(config, lines, settings),
         folder.made(config, lines),
         losses_by_attempt(folder, lines),
-        folder.lock().agents_had,
+        _programs(folder),
     )
     return ReadRun(with_faults(report, records, path), folder, lines)
+
+
+def _programs(folder: RunFolder) -> tuple[Inventory, ...]:
+    """Return which programs agents had; nothing where the lock cannot be read, which the faults say."""
+    try:
+        return folder.lock().agents_had
+    except UsageError:
+        return ()
 
 
 def losses_by_attempt(
