@@ -57,6 +57,16 @@ def test_the_cause_comes_before_what_maven_says_around_it() -> None:
     assert "Some problems" not in said
 
 
+def test_of_a_missing_artifact_its_name_comes_first() -> None:
+    """Maven names the project three times before it; a reason is read by its first words."""
+    printed = (
+        b"[ERROR] Failed to execute goal on project notes: Could not resolve dependencies for project "
+        b"app:notes:jar:1: Could not find artifact app.nowhere:notes-core:jar:1-SNAPSHOT -> [Help 1]\n"
+    )
+    said = complaint(CommandResult(exit_code=1, ending=Ending.EXITED, stdout=printed, stderr=b"", duration_s=1.0))
+    assert said == "Could not find artifact app.nowhere:notes-core:jar:1-SNAPSHOT"
+
+
 def test_a_layer_holds_files_at_their_places_and_lists_by_their_local_names(tmp_path: Path) -> None:
     """A local repository calls a list of versions after the repository that it came from."""
     (tmp_path / "kept").write_bytes(b"content")

@@ -78,6 +78,8 @@ _NOISE = (
     "-> [Help",
     "COMPILATION ERROR",
 )
+_WRAPPING = re.compile(r"Failed to execute goal on project \S+: Could not resolve dependencies for project \S+: ")
+"""What Maven says before the artifact that it did not find: the project's own name, three times."""
 _SHOWN = 3
 
 
@@ -136,7 +138,7 @@ def complaint(result: CommandResult) -> str:
     text = (result.stdout + result.stderr).decode(errors="replace")
     lines = [line.strip() for line in _ERROR.findall(text) if line.strip()]
     shown = list(dict.fromkeys(line for line in lines if not line.startswith(_NOISE)))[:_SHOWN]
-    line = "; ".join(shown).replace("/workspace/", "")
+    line = "; ".join(_WRAPPING.sub("", one) for one in shown).replace("/workspace/", "")
     line = "".join(character if character.isprintable() else " " for character in line)
     return line if len(line) <= 300 else f"{line[:297]}..."
 
