@@ -224,15 +224,17 @@ def hiding(
 ) -> tuple[Mount, ...]:
     """Return mounts over every copy of *names* in /usr of the root *system* and in the archives below *shown*.
 
-    *room* is a folder for what is seen instead: nothing.
+    *system*: None where a guest sees no root that may hold copies. *room* is a folder for what is seen instead:
+    nothing.
     """
     if not names:
         return ()
     folder, file = room / "nothing", room / "nothing.txt"
     folder.mkdir(parents=True, exist_ok=True)
     file.touch()
-    copies = () if system is None else copies_below(system / "usr", names)
-    found = [(path, f"/{path.relative_to(system)}") for path in copies if system is not None]
+    found: list[tuple[Path, str]] = []
+    if system is not None:
+        found += [(path, f"/{path.relative_to(system)}") for path in copies_below(system / "usr", names)]
     found += [(path, inside) for path, inside in _seen(tuple(shown), names) if path.name.endswith(ARCHIVES)]
     return tuple(Mount(source=folder if path.is_dir() else file, target=target) for path, target in found)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
+from typing import TypeVar
 
 from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.grading.library.hidden import NumberedTest
@@ -61,13 +62,15 @@ _STATUSES = (
 )
 
 
+_Lost = TypeVar("_Lost", Result, TestResult)
+
+
 def guessed(results: Mapping[NumberedTest, Result], sources: Sources) -> dict[NumberedTest, Result]:
     """Return *results*, the lost ones with where their cause probably lies, where that can be told."""
-    found = dict(results)
-    for test, result in results.items():
-        if result.outcome in ("failed", "error") and not result.probably:
-            found[test] = result.but(probably=probable_place(result.message, result.demand, sources))
-    return found
+    return {
+        test: _guessed(result, sources) if result.outcome in ("failed", "error") else result
+        for test, result in results.items()
+    }
 
 
 def with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestResult, ...]:
@@ -75,12 +78,12 @@ def with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestR
     if not any(one.lost for one in tests):
         return tests
     sources = Sources.of(submission)
-    return tuple(_guessed(one, sources) if one.lost and not one.probably else one for one in tests)
+    return tuple(_guessed(one, sources) if one.lost else one for one in tests)
 
 
-def _guessed(test: TestResult, sources: Sources) -> TestResult:
-    place = probable_place(test.message, test.demand, sources)
-    return test.but(probably=place) if place else test
+def _guessed(lost: _Lost, sources: Sources) -> _Lost:
+    place = lost.probably or probable_place(lost.message, lost.demand, sources)
+    return lost.but(probably=place) if place else lost
 
 
 def probable_place(message: str, demand: str, sources: Sources) -> str:

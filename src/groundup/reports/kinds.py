@@ -65,9 +65,6 @@ _SIGNATURE = re.compile(
 )
 _NAME = re.compile(r"AttributeError: .*has no attribute|AttributeError: \S+$")
 _ANSWER_500 = re.compile(r"\b500\b|Internal Server Error")
-_ABSENT = re.compile(
-    r"\bNotImplementedError\b|\bUnsupportedOperationException\b|\b(?:todo|unimplemented)!\(|[Nn]ot implemented"
-)
 _LACKING = re.compile(r"AttributeError: .*has no attribute '(\w+)'")
 _TEXTS = re.compile(
     r"^(?:.*: )?(?:left  b?['\"]|line \d+: |differ from character|b?['\"].* != b?['\"])|ends in a line break",

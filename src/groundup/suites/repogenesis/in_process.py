@@ -17,12 +17,11 @@ from groundup.grading.library.decision import Decision, as_fact, decide, signs_o
 from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.probable import guessed
+from groundup.grading.probable import with_guesses
 from groundup.grading.services.building import BuiltService
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
-from groundup.grading.submitted_sources import Sources
 from groundup.sources.names import companions, normalised, python_provider
 from groundup.suites.repogenesis.counting import named_tests, parsed
 from groundup.suites.repogenesis.tasks import ServiceProblem
@@ -76,9 +75,9 @@ async def run_in_process(
     if decision.passed:
         integrity = await checker()(library, execution, expected, None, context)
     is_tampered = integrity.answer == "tampered"
-    sources = await asyncio.to_thread(Sources.of, submission)
+    told = decision._replace(results=await asyncio.to_thread(with_guesses, decision.results, submission))
     return TestRun(
-        results=guessed(_results(decision, counts=not is_tampered), sources),
+        results=_results(told, counts=not is_tampered),
         collected=execution.report.collected or 0,
         collection_errors=execution.report.collection_errors,
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
