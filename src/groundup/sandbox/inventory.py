@@ -27,7 +27,8 @@ def host_inventory() -> Inventory:
 
 def listed_inventory() -> Inventory:
     """Return the programs of the fixed list, as they are on this machine."""
-    return _inventory(LISTED, Path("/"), {path.name: path for _, path in listed_programs()})
+    here = Path("/")
+    return _inventory(LISTED, here, {path.name: _within(here, path) for _, path in listed_programs()})
 
 
 def image_inventory(image: UnpackedImage) -> Inventory:
@@ -37,22 +38,23 @@ def image_inventory(image: UnpackedImage) -> Inventory:
     return found.but(digest=image.digest)
 
 
-def _inventory(origin: str, root: Path, programs: Mapping[str, Path]) -> Inventory:
-    places = {name: _within(root, path) for name, path in programs.items()}
+def _inventory(origin: str, root: Path, places: Mapping[str, Path]) -> Inventory:
     versions = _versions(root, {_plain(place) for place in places.values()})
     found = {name: versions.get(_plain(place)) or _content(root / place) for name, place in sorted(places.items())}
     return Inventory(origin=origin, digest=digest_of(found), programs=found)
 
 
 def _on_path(root: Path, folders: Iterable[str]) -> Mapping[str, Path]:
-    """Return the programs in *folders* of *root* by name; the first of a name counts."""
+    """Return where the programs in *folders* of *root* are, by name; the first of a name counts."""
     found: dict[str, Path] = {}
     for folder in folders:
         place = root / _within(root, root / folder)
         for path in sorted(place.iterdir()) if place.is_dir() else ():
-            inside = root / _within(root, path)
-            if path.name not in found and inside.is_file() and os.access(inside, os.X_OK | os.R_OK):
-                found[path.name] = path
+            if path.name in found:
+                continue
+            inside = _within(root, path)
+            if (root / inside).is_file() and os.access(root / inside, os.X_OK | os.R_OK):
+                found[path.name] = inside
     return found
 
 
