@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from groundup.inside import source_of
-from tests.inside.test_runner import _run
+from tests.inside.test_runner import run_told
 
 LIBRARY = """
 class Base:
@@ -65,19 +64,7 @@ def test_third():
 
 
 def _lacking(tmp_path: Path, library: str, tests: str) -> dict[str, tuple[str, ...]]:
-    trusted = tmp_path / "trusted"
-    trusted.mkdir()
-    for name in ("demands.py", "lacking.py"):
-        (trusted / name).write_bytes(source_of(name))
-    report, _ = _run(
-        tmp_path,
-        {"lib.py": library, "tests/test_a.py": tests},
-        packages=["lib"],
-        trusted=[str(tmp_path / "tests")],
-        demands=str(trusted / "demands.py"),
-        lacking=str(trusted / "lacking.py"),
-    )
-    return report.lacking
+    return run_told(tmp_path, library, tests, "lacking").lacking
 
 
 def test_a_file_that_cannot_be_collected_tells_all_that_it_needs(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from groundup.grading.library.report import RunnerReport
-from groundup.inside import source_of
-from tests.inside.test_runner import _run
+from tests.inside.test_runner import run_told
 
 LIBRARY = """
 import os
@@ -89,20 +88,7 @@ def test_passes():
 
 
 def _with_origins(tree: Path, library: str = LIBRARY, tests: str = TESTS, until_s: float = 60.0) -> RunnerReport:
-    trusted = tree / "trusted"
-    trusted.mkdir()
-    for name in ("demands.py", "origins.py"):
-        (trusted / name).write_bytes(source_of(name))
-    report, _ = _run(
-        tree,
-        {"lib.py": library, "tests/test_a.py": tests},
-        packages=["lib"],
-        trusted=[str(tree / "tests")],
-        demands=str(trusted / "demands.py"),
-        origins=str(trusted / "origins.py"),
-        origins_until_s=until_s,
-    )
-    return report
+    return run_told(tree, library, tests, "origins", origins_until_s=until_s)
 
 
 def _told(report: RunnerReport, tree: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import RunnerReport, parse_report
-from groundup.inside import failing
+from groundup.inside import failing, source_of
 
 TOKEN = "0123456789abcdef" * 2
 RUNNER = Path(failing.__file__).with_name("runner.py")
@@ -72,6 +72,27 @@ def _run(
         process.stdin.close()
         data = pipe.read()
         return parse_report(data, TOKEN), process.wait()
+
+
+def run_told(tree: Path, library: str, tests: str, module: str, **changes: object) -> RunnerReport:
+    """Run *tests* of *library*, with `demands` and the trusted *module* that tells more of what was lost."""
+    trusted = tree / "trusted"
+    trusted.mkdir()
+    told = {}
+    for name in ("demands", module):
+        place = trusted / f"{name}.py"
+        place.write_bytes(source_of(place.name))
+        told[name] = str(place)
+    report, _ = _run(
+        tree,
+        {"lib.py": library, "tests/test_a.py": tests},
+        (),
+        packages=["lib"],
+        trusted=[str(tree / "tests")],
+        **told,
+        **changes,
+    )
+    return report
 
 
 def _outcomes(report: RunnerReport) -> dict[str, str]:
