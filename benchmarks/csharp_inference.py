@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from benchmarks.inference import Counts, line
 
-from groundup.languages.leaks import mask_repository
+from groundup.languages.masking import mask_repository
 from groundup_infer.written import INFERRED_KINDS, write_inferred
 
 _PACKAGES = ("packagereference", "globalpackagereference")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import cast
 
-from groundup.languages.leaks import mask_repository
+from groundup.languages.masking import mask_repository
 from groundup.manifests.records import Language
 
 SOURCE = "import requests\n\nprint(requests.get('https://example.org'))\n" * 40

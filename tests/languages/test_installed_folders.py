@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.languages.leaks import mask_repository
+from groundup.languages.masking import mask_repository
 
 
 def test_installed_packages_are_removed(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from groundup.domain.names import checked_name
 from groundup.domain.records import Record
 from groundup.languages import LANGUAGES
 from groundup.languages.formats import FORMATS, find_manifests
-from groundup.languages.leaks import MaskedFile, MaskReport, mask_repository
+from groundup.languages.masking import MaskedFile, MaskReport, mask_repository
 from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata

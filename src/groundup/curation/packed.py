@@ -5,7 +5,7 @@ from pathlib import Path
 
 from groundup.curation.repositories import check_out
 from groundup.domain.errors import SubmissionError, UsageError
-from groundup.languages.leaks import mask_repository
+from groundup.languages.masking import mask_repository
 from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
 from groundup.store.ownership import digest_of_entry

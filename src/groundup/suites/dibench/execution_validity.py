@@ -23,7 +23,7 @@ from groundup.domain.verdicts import Verdict
 from groundup.grading.ci.records import HIDES, OF_TIME, FailureKind, OriginalTests
 from groundup.grading.context import GradingContext
 from groundup.grading.last_words import speaks_of_time
-from groundup.languages.leaks import leaks_beside
+from groundup.languages.masking import leaks_beside
 from groundup.sandbox.deadlines import Starvation, starvation_noted
 from groundup.settings import Settings
 from groundup.suites.base import Auditor, Grader, Validation, Validator

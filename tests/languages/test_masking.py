@@ -7,7 +7,7 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.languages.formats import find_manifests
-from groundup.languages.leaks import mask_repository
+from groundup.languages.masking import mask_repository
 from groundup.manifests.records import DependencyKind
 
 FILES = {
