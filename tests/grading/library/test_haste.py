@@ -7,11 +7,14 @@ import pytest
 
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import Layer, PythonEnvironment
-from groundup.grading.library.haste import is_certain, may_be_late
+from groundup.grading.library.haste import gave_up_for_good, is_certain, may_be_late
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
+from groundup.grading.library.report import RunnerReport
+from groundup.sandbox.protocol import CommandResult, Ending
 from tests.grading.library.laboratory import write_tree
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests/test_calc.py::test_add",), protected=("tests",))
+KEPT = frozenset(["calc", "calc/__init__.py", "setup.py"])
 PLAIN = "import calc\ndef test_add(): assert calc.add(1, 2) == 3\n"
 WITHOUT_CLOCK = [
     "",
@@ -52,14 +55,14 @@ def lost(message: str = "assert 4 == 3", outcome: str = "failed", duration_s: fl
 @pytest.mark.parametrize("code", WITHOUT_CLOCK)
 def test_who_asks_no_clock_loses_on_every_machine(tmp_path: Path, code: str) -> None:
     """However slow the test was: nothing in it can tell."""
-    assert is_certain([lost()], library(tmp_path, code))
+    assert is_certain([lost()], library(tmp_path, code), KEPT)
 
 
 @pytest.mark.parametrize("code", WITH_CLOCK)
 def test_who_asks_a_clock_may_be_late(tmp_path: Path, code: str) -> None:
     """In the submission or in the tests; what the original's own code does is no matter."""
-    assert not is_certain([lost()], library(tmp_path / "one", code))
-    assert not is_certain([lost()], library(tmp_path / "two", tests=PLAIN + code))
+    assert not is_certain([lost()], library(tmp_path / "one", code), KEPT)
+    assert not is_certain([lost()], library(tmp_path / "two", tests=PLAIN + code), KEPT)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_who_asks_a_clock_may_be_late(tmp_path: Path, code: str) -> None:
 )
 def test_a_failure_that_waited_for_nothing_is_certain(tmp_path: Path, test: TestResult) -> None:
     """Though the submission asks clocks elsewhere."""
-    assert is_certain([test], library(tmp_path, "import time\n"))
+    assert is_certain([test], library(tmp_path, "import time\n"), KEPT)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,34 @@ def test_a_failure_that_waited_for_nothing_is_certain(tmp_path: Path, test: Test
 )
 def test_one_doubtful_loss_is_enough(tmp_path: Path, test: TestResult) -> None:
     """Of many that are certain."""
-    assert not is_certain([lost(duration_s=0.01), test], library(tmp_path, "import time\n"))
+    assert not is_certain([lost(duration_s=0.01), test], library(tmp_path, "import time\n"), KEPT)
+
+
+def test_what_no_test_can_reach_is_no_matter(tmp_path: Path) -> None:
+    """The submission's own tests, which were left out, and its setup.py; what lay beside the tests counts."""
+    known = library(tmp_path)
+    write_tree(known.submission, {"tests/test_own.py": "import time\n", "setup.py": "import os\nos.system('x')\n"})
+    assert is_certain([lost()], known, KEPT)
+    assert not is_certain([lost()], known, {*KEPT, "tests/test_own.py"})
+    assert may_be_late(known.hidden, known.original, known.submission)
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "answer"),
+    [
+        (4, "TypeError: __init__() should return None", True),
+        (4, "TimeoutError: timed out", False),
+        (1, "TypeError: __init__() should return None", False),
+        (4, "", False),
+    ],
+)
+def test_a_conftest_that_cannot_be_imported_is_certain(code: int, said: str, answer: bool) -> None:
+    """As a file of tests that cannot be: unless its error speaks of time, or nothing tells it."""
+    stderr = f"ImportError while loading conftest '/workspace/tests/conftest.py'.\nE   {said}\n" if said else ""
+    result = CommandResult(
+        ending=Ending.EXITED, exit_code=code, stdout=b"", stderr=stderr.encode(), truncated=False, duration_s=1.0
+    )
+    assert gave_up_for_good(RunnerReport(exit_code=code), result) is answer
 
 
 def test_what_cannot_be_read_or_is_compiled_may_be_late(tmp_path: Path) -> None:

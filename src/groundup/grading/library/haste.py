@@ -3,17 +3,21 @@
 A test that fails for an absent name, or as its file is imported, fails on every machine. So does one that ended
 sooner than any limit of time that tests set themselves: recipes call those with shorter ones `timed`. And so does
 any test where neither the tests nor the submission ask a clock, wait, or start anything beside themselves, by
-their source text: where in doubt, load could decide. Randomness is no matter of load.
+their source text: where in doubt, load could decide. Of the submission only what was in the sandbox can, and not
+its setup.py, which no test imports. Randomness is no matter of load.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from groundup.domain.verdicts import TestResult
-from groundup.grading.last_words import speaks_of_code, speaks_of_time
+from groundup.grading.last_words import pytest_words, speaks_of_code, speaks_of_time
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
+from groundup.grading.library.report import UNUSABLE, RunnerReport
+from groundup.sandbox.protocol import CommandResult
 from groundup.trees.walking import read_regular
 
 _STANDARD = (
@@ -39,9 +43,16 @@ _NOT_COLLECTED = "not collected: "
 _SOON_S = 0.05
 
 
-def is_certain(lost: Iterable[TestResult], library: LibraryUnderTest) -> bool:
-    """Whether no *lost* test of *library* could pass with more time, however busy the machine was."""
-    return all(map(_fails_soon, lost)) or not may_be_late(library.hidden, library.original, library.submission)
+def is_certain(lost: Iterable[TestResult], library: LibraryUnderTest, kept: Collection[str]) -> bool:
+    """Whether no *lost* test of *library*, of which the paths *kept* ran, could pass on a less busy machine."""
+    given = (library.hidden, library.original, library.submission)
+    return all(map(_fails_soon, lost)) or not may_be_late(*given, kept)
+
+
+def gave_up_for_good(report: RunnerReport, result: CommandResult) -> bool:
+    """Whether pytest refused to begin, for an error of a conftest's import that does not speak of time."""
+    words = pytest_words(result.stdout + b"\n" + result.stderr)
+    return report.exit_code == UNUSABLE and not report.results and words != "" and not speaks_of_time(words)
 
 
 def _fails_soon(test: TestResult) -> bool:
@@ -52,13 +63,22 @@ def _fails_soon(test: TestResult) -> bool:
     return test.duration_s is not None and test.duration_s < _SOON_S and not speaks_of_time(test.message)
 
 
-def may_be_late(hidden: HiddenTests, original: Path, submission: Path) -> bool:
-    """Whether the tests or the submission ask a clock, wait, or start something beside themselves."""
+def may_be_late(
+    hidden: HiddenTests, original: Path, submission: Path, kept: Collection[str] | None = None
+) -> bool:
+    """Whether the tests or the submission ask a clock, wait, or start something beside themselves.
+
+    *kept*: which paths of the submission were in the sandbox of the tests; None: all of it, and it was installed.
+    """
     if hidden.extensions or hidden.programs:
         return True
     tests = {argument.partition("::")[0] for argument in hidden.arguments}
-    places = [submission, *(original / place for place in {*tests, *hidden.protected})]
-    for number, path in enumerate(path for place in places for path in _sources(place)):
+    own = _sources(submission)
+    if kept is not None:
+        inside = {submission / path for path in kept} - {submission / "setup.py"}
+        own = (path for path in own if path in inside)
+    places = (original / place for place in {*tests, *hidden.protected})
+    for number, path in enumerate(chain(own, *map(_sources, places))):
         try:
             text = read_regular(path, _FILE_BYTES).decode(errors="replace")
         except (OSError, ValueError):

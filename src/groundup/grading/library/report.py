@@ -26,6 +26,8 @@ MAX_CALLS = 400
 
 INTERRUPTED = 2
 """pytest's exit code of a session that a KeyboardInterrupt ended."""
+UNUSABLE = 4
+"""pytest's exit code where it cannot begin, as for a conftest that cannot be imported."""
 COMPLETE = frozenset([0, 1, 5])
 """pytest's exit codes of a session that came to its end: all passed, some failed, nothing collected."""
 

@@ -36,7 +36,7 @@ from groundup.grading.library.execution import (
     sandbox_to_look_around,
     with_extensions,
 )
-from groundup.grading.library.haste import is_certain
+from groundup.grading.library.haste import gave_up_for_good, is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import laid_out
 from groundup.grading.probable import with_guesses
@@ -57,11 +57,13 @@ def may_be_noise(decision: Decision, timed: Iterable[str]) -> bool:
     return bool(lost) and is_whole and {test.without_parameters for test in lost} <= known
 
 
-def _is_certain(decision: Decision, library: LibraryUnderTest) -> bool:
+def _is_certain(execution: Execution, decision: Decision, library: LibraryUnderTest) -> bool:
     """Whether no lost test could pass on a machine that is less busy."""
     if decision.timed_out or decision.integrity.flaky or decision.integrity.unsteady:
         return False
-    return is_certain([test for test in decision.results if test.lost], library)
+    if gave_up_for_good(execution.report, execution.result):
+        return True
+    return is_certain([test for test in decision.results if test.lost], library, execution.kept)
 
 
 def _results(decision: Decision) -> tuple[TestResult, ...]:
@@ -255,7 +257,7 @@ class NL2RepoStrictGrader(Grader):
             tests=await asyncio.to_thread(with_guesses, _results(decision), submission),
             logs=_logs(execution, decision),
             repeat_alone=may_be_noise(decision, recipe.tests.timed),
-            is_certain=await asyncio.to_thread(_is_certain, decision, library),
+            is_certain=await asyncio.to_thread(_is_certain, execution, decision, library),
         )
 
     @override
