@@ -49,17 +49,21 @@ def pack(
         str, typer.Option(help="What the model may have seen of the tasks, in your words.")
     ] = "not stated",
     notes: Annotated[str, typer.Option(help="Anything else that readers should know.")] = "",
-    output: Annotated[Path | None, typer.Option("--output", help="Folder of run folders.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder that holds the runs (setting: output, default: runs).")
+    ] = None,
+    json: Json = False,
 ) -> int:
     """Pack RUN into one file: configuration, lock, verdicts and submissions; no trajectories, logs or keys."""
-    from groundup.cli.console import say
+    from groundup.cli.console import print_document, say
+    from groundup.domain.names import count
     from groundup_board import leaderboard
 
     made = leaderboard.pack(run, bundle, contamination=contamination, notes=notes, output=output)
-    count = len(made.submissions)
-    say(
-        f"wrote {bundle}: {count} submission{'s' * (count != 1)}; `groundup leaderboard verify {bundle}` checks it"
-    )
+    if json:
+        print_document({"file": str(bundle), "submissions": len(made.submissions)})
+    packed = count(len(made.submissions), "submission")
+    say(f"wrote {bundle}: {packed}; `groundup leaderboard verify {bundle}` checks it")
     return 0
 
 
@@ -148,13 +152,16 @@ def build(
         bool,
         typer.Option("--pages", help="Let each row lead to pages over its run, as those of `view --bundle`."),
     ] = False,
+    json: Json = False,
 ) -> int:
     """Write a page that ranks the verified bundles in DIR. Exit code 4: some were left out, which are named."""
-    from groundup.cli.console import say
+    from groundup.cli.console import print_document, say
     from groundup.domain.names import count
     from groundup_board import leaderboard
 
     made = leaderboard.build(folder, site, verified=verified, rules=rules.rules(), pages=pages)
+    if json:
+        print_document(made)
     for name, faults in made.refused.items():
         say(f"groundup: left out {name}: {'; '.join(faults)}")
     wrote = f"wrote {site / 'index.html'}: {count(len(made.runs), 'run')}"

@@ -65,7 +65,7 @@ def export(
     suite: Suite,
     flags: HarborFlags,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the tasks go; absent or empty.")
+        Path, typer.Option("--to", "-o", metavar="FOLDER", help="Where the tasks go; absent or empty.")
     ],
     tasks: Annotated[Tasks, "Only these tasks or groups; can be repeated."] = None,
     grader: Annotated[Grader, "Who decides (default: the suite's grader)."] = None,

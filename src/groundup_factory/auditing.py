@@ -128,9 +128,9 @@ class _Work:
             config = RunFolder(place).config()
             planned = {key.task for key in config.planned.keys}
             if self.grader not in (None, config.configuration.grader):
-                raise UsageError(f"{place} has another grader; name another folder with --output, or remove it")
+                raise UsageError(f"{place} has another grader; name another folder with --to, or remove it")
             if not planned >= {task.id for task in self.tasks if name == ORACLE}:
-                raise UsageError(f"{place} has other tasks; name another folder with --output, or remove it")
+                raise UsageError(f"{place} has other tasks; name another folder with --to, or remove it")
             asked: Request = requests.resumption(place, settings=self.settings)
         else:
             tasks = [task.id for task in self.tasks]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples
+from groundup.cli.options import Examples, Json
 from groundup.cli.recipe_files import free_for_us, named_recipe, written
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def freshen(
     seed: Annotated[str | None, typer.Option(help="Of what is drawn (default: a secret one).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The folder for the files (default: where strict grading looks)."),
+        typer.Option("--to", "-o", help="The folder for the files (default: where strict grading looks)."),
     ] = None,
+    json: Json = False,
 ) -> int:
     """Give hidden tests fresh inputs, with the values that the original returns for them.
 
@@ -36,25 +37,28 @@ def freshen(
     import asyncio
     import secrets
 
-    from groundup.cli.console import say
+    from groundup.cli.console import print_document, say
     from groundup.domain.errors import GroundupError
     from groundup.settings import load
 
     settings = load()
     folder = output or settings.cache_dir / "fresh"
-    failed = 0
+    failed, files = 0, []
     for name in recipes:
         try:
-            asyncio.run(_write_fresh(named_recipe(name), folder, settings, seed or secrets.token_hex(8)))
+            made = _write_fresh(named_recipe(name), folder, settings, seed or secrets.token_hex(8))
+            files.append(str(asyncio.run(made)))
         except GroundupError as error:
             if len(recipes) == 1:
                 raise
             say(f"groundup: {name}: {error}")
             failed = 2
+    if json:
+        print_document({"files": files})
     return failed
 
 
-async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> None:
+async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", seed: str) -> Path:
     from groundup.cli.console import say
     from groundup.domain.names import count
     from groundup.episodes.backends import opened_context
@@ -67,3 +71,4 @@ async def _write_fresh(recipe: "Recipe", folder: Path, settings: "Settings", see
     functions, tests = len(made.functions()), len(made.tests)
     made_of = f"{count(functions, 'test function')} ({count(tests, 'test')})"
     say(f"groundup: {recipe.task}: {made_of} with fresh inputs in {target}")
+    return target

@@ -3,16 +3,25 @@
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import typer
 
-from groundup.cli.main import main
+from groundup.cli.main import create_app, main
 from tests.needs import need_command
 from tests.runs.toy import BEHAVIOUR
 
 TWENTY = "tests.runs.toy:create"
 TWO = "tests.runs.toy:create_two"
+
+
+def command_of(name: str) -> Any:
+    """Return the parser of a command, such as `curate set`."""
+    reached: Any = create_app()
+    for word in name.split():
+        reached = reached.get_command(typer.Context(reached), word)
+    return reached
 
 
 class Ended(NamedTuple):

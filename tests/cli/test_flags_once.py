@@ -5,6 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from groundup.api.flags import Output, flag_of
+from groundup.cli.main import every_command
+from tests.cli.conftest import command_of
+
 SOURCES = Path(__file__).parents[2] / "src"
 OTHER_THINGS = {
     "again": "instances that were validated, and entries that were rejected",
@@ -20,7 +24,7 @@ OTHER_THINGS = {
     "layout": "of a report here, and of the publishers'",
     "max_tokens": "of an attempt, and of a set",
     "name": "of an instance, an image, a set",
-    "output": "what it is differs from command to command",
+    "output": "of `leaderboard pack`, whose -o is --to",
     "port": "of a server, and of a scheduler",
     "python": "in place of what tasks ask for, and of what is made",
     "rounds": "of an attempt, and of a specification",
@@ -30,7 +34,7 @@ OTHER_THINGS = {
     "time": "in seconds of a run, and in hours of a set",
     "timeout": "of a run, and of a check of one",
     "times": "that something is executed: each command does it to something else",
-    "to": "a bundle, and a page",
+    "to": "the file or the folder that each command makes",
     "token": "several of a server's clients, and one of pages",
     "version": "of a set, and of the next",
     "with": "requirements of a recipe, and packages of an image",
@@ -43,6 +47,39 @@ def test_a_flag_is_declared_once() -> None:
     """`Annotated[Jobs, "Tasks at once."]` is one more use of a flag, not one more flag."""
     declared = Counter(name for path in SOURCES.rglob("*.py") for name in _declared(path))
     assert {name for name, times in declared.items() if times > 1} == OTHER_THINGS.keys()
+
+
+FOR_PEOPLE = {
+    "demo": "a story to read",
+    "docs": "a page to read",
+    "init": "it writes one file",
+    "shell": "its output is that of the program in it",
+    "serve": "its address is asked by HTTP",
+    "view": "its pages are asked by HTTP",
+    "fleet up": "--address-file is for programs",
+    "fleet join": "its state is asked by `fleet doctor --json`",
+}
+"""Commands without `--json`, and why programs do not miss it."""
+
+
+def test_every_command_that_a_program_would_read_has_json() -> None:
+    """`docs/cli.md` names the others."""
+    without = {name for name in every_command() if "json" not in {one.name for one in command_of(name).params}}
+    assert without == {name for name in FOR_PEOPLE if name in every_command()}
+    page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8")
+    assert [name for name in FOR_PEOPLE if f"`{name}`" not in page] == []
+
+
+def test_output_is_the_folder_of_runs_in_every_command() -> None:
+    """What a command makes besides runs is `--to`; both have the short form."""
+    told = {
+        (max(one.opts, key=len), one.help)
+        for name in every_command()
+        for one in command_of(name).params
+        if "--output" in one.opts or "-o" in one.opts
+    }
+    assert {text for option, text in told if option == "--output"} == {flag_of(Output).help}  # type: ignore[union-attr]
+    assert {option for option, _ in told} == {"--output", "--to"}
 
 
 def _declared(path: Path) -> Iterator[str]:

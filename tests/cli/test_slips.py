@@ -7,13 +7,11 @@ come from other programs, and of tired ones.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from groundup.cli.main import create_app, every_command
-from tests.cli.conftest import TWENTY, TWO, Groundup
+from groundup.cli.main import every_command
+from tests.cli.conftest import TWENTY, TWO, Groundup, command_of
 from tests.needs import need
 
 WRITTEN = "tests.runs.toy:create_written"
@@ -92,6 +90,8 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
     ((*NOP, "--jobs-dir", "x"), "--output (-o)"),
     ((*NOP, "--log-dir", "x"), "--output (-o)"),
     ((*NOP, "--output-dir", "x"), "-o here"),
+    ((*NOP, "--to", "x"), "--output (-o)"),
+    (("data", "convert", "dibench", "old", "--output", "new"), "here it is --to (-o)"),
     ((*NOP, "--env", "docker"), "--sandbox"),
     ((*NOP, "--scorer", "x"), "--grader"),
     ((*NOP, "--gradr", "strict"), "did you mean --grader"),
@@ -239,16 +239,9 @@ def test_a_slip_is_answered_with_the_way_out(
     assert not [*tmp_path.glob("runs/*")]
 
 
-def _command(name: str) -> Any:
-    reached: Any = create_app()
-    for word in name.split():
-        reached = reached.get_command(typer.Context(reached), word)
-    return reached
-
-
 def _needy() -> Iterator[str]:
     for name in every_command():
-        if any(one.required for one in _command(name).params):
+        if any(one.required for one in command_of(name).params):
             yield name
 
 

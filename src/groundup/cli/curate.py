@@ -160,7 +160,7 @@ def instance(
     language: Annotated[
         str, typer.Option("--language", "-l", help="python, rust, javascript or csharp: whose build files.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the instance is added.")],
+    output: Annotated[Path, typer.Option("--to", "-o", metavar="FOLDER", help="Where the instance is added.")],
     details: InstanceDetails,
     json: Json = False,
 ) -> int:

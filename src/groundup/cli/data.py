@@ -105,7 +105,7 @@ def pull(
 def convert(
     suite: Suite,
     old: Annotated[Path, typer.Argument(metavar="OLD", help="A file of instances in the older form.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="NEW", help="File for the converted data.")],
+    output: Annotated[Path, typer.Option("--to", "-o", metavar="NEW", help="File for the converted data.")],
     json: Json = False,
 ) -> int:
     """Convert data of SUITE from an older form."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.cli.options import Examples
+from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
@@ -20,7 +20,8 @@ EXAMPLES: dict[str, Examples] = {
 
 def fingerprint(
     recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Tasks with recipes, or files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the files.")] = Path(),
+    output: Annotated[Path, typer.Option("--to", "-o", help="The folder for the files.")] = Path(),
+    json: Json = False,
 ) -> int:
     """Write the fingerprints of originals, by which copies are recognised: hashes, one file for each recipe.
 
@@ -28,15 +29,17 @@ def fingerprint(
     """
     import asyncio
 
+    from groundup.cli.console import print_document
     from groundup.settings import load
 
-    for name in recipes:
-        asyncio.run(write_fingerprint(named_recipe(name), output, load()))
+    made = [asyncio.run(write_fingerprint(named_recipe(name), output, load())) for name in recipes]
+    if json:
+        print_document({"files": list(map(str, made))})
     return 0
 
 
-async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> None:
-    """Write by which copies of *recipe*'s original are recognised, and say so."""
+async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings") -> Path:
+    """Write by which copies of *recipe*'s original are recognised, and say so. Return the file."""
     from groundup.cli.console import say
     from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_text, made_fingerprint
@@ -46,6 +49,7 @@ async def write_fingerprint(recipe: "Recipe", folder: Path, settings: "Settings"
         made = await made_fingerprint(recipe, context)
     written(target, fingerprint_text(made))
     say(f"groundup: {recipe.task}: {len(made.all_prints)} prints of {len(made.files)} files in {target}")
+    return target
 
 
 def free_for_us(target: Path) -> Path:

@@ -52,8 +52,10 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "--job-name": ("--run-id",),
     "--jobs-dir": ("--output",),
     "--log-dir": ("--output",),
-    "--output-dir": ("--output",),
-    "--out": ("--output",),
+    "--output-dir": ("--output", "--to"),
+    "--out": ("--output", "--to"),
+    "--output": ("--to",),  # of earlier versions, for one release
+    "--to": ("--output",),
     "--env": ("--sandbox",),
     "--environment": ("--sandbox",),
     "--scorer": ("--grader",),

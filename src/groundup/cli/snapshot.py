@@ -50,7 +50,7 @@ def snapshot(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="File of the snapshot; names that it has are not asked again."
+            "--to", "-o", metavar="FILE", help="File of the snapshot; names that it has are not asked again."
         ),
     ],
     json: Json = False,

@@ -109,7 +109,7 @@ def ablate(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="New folder for the changed predictions."),
+        typer.Option("--to", "-o", metavar="FOLDER", help="New folder for the changed predictions."),
     ],
     json: Json = False,
 ) -> int:

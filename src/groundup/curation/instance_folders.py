@@ -17,7 +17,7 @@ from groundup.suites.dibench.dataset import Instance, as_lines, read_instances
 from groundup.suites.sets import VALIDITY
 from groundup.trees.digest import tree_digest
 
-ADVICE = "give this one another --name, or choose another --output"
+ADVICE = "give this one another --name, or choose another folder with --to"
 
 
 class InstanceFolder:

@@ -42,7 +42,7 @@ def audit(
     parts: AuditParts,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the audit (default: runs/audit-SUITE)."),
+        typer.Option("--to", "-o", metavar="FOLDER", help="Folder of the audit (default: runs/audit-SUITE)."),
     ] = None,
     jobs: Annotated[Jobs, "Attempts at once."] = None,
     json: Json = False,

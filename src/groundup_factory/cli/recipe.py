@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from groundup.api.flags import Jobs
-from groundup.cli.options import Examples
+from groundup.cli.options import Examples, Json
 from groundup.cli.recipe_files import (
     free_for_recipe,
     free_for_us,
@@ -52,6 +52,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
 }
 NOT_AS_IT_WAS = 4
+_AS_SAID = "the image is as the recipe says"
 _SILENCE_S = 10.0
 
 
@@ -83,9 +84,10 @@ def build(
     from_data: Annotated[Path | None, typer.Option(help="Published data (default: what was pulled).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Recipe file or folder (default: TASK.toml); for several, a folder."),
+        typer.Option("--to", "-o", help="Recipe file or folder (default: TASK.toml); for several, a folder."),
     ] = None,
     jobs: Annotated[Jobs, "Tasks at once (default: 1)."] = None,
+    json: Json = False,
 ) -> int:
     """Make the recipes of TASKs for review: source, environment, layout, expected tests, controls.
 
@@ -103,20 +105,33 @@ def build(
     folder = one_file.parent if one_file is not None else output or Path()
     require_writable(folder)
     if len(tasks) == 1:
-        return asyncio.run(_build_one(tasks[0], one_file or folder / f"{tasks[0]}.toml", order, ""))
+        target = one_file or folder / f"{tasks[0]}.toml"
+        codes = {target: asyncio.run(_build_one(tasks[0], target, order, ""))}
+        return _ended(codes, is_json=json)
     if draft is not None or decided.source is not None:
         raise UsageError("--draft and --source are of one task; name only that")
+
+    targets = {folder / f"{task}.toml": task for task in tasks}
 
     async def every() -> list[int]:
         places = asyncio.Semaphore(jobs or 1)
 
-        async def one(task: str) -> int:
+        async def one(target: Path) -> int:
             async with places:
-                return await _build_of_several(task, folder / f"{task}.toml", order)
+                return await _build_of_several(targets[target], target, order)
 
-        return await asyncio.gather(*map(one, dict.fromkeys(tasks)))
+        return await asyncio.gather(*map(one, targets))
 
-    return max(asyncio.run(every()))
+    return _ended(dict(zip(targets, asyncio.run(every()), strict=True)), is_json=json)
+
+
+def _ended(codes: Mapping[Path, int], *, is_json: bool) -> int:
+    """Return the exit code of what was written, by the exit *codes* of its files."""
+    if is_json:
+        from groundup.cli.console import print_document
+
+        print_document({"recipes": [{"file": str(path), "finished": code == 0} for path, code in codes.items()]})
+    return max(codes.values())
 
 
 @dataclass(frozen=True)
@@ -203,19 +218,20 @@ def check(
     ] = None,
     jobs: Annotated[Jobs, "Recipes at once (default: 1)."] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for the recipes as they are now made.")
+        Path | None, typer.Option("--to", "-o", help="A folder for the recipes as they are now made.")
     ] = None,
     image: Annotated[
         str | None,
         typer.Option(
             help="Compare a published image instead, with {task} one of each RECIPE, and grade in it. Of a file "
-            "that `docker save` wrote, --output gets the account as a recipe."
+            "that `docker save` wrote, --to gets the account as a recipe."
         ),
     ] = None,
     digests: Annotated[
         Path | None,
         typer.Option(help="Compare the account of published images with a table of their files' digests instead."),
     ] = None,
+    json: Json = False,
 ) -> int:
     """Make recipes again from their own decisions, and print what changed.
 
@@ -225,7 +241,6 @@ def check(
     import asyncio
 
     from groundup.domain.errors import UsageError
-    from groundup.domain.names import names_image_file
     from groundup.settings import load
 
     if part is not None and not every:
@@ -238,58 +253,91 @@ def check(
     if output is not None:
         for recipe in wanted:
             free_for_us(output / f"{recipe.task}.toml")
+    found = _Findings(is_json=json)
     if digests is not None:
-        return asyncio.run(_accounts_differ(wanted, digests, settings))
+        asyncio.run(_compare_accounts(wanted, digests, settings, found))
+        return found.ended("accounts are as the table says")
     if image is not None:
-        if len(wanted) > 1 and "{task}" not in image:
-            raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
-        names = [image.replace("{task}", recipe.task.lower()) for recipe in wanted]
-        if names_image_file(image):
-            differ = [
-                asyncio.run(_file_differs(*one, settings, output)) for one in zip(wanted, names, strict=True)
-            ]
-        else:
-            differ = [asyncio.run(_image_differs(*one, settings)) for one in zip(wanted, names, strict=True)]
-        return NOT_AS_IT_WAS if any(differ) else 0
+        _compare_images(wanted, image, settings, output, found)
+        return found.ended()
 
-    async def checked() -> list[bool]:
+    async def checked() -> None:
         places = asyncio.Semaphore(jobs or 1)
 
-        async def one(recipe: "Recipe") -> bool:
+        async def one(recipe: "Recipe") -> None:
             async with places:
-                return await _has_changed(recipe, settings, output)
+                await _check(recipe, settings, output, found)
 
-        return await asyncio.gather(*map(one, wanted))
+        await asyncio.gather(*map(one, wanted))
 
-    changed = sum(asyncio.run(checked()))
-    if len(wanted) > 1:
-        typer.echo(f"{len(wanted) - changed} of {len(wanted)} recipes are as they were")
-    return NOT_AS_IT_WAS if changed else 0
+    asyncio.run(checked())
+    return found.ended("recipes are as they were" if len(wanted) > 1 else "")
 
 
-async def _accounts_differ(recipes: "list[Recipe]", table: Path, settings: "Settings") -> int:
+@dataclass
+class _Findings:
+    """What differs, printed as it is found, or in one document at the end."""
+
+    is_json: bool
+    by_task: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, task: str, changes: list[str], otherwise: str) -> None:
+        """Note the *changes* of a task; *otherwise* is printed where there are none."""
+        self.by_task[task] = changes
+        if not self.is_json:
+            typer.echo("\n".join(f"{task}: {line}" for line in changes or [otherwise]))
+
+    def ended(self, as_before: str = "") -> int:
+        """Print how many are *as_before*, or the document; return the exit code."""
+        from groundup.cli.console import print_document
+
+        same = sum(not changes for changes in self.by_task.values())
+        if self.is_json:
+            print_document({"as_before": same, "changes": self.by_task})
+        elif as_before:
+            typer.echo(f"{same} of {len(self.by_task)} {as_before}")
+        return 0 if same == len(self.by_task) else NOT_AS_IT_WAS
+
+
+async def _compare_accounts(recipes: "list[Recipe]", table: Path, settings: "Settings", found: _Findings) -> None:
     """Compare what recipes say of their images with *table*, and make every proven file again."""
     from groundup.domain.errors import GroundupError
     from groundup.episodes.backends import opened_context
     from groundup_factory.recipes.image_digests import account_differs, read_digests, standing_of
 
-    rows, differ = read_digests(table), 0
-    compared = [recipe for recipe in recipes if recipe.task in rows]
+    rows = read_digests(table)
     async with opened_context(settings) as context:
-        for recipe in compared:
+        for recipe in (one for one in recipes if one.task in rows):
             try:
                 original = await context.builder.source(recipe.image_request())
                 lines = account_differs(recipe, rows[recipe.task], original.path)
             except GroundupError as error:
                 lines = [str(error)]
-            differ += bool(lines)
-            typer.echo("\n".join(f"{recipe.task}: {line}" for line in lines or [standing_of(recipe)]))
-    typer.echo(f"{len(compared) - differ} of {len(compared)} accounts are as the table says")
-    return NOT_AS_IT_WAS if differ else 0
+            found.add(recipe.task, lines, standing_of(recipe))
 
 
-async def _file_differs(recipe: "Recipe", image: str, settings: "Settings", output: Path | None) -> bool:
-    """Compare the file of an image with a recipe, print what differs, and write it into the folder *output*."""
+def _compare_images(
+    recipes: "list[Recipe]", image: str, settings: "Settings", output: Path | None, found: _Findings
+) -> None:
+    import asyncio
+
+    from groundup.domain.errors import UsageError
+    from groundup.domain.names import names_image_file
+
+    if len(recipes) > 1 and "{task}" not in image:
+        raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
+    for recipe in recipes:
+        name = image.replace("{task}", recipe.task.lower())
+        if names_image_file(image):
+            asyncio.run(_compare_file(recipe, name, settings, output, found))
+        else:
+            asyncio.run(_compare_image(recipe, name, settings, found))
+
+
+async def _compare_file(
+    recipe: "Recipe", image: str, settings: "Settings", output: Path | None, found: _Findings
+) -> None:
+    """Compare the file of an image with a recipe, and write it into the folder *output*."""
     from groundup.domain.errors import GroundupError
     from groundup.environments.images import unpacked
     from groundup.environments.layers import layer_store
@@ -308,12 +356,11 @@ async def _file_differs(recipe: "Recipe", image: str, settings: "Settings", outp
             written(output / f"{recipe.task}.toml", recipe_text(recipe.but(image=account)))
     except GroundupError as error:  # the other recipes are compared all the same
         changes = [str(error)]
-    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["the image is as the recipe says"]))
-    return bool(changes)
+    found.add(recipe.task, changes, _AS_SAID)
 
 
-async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> bool:
-    """Compare an image with a recipe and print what differs."""
+async def _compare_image(recipe: "Recipe", image: str, settings: "Settings", found: _Findings) -> None:
+    """Compare an image with a recipe."""
     from groundup.domain.errors import InfrastructureError, UsageError
     from groundup.episodes.backends import opened_context
     from groundup.sandbox.containers.provider import ContainerProvider
@@ -329,12 +376,11 @@ async def _image_differs(recipe: "Recipe", image: str, settings: "Settings") -> 
             changes = await image_changes(recipe, held.provider, context, held)
     except InfrastructureError as error:  # such as an image that is not there: the others are compared
         changes = [str(error)]
-    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["the image is as the recipe says"]))
-    return bool(changes)
+    found.add(recipe.task, changes, _AS_SAID)
 
 
-async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | None) -> bool:
-    """Check one recipe, print what changed, and write it to the folder *output*."""
+async def _check(recipe: "Recipe", settings: "Settings", output: Path | None, found: _Findings) -> None:
+    """Check one recipe, and write it to the folder *output*."""
     from groundup.domain.errors import GroundupError
     from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.recipe import recipe_text
@@ -348,16 +394,16 @@ async def _has_changed(recipe: "Recipe", settings: "Settings", output: Path | No
                 written(output / f"{recipe.task}.toml", recipe_text(renewed(recipe, again)))
         except GroundupError as error:
             changes = [str(error)]
-    typer.echo("\n".join(f"{recipe.task}: {line}" for line in changes or ["as it was"]))
-    return bool(changes)
+    found.add(recipe.task, changes, "as it was")
 
 
 def table(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders of oracles, strict or official.")
     ] = None,
+    json: Json = False,
 ) -> int:
-    """Print all recipes in Markdown: counts, reasons, oracle scores, and what is missing."""
+    """Print all recipes, in Markdown or JSON: counts, reasons, oracle scores, and what is missing."""
     from groundup.domain.errors import UsageError
     from groundup.store.folder import RunFolder
     from groundup.suites.nl2repobench.decisions import decisions
@@ -374,8 +420,15 @@ def table(
         for key, line in RunFolder(run).latest().items()
         if line.verdict is not None
     ]
+    lines = rows(recipes, seen(verdicts))
+    if json:
+        from groundup.cli.console import print_document
+
+        why = dict(not_whole(recipes, decided))
+        print_document({"recipes": [dict(zip(COLUMNS, one, strict=True)) for one in lines], "not_whole": why})
+        return 0
     typer.echo(standing(recipes, decided) + "\n")
-    typer.echo(markdown(COLUMNS, rows(recipes, seen(verdicts))))
+    typer.echo(markdown(COLUMNS, lines))
     typer.echo(markdown(("task", "why it is not whole"), not_whole(recipes, decided)), nl=False)
     return 0
 

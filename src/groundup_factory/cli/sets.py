@@ -198,7 +198,7 @@ class SetNames:
 
 def make(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set: a new folder, or one to continue.")
+        Path, typer.Option("--to", "-o", metavar="FOLDER", help="The set: a new folder, or one to continue.")
     ],
     rules: SetRules,
     filters: SetFilters,
@@ -457,7 +457,7 @@ def why(
 def pack(
     folder: _Set,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The archive, such as my-set-1.tar.gz.")
+        Path, typer.Option("--to", "-o", metavar="FILE", help="The archive, such as my-set-1.tar.gz.")
     ],
     json: Json = False,
 ) -> int:
@@ -493,7 +493,7 @@ def refresh(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Folder of the next version; the same command continues it."
+            "--to", "-o", metavar="FOLDER", help="Folder of the next version; the same command continues it."
         ),
     ],
     rules: SetRules,
