@@ -51,7 +51,7 @@ def gathered(known: Iterable[str], flags: Mapping[str, object], config: Path | N
     """
     values: dict[str, Any] = {}
     path = config or Path(CONFIG_FILE)
-    if config is not None or path.is_file():
+    if config is not None or os.path.lexists(path):
         values.update(_from_file(path))
     for name in known:
         if text := environment().get(PREFIX + name.upper()):  # an empty path would be the current folder
@@ -75,7 +75,10 @@ _TABLES = frozenset({"settings", "run"})
 
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
-        raise UsageError(f"{path}: no such configuration file; name a regular one, with TOML in it")
+        what = "a folder" if path.is_dir() else "no regular file" if path.exists() else "not there"
+        raise UsageError(
+            f"{path} is {what}, so no setting can be read from it; write a file with TOML, or move it"
+        )
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

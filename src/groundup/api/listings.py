@@ -186,6 +186,8 @@ def environment(suite: str, task: str, *, settings: Settings | None = None) -> T
     if task not in part.gradable():
         raise UsageError(f"{task} cannot be graded with the data at hand; `groundup doctor` says what is missing")
     needs = part.needs(known[task])
+    if needs.java:  # strict grading of these starts no Python
+        needs = needs.but(python=None, environment=None, programs=(*needs.programs, "javac", "java", "mvn"))
     lines = () if needs.environment is None else needs.environment.requirements
     return TaskEnvironment(
         suite=suite,

@@ -12,7 +12,7 @@ from groundup.cli.options import Examples, Json, Suite
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from groundup.api.listings import SuiteEntry
+    from groundup.api.listings import SuiteEntry, TaskEnvironment
 
 EXAMPLES: dict[str, Examples] = {
     "suites": (("What can be run?", "groundup suites"), ("For programs", "groundup suites --json")),
@@ -153,16 +153,22 @@ def _print_environment(suite: str, task: str, json: bool) -> int:
     if json:
         print_document(found)
         return 0
-    python = f"Python {found.python}, " if found.python else ""
-    title = f"{suite}, {found.grader}, {task}: {python}and these packages"
-    print_table(title, ("package", "version"), [tuple(one.split("==", 1)) for one in found.packages])
+    if found.packages:
+        python = f"Python {found.python}, " if found.python else ""
+        title = f"{suite}, {found.grader}, {task}: {python}and these packages"
+        print_table(title, ("package", "version"), [tuple(one.split("==", 1)) for one in found.packages])
     if found.programs:
         say(f"groundup: tests start {', '.join(found.programs)}")
-    also = "is installed, too" if found.installs_declared else "is not installed: nothing else is there"
-    say(f"groundup: what a submission declares {also}")
+    say(f"groundup: what a submission declares {_installed(found)}")
     for sentence in found.rights:
         say(f"groundup: {sentence}")
     return 0
+
+
+def _installed(found: "TaskEnvironment") -> str:
+    if "mvn" in found.programs:
+        return "in its pom.xml comes from Maven's repositories"
+    return "is installed, too" if found.installs_declared else "is not installed: nothing else is there"
 
 
 def _print_statistics(suite: str, json: bool) -> int:

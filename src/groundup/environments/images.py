@@ -15,6 +15,14 @@ from groundup.trees.scratch import async_scratch_folder
 _KIND = "image"
 
 
+def image_file(name: str) -> Path:
+    """Return the file or folder of an image. Raises `UsageError` where it is not there."""
+    path = Path(name).expanduser()
+    if not path.exists():
+        raise UsageError(f"{path} is not there; write it with `docker save IMAGE -o {path}`")
+    return path
+
+
 async def unpacked(name: str, store: LayerStore, pinned: str | None = None) -> UnpackedImage:
     """Return the image that `docker save` or the like wrote to the file *name*, or that a registry has under it.
 
@@ -23,10 +31,7 @@ async def unpacked(name: str, store: LayerStore, pinned: str | None = None) -> U
     if pinned is not None and (layer := store.find(_KIND, pinned)) is not None:
         return _of(name, layer)
     if names_image_file(name):
-        path = Path(name).expanduser()
-        if not path.exists():
-            raise UsageError(f"{path} is not there; write it with `docker save IMAGE -o {path}`")
-        return await _from_file(name, path, store, pinned)
+        return await _from_file(name, image_file(name), store, pinned)
     async with async_scratch_folder("image") as room:
         await ImageClient(name).fetch(room / "layout")
         return await _from_file(name, room / "layout", store, pinned)

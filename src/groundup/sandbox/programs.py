@@ -6,6 +6,7 @@ For trusted programs only: nothing here confines anything. Code of strangers run
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import time
 from asyncio.subprocess import Process
@@ -74,8 +75,10 @@ async def run_program(
                 start_new_session=True,
             )
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise InfrastructureError(f"cannot start {argv[0]}: {reason}; is it installed?") from error
+            if shutil.which(argv[0], path=environment.get("PATH")) is None:
+                advice = "install it by the system's packages, or put its folder on PATH"
+                raise InfrastructureError(f"{argv[0]} is not on this machine; {advice}") from error
+            raise InfrastructureError(f"cannot start {argv[0]}: {error.strerror or error}") from error
         finally:
             close_all(stdin_end, stdout_end, stderr_end)
         exit_code = await _ended(process, timeout_s)
