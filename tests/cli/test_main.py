@@ -36,6 +36,18 @@ class Interrupting:
             raise {error}
 sys.meta_path.insert(0, Interrupting())
 """
+SWALLOWED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores ^C
+class Swallowing:
+    def __del__(self):
+        raise KeyboardInterrupt
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "groundup.cli.suites":
+            Swallowing()
+sys.meta_path.insert(0, Interrupting())
+"""
 MODULES = """
 import sys
 before = len(sys.modules)
@@ -373,4 +385,13 @@ def test_ctrl_c_while_modules_load_is_a_line(module: str, error: str, tmp_path: 
     program = [sys.executable, "-m", "groundup", "suites"]
     done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path, env=surroundings)
     assert done.returncode == 130
-    assert done.stderr in ("", *(f"groundup: interrupted{more}\n" for more in ("", RESUME)))
+    assert done.stderr in [f"groundup: interrupted{more}\n" for more in ("", RESUME)]
+
+
+def test_ctrl_c_that_an_extension_module_swallows_counts(tmp_path: Path) -> None:
+    """Otherwise the command would go on, and a traceback of "ignored" would stand above its output."""
+    (tmp_path / "sitecustomize.py").write_text(SWALLOWED)
+    surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path}:{SOURCES}"}
+    program = [sys.executable, "-m", "groundup", "suites"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path, env=surroundings)
+    assert (done.returncode, done.stderr) == (130, f"groundup: interrupted{RESUME}\n")

@@ -4,10 +4,12 @@
 --fail-under, or what a run's folder holds does not fit; 130 interrupted; 141 the reader of our output left.
 """
 
+import _thread
 import errno
 import gc
 import re
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,6 +28,7 @@ from groundup.cli.console import (
 )
 from groundup.cli.options import (
     GROUPS_OF_COMMANDS,
+    INTERRUPTED,
     AbsentCommand,
     CommandPanel,
     Examples,
@@ -247,6 +250,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Modules and records stay: to look for rubbish among them as often as Python does is a tenth of a start.
     gc.set_threshold(150_000)
     replace_closed_streams()
+    if arguments is None:  # this process is ours
+        sys.unraisablehook = _interrupt_again
     without_plugins_of_records()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
@@ -313,6 +318,8 @@ def _called(app: CommandPanel, given: list[str]) -> int:
         from groundup.cli.refusals import refused
 
         raise UsageError(refused(error, given)) from error
+    if code == INTERRUPTED:  # no command ends with it and returns
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 
@@ -320,9 +327,19 @@ def _json_is_asked(given: list[str]) -> bool:
     return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
 
 
+def _interrupt_again(unraisable: Any) -> None:
+    """Repeat a ^C that was swallowed, as by extension modules while they are imported; the run would go on."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        again = threading.Timer(0.01, _thread.interrupt_main)  # here it would be swallowed, too
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
 def _interrupted() -> tuple[int, str]:
     say("groundup: interrupted; `groundup resume` finishes a run that had begun")
-    return 130, "interrupted"
+    return INTERRUPTED, "interrupted"
 
 
 def _glanced(given: list[str]) -> bool:

@@ -25,6 +25,7 @@ from groundup.cli.console import Format
 from groundup.domain.gone import refuse_gone
 
 TALK = "Output"
+INTERRUPTED = 130
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", rich_help_panel=TALK)]
@@ -236,7 +237,10 @@ def command(function: Callable[..., int], examples: Examples) -> Callable[..., N
         for name, (kind, options) in groups.items():
             values = {option.name: given.pop(option.name) for option in options}
             arguments[name] = _said(values) if is_typeddict(kind) else kind(**values)
-        raise typer.Exit(function(**given, **arguments))
+        code = function(**given, **arguments)
+        if code == INTERRUPTED:  # typer ends with it, too, where ^C broke a command off without a word
+            raise SystemExit(code)
+        raise typer.Exit(code)
 
     parameters = []
     for one in signature.parameters.values():
