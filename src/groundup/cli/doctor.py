@@ -110,7 +110,7 @@ def _git_host(name: str, host: Host) -> Fact:
     if all(answered):
         return Fact(name=name, status=FactStatus.GOOD, value="answers")
     some = f"{sum(answered)} of {len(answered)} repositories answer"
-    return Fact(name=name, status=FactStatus.LIMITED, value=some if any(answered) else "cannot be reached by Git")
+    return Fact(name=name, status=FactStatus.LIMITED, value=some if any(answered) else "cannot be reached")
 
 
 async def _facts(settings: Settings, index: str) -> list[Fact]:

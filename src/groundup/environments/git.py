@@ -4,12 +4,16 @@ The user's own Git configuration applies (proxies, credentials, `url.<base>.inst
 executed: no hooks, no filters, no submodules.
 """
 
+import asyncio
 import re
+import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from groundup.domain.errors import NetworkError, TaskError
+from groundup.environments.hosted import is_served
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.settings import environment
 from groundup.trees.archives import extract_archive
@@ -35,6 +39,10 @@ class AbsentFileError(TaskError):
 
 async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> bool:
     """Whether *repository* can be asked for what it has, each of its addresses within *timeout_s*."""
+    if shutil.which("git") is None:
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(is_served(addresses_of(repository, mirror)), timeout_s)
+        return False
     return (await _asked(repository, mirror, timeout_s, "HEAD")).ok
 
 

@@ -114,6 +114,7 @@ class GitSource(Record):
         default=None, pattern=r"^sha256:[0-9a-f]{64}$", description="of the tree as committed; None: not yet known"
     )
     without: tuple[str, ...] = Field(default=(), description="files and folders of it that are left out")
+    by_git_only: bool = Field(default=False, description="its host's archive of the commit holds another tree")
 
 
 class EditedSource(Record):

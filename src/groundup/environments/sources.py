@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,8 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
         try:
             if kept is not None and kept.is_file():
                 await asyncio.to_thread(extract_archive, kept, room / "tree")
+            elif shutil.which("git") is None and request.tree_digest and not request.by_git_only:
+                await _fill_from_host(request, mirror, room, what)
             else:
                 repository = GitRepository(room / "repository")
                 await repository.create()
@@ -59,6 +62,24 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
     layer = await store.get("source", commit_key(request), build)
     _require(request, layer.built["tree"], what)
     return layer
+
+
+async def _fill_from_host(request: GitSource, mirror: str | None, room: Path, what: str) -> None:
+    """Write `room/tree` from the archive that the repository's host makes of the commit."""
+    from groundup.environments.git import addresses_of
+    from groundup.environments.hosted import fetch_archive
+    from groundup.trees.walking import remove_tree
+
+    archive = room / "commit.tar.gz"
+    await fetch_archive(addresses_of(request.repository, mirror), request.commit, archive)
+    tree = await asyncio.to_thread(_unpacked, archive, room, what)
+    for path in request.without:
+        await asyncio.to_thread(remove_tree, tree / path)
+        for folder in list((tree / path).relative_to(tree).parents)[:-1]:
+            with suppress(OSError):  # a commit has no empty folders
+                (tree / folder).rmdir()
+    if (await asyncio.to_thread(tree_digest, tree)).digest != request.tree_digest:
+        raise TaskError(f"{what}: its host's archive holds another tree; install Git, or mend the recipe")
 
 
 def archive_place(request: GitSource, mirror: str | None) -> Path | None:

@@ -79,9 +79,9 @@ class Host(Record):
 
     @property
     def lacks_github(self) -> bool:
-        """Whether Git asked GitHub in vain; False where nothing could ask."""
+        """Whether GitHub was asked in vain; False where nothing asked."""
         asked = [here for repository, here in self.repositories.items() if host_of(repository) == "github.com"]
-        return self.has_git and not self.has_mirror and bool(asked) and not any(asked)
+        return not self.has_mirror and bool(asked) and not any(asked)
 
 
 def standing_of(suite: str, settings: Settings) -> Gradable:
@@ -138,8 +138,6 @@ async def lacking(suite: Suite, tasks: Sequence[Task], settings: Settings) -> di
 async def _answering(needs: Iterable[Needs], settings: Settings, *, ask_each: bool) -> dict[str, bool]:
     """Return whether the repositories of *needs* answer; unless each is asked, one speaks for its host."""
     wanted = sorted({one.source.repository for one in needs if isinstance(one.source, GitSource)})
-    if shutil.which("git") is None:
-        return dict.fromkeys(wanted, False)
     places = asyncio.Semaphore(_ASKED_AT_ONCE)
 
     async def answering(repository: str) -> bool:
@@ -259,13 +257,13 @@ def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] 
         return "the package index", host.index
     if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
         name = host_of(needs.source.repository)
-        if not host.has_git:
+        if not host.has_git and needs.source.by_git_only:
             return "git", "install it, such as Debian's git"
         if host.has_mirror and not host.repositories.get(needs.source.repository):
             lack = f"a repository that neither the mirror nor {name} hands out"
             return lack, "add it to the mirror (GROUNDUP_GIT_MIRROR), or check the network"
         if not host.repositories.get(needs.source.repository):
-            return f"{name}, which Git cannot reach", git_advice()
+            return f"{name}, which cannot be reached", git_advice()
     return None
 
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import tarfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,7 @@ from pydantic import ValidationError
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, TaskError, UsageError
 from groundup.environments.git import GitRepository, addresses_of
+from groundup.environments.hosted import fetch_archive
 from groundup.registries.cache import FetchCache
 from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
@@ -64,6 +66,10 @@ async def pull(
     _refuse_others(suite, published.address, settings)
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
+        if shutil.which("git") is None:
+            commit = await _fill_from_host(published, work, settings.git_mirror)
+            origin = _origin(work / "data", published.address, commit, check)
+            return _put_in_place(suite, work / "data", origin, settings)
         repository, commit = await _fetched(published, work, settings.git_mirror)
         if not (await repository.run("cat-file", "-e", f"{commit}:{published.folder}/")).ok:
             raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
@@ -170,6 +176,29 @@ def _parent(settings: Settings) -> None:
         raise InfrastructureError(
             f"cannot make {settings.data}: {error.strerror}; set GROUNDUP_DATA_DIR"
         ) from error
+
+
+async def _fill_from_host(published: PublishedRepository, work: Path, mirror: str | None) -> str:
+    """Write `work/data` from the archive that the repository's host makes of the commit; return its full name."""
+    archive = work / "commit.tar.gz"
+    await fetch_archive(
+        addresses_of(published.address.removeprefix("https://"), mirror), published.commit, archive
+    )
+    try:
+        extract_archive(archive, work / "whole", _LIMITS)
+        with tarfile.open(archive) as opened:
+            commit = opened.pax_headers.get("comment", "")
+    except (SubmissionError, tarfile.TarError) as error:
+        raise NetworkError(f"the archive of {published.address}: {error}; install Git, and do it again") from error
+    if not commit.startswith(published.commit):
+        raise NetworkError(
+            f"the archive of {published.address} names another commit; install Git, and do it again"
+        )
+    found = [top / published.folder for top in (work / "whole").iterdir() if (top / published.folder).is_dir()]
+    if len(found) != 1:
+        raise UsageError(f"{published.address} at {published.commit} has no folder {published.folder!r}")
+    found[0].rename(work / "data")
+    return commit
 
 
 async def _fetched(published: PublishedRepository, work: Path, mirror: str | None) -> tuple[GitRepository, str]:

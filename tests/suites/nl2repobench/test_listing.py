@@ -50,7 +50,8 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
     assert Nl2RepoBench({}, cache_dir=tmp_path, heads={"a": starting}).task_rows()[1][0][:2] == ("a", "no Xvfb")
     python_at_hand.cache_clear()
 
-    by_git = listing.RecipeHead("a 1", f"{sys.version_info[0]}.{sys.version_info[1]}", 1, {}, 10, by_git=True)
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    by_git = listing.RecipeHead("a 1", running, 1, {}, 10, by_git_only=True)
     assert Nl2RepoBench({}, cache_dir=tmp_path, heads={"a": by_git}).task_rows()[1][0][:2] == ("a", "no git")
 
     task = PublishedTask(id="autorccar", text="s", commands=("pytest",), test_files=(), declared=13)
@@ -65,9 +66,9 @@ def test_the_listing_says_what_this_machine_can_grade(tmp_path: Path, monkeypatc
 
 
 async def test_an_original_that_was_fetched_needs_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where all came by `groundup warm --bundle`; the others wait for Git."""
+    """Also where all came by `groundup warm --bundle`; others whose archives differ wait for Git."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    recipes = {name: one for name, one in shipped_recipes().items() if one.source.kind == "git"}
+    recipes = {name: one for name, one in shipped_recipes().items() if one.summary().by_git_only}
     fetched, other, *_ = recipes
     source = recipes[fetched].source_request()
     assert isinstance(source, GitSource)

@@ -55,8 +55,8 @@ class RecipeHead(NamedTuple):
     """Of the original's Python; None: the recipe is a draft."""
     programs: Sequence[str] = ()
     """Of this machine, which tests start."""
-    by_git: bool = False
-    """Whether the original comes by Git."""
+    by_git_only: bool = False
+    """Whether the original comes by Git and by nothing else."""
 
     @property
     def is_frozen(self) -> bool:
@@ -93,8 +93,8 @@ def row(
 
 
 def _lacks_original(summary: RecipeHead, source: "Callable[[], AnySource] | None", cache_dir: Path | None) -> bool:
-    """Return whether the original comes by Git, which is not here, and was never fetched."""
-    if not summary.by_git or source is None or cache_dir is None or shutil.which("git"):
+    """Return whether the original comes by Git alone, which is not here, and was never fetched."""
+    if not summary.by_git_only or source is None or cache_dir is None or shutil.which("git"):
         return False
     layers = cache_dir / "layers"
     if not (layers / "source").is_dir():
@@ -188,7 +188,7 @@ def summarized(text: str) -> RecipeHead:
         declared={version: int(count) for version, count in declared.items()},
         lines=int(frozen["original_lines"]) if frozen else None,
         programs=tuple(json.loads(programs[1])) if programs else (),
-        by_git=json.loads(source["kind"]) == "git",
+        by_git_only=json.loads(source.get("by_git_only", "false")),
     )
 
 

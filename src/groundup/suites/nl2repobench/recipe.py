@@ -82,6 +82,9 @@ class RepositorySource(Record):
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
     without: tuple[str, ...] = Field(default=(), description="large files that no test needs; not in the digest")
+    by_git_only: bool = Field(
+        default=False, description="attributes of the repository make another tree of its host's archive"
+    )
     licence: str
 
     def request(self) -> SourceRequest | GitSource:
@@ -91,6 +94,7 @@ class RepositorySource(Record):
             commit=self.commit,
             tree_digest=self.tree_digest,
             without=self.without,
+            by_git_only=self.by_git_only,
         )
 
     @property
@@ -295,7 +299,7 @@ class Recipe(Record):
             declared=self.declared,
             lines=None if self.frozen is None else self.frozen.original_lines,
             programs=self.tests.programs,
-            by_git=self.source.kind == "git",
+            by_git_only=isinstance(self.source, RepositorySource) and self.source.by_git_only,
         )
 
 
