@@ -100,7 +100,7 @@ class Remainder:
         there = [place for place in places if (self.folder / place).exists()]
         wanted = ("-q", "-n", "2", "-p", "no:cacheprovider", "-rfEs", "--tb=line")
         printed = self.run("-m", "pytest", *wanted, *there, expected=None)
-        return printed[printed.find("short test summary") :][-20_000:]
+        return printed.rpartition("short test summary")[2].strip()[-20_000:]
 
     def check(self) -> None:
         """Check all that the module promises. Raises `SystemExit`."""
@@ -144,16 +144,19 @@ def main() -> int:
         if name not in known:
             print(f"nothing that can be removed is called {name}; choose from {', '.join(known)}")
             return 2
+    failed = False
     for name in names or known:
         with tempfile.TemporaryDirectory() as folder:
             left = Remainder(Path(folder), packages if name == "all" else [name])
             if options.tests:
-                print(f"without {name}: {left.test(options.tests)}", flush=True)
+                printed = left.test(options.tests)
+                failed |= bool(re.search(r"\d (failed|error)", printed.splitlines()[-1]))
+                print(f"without {name}: {printed}", flush=True)
                 continue
             left.check()
         demo = "" if os.environ.get("PIP_NO_INDEX") else ", and the demo works"
         print(f"without {name}: the rest imports, help and checks pass{demo}", flush=True)
-    return 0
+    return int(failed)
 
 
 if __name__ == "__main__":
