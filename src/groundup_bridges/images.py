@@ -184,7 +184,6 @@ class ImageStore:
         remove_tree(self._folder)
 
     def layer(self, files: LayerFiles) -> ImageLayer:
-        """Write a layer."""
         partial = self._folder / "partial"
         with partial.open("wb") as raw:
             stored = _Hashing(raw)

@@ -130,7 +130,6 @@ class _Door:
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
         request = Request(scope)
         try:
             task = self._service.offer.named(request.path_params["task"])

@@ -68,7 +68,6 @@ class NemoGym:
         self._open_s = open_s
 
     def routes(self) -> list[BaseRoute]:
-        """Return them."""
         return [
             Route("/rows", self._rows),
             Route("/seed_session", self._seed, methods=["POST"]),

@@ -384,5 +384,4 @@ def _details(task: TaskAudit) -> list[str]:
     return lines
 
 
-_COLUMNS = ("task", "standing", "oracle", "flaky", "declared", "assert nothing", "hidden names", "answers")
 _SHOWN = 30

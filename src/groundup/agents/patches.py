@@ -50,7 +50,6 @@ _PATCH_FILE = re.compile(r"^\*\*\* (Add|Update) File: (.+)$", re.MULTILINE)
 
 
 def is_patch(text: str) -> bool:
-    """Whether there is a patch in *text*."""
     return any(next(form, None) is not None for form in (_searches(text), _DIFF.finditer(text), _patches(text)))
 
 

@@ -29,7 +29,6 @@ class AtWork:
             self._before = (step, self._before[1])
 
     def hear(self, event: Event) -> None:
-        """Take an event."""
         match event:
             case RunBegan() | RunEnded():
                 self._before = None

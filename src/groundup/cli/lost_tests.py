@@ -27,7 +27,6 @@ class Lost(NamedTuple):
 
     @property
     def reasons(self) -> "tuple[Reason, ...]":
-        """The reasons of its verdict."""
         return () if self.line is None or self.line.verdict is None else self.line.verdict.reasons
 
     @property

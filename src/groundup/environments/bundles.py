@@ -74,7 +74,6 @@ class UsedLayers:
         self.layers: dict[tuple[str, str], Layer] = {}
 
     def used(self, layer: Layer) -> None:
-        """Remember it."""
         self.layers[layer.kind, layer.digest] = layer
 
     async def fetch(self, kind: str, digest: str, room: Path) -> Built | None:

@@ -327,6 +327,10 @@ def condensed(text: str) -> str:
         printed = words[words.index("[stderr]") + 1 :]
         own = [line for line in words[: min(map(words.index, _STREAMS & {*words}))] if not _EMPTY.match(line)]
         words = own + ([line for line in printed if _NAMES_ERROR.search(line)] or printed)[:1]
-    line = ": ".join(part.rstrip(":") for part in words)
-    printable = "".join(character if character.isprintable() else " " for character in line)
+    printable = on_one_line(": ".join(part.rstrip(":") for part in words))
     return printable if len(printable) <= 300 else f"{printable[:147]} ... {printable[-147:]}"
+
+
+def on_one_line(text: str) -> str:
+    """Return *text* with a space in place of each character that cannot be printed."""
+    return "".join(character if character.isprintable() else " " for character in text)

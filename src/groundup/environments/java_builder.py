@@ -31,6 +31,7 @@ from groundup.environments.failures import (
     WorkTime,
     as_error,
     classify,
+    on_one_line,
     out_of_time,
     repeated,
 )
@@ -99,7 +100,6 @@ class MavenSandbox:
         return await self.run(Command(argv=argv, timeout_s=timeout_s))
 
     async def run(self, command: Command) -> CommandResult:
-        """Run *command* and log it."""
         command = command.but(environment={**self._variables, **command.environment})
         result = await self.sandbox.run(command)
         self._log += f"$ {' '.join(command.argv)}\n".encode() + result.stdout + result.stderr
@@ -138,8 +138,7 @@ def complaint(result: CommandResult) -> str:
     text = (result.stdout + result.stderr).decode(errors="replace")
     lines = [line.strip() for line in _ERROR.findall(text) if line.strip()]
     shown = list(dict.fromkeys(line for line in lines if not line.startswith(_NOISE)))[:_SHOWN]
-    line = "; ".join(_WRAPPING.sub("", one) for one in shown).replace("/workspace/", "")
-    line = "".join(character if character.isprintable() else " " for character in line)
+    line = on_one_line("; ".join(_WRAPPING.sub("", one) for one in shown).replace("/workspace/", ""))
     return line if len(line) <= 300 else f"{line[:297]}..."
 
 

@@ -33,7 +33,6 @@ class NetcatOptions:
 
     @property
     def kind(self) -> "socket.SocketKind":
-        """The kind of socket."""
         return socket.SOCK_DGRAM if self.datagrams else socket.SOCK_STREAM
 
 

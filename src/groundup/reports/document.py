@@ -92,7 +92,6 @@ class Choice(Record):
 
     @property
     def name(self) -> str:
-        """The name of the figure."""
         return _CHOSEN[self.by]
 
     @property

@@ -135,7 +135,6 @@ class EarlierSource(SubmissionSource):
     async def take_in(
         self, task: Task, attempt: AttemptKey, destination: Path, context: GradingContext
     ) -> Submission:
-        """Copy it."""
         earlier = self._folder.attempt(attempt)
         record = earlier.record()
         if record is None:

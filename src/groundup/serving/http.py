@@ -95,7 +95,6 @@ class Connection(HttpToolsProtocol):
             self._wait("asks")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
         self._wait_no_more("asks")
         self._wait_no_more("reads")
         super().connection_lost(exc)
@@ -236,7 +235,6 @@ class Direct:
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
         handler = self._handlers.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if handler is None:
             await self._rest(scope, receive, send)

@@ -118,20 +118,17 @@ class Watching:
         self._log.event("opened", **_who(session), seconds=round(seconds, 3))
 
     def called(self, session: Session, tool: str, how: str, seconds: float) -> None:
-        """Count it."""
         self._metrics.count("calls", tool=tool, how=how)
         self._metrics.took("call_seconds", seconds, tool=tool)
         self._log.event("called", **_who(session), tool=tool, how=how, seconds=round(seconds, 3))
 
     def graded(self, session: Session, verdict: Verdict) -> None:
-        """Count it."""
         value = counted(verdict)
         if value is not None:
             self._metrics.rewarded(value)
         self._log.event("graded", **_who(session), status=verdict.status.value, score=value)
 
     def ended(self, session: Session, how: str) -> None:
-        """Count it."""
         kind = "finished" if session.finished else "left" if session.key else "waited"
         self._metrics.count("sessions", how=kind)
         self._log.event("ended", **_who(session), how="finished" if session.finished else how)

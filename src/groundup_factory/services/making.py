@@ -204,7 +204,6 @@ class _TaskWriter:
         return _TaskWriter(self._original, self._reference, self._operations, place)
 
     def specify(self, recorded: Sequence[Recorded]) -> str:
-        """Return the specification."""
         name = self._original.id.partition("@")[0].rpartition("__")[2]
         readme = next(iter(sorted(self._original.tree.glob("README*"))), None)
         text = "" if readme is None or not readme.is_file() else read_regular(readme).decode("utf-8", "replace")

@@ -62,7 +62,6 @@ def signs_of(report: RunnerReport, result: CommandResult) -> tuple[str, ...]:
 
 
 def as_fact(signs: Sequence[str]) -> str:
-    """Return *signs* as a fact of a verdict."""
     return "; ".join(signs)[:MAX_CHARS] or NONE
 
 

@@ -234,7 +234,6 @@ class _State:
         self.observed: Observations | None = None
 
     def add(self, event: _Any) -> None:
-        """Take one event in."""
         match event:
             case _Test():
                 self._add_test(event)

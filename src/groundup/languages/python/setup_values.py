@@ -154,7 +154,6 @@ class Mentions:
         self._literals: dict[cst.CSTNode, bool] = {}
 
     def files(self, node: cst.CSTNode) -> list[str]:
-        """Return `files_in` it."""
         if node not in self._files:
             self._files[node] = files_in(node)
         return self._files[node]

@@ -19,7 +19,6 @@ _MOST_LINES = 24
 
 
 def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -> Facts:
-    """Return the facts of a verdict."""
     found: Facts = {
         "language": score.language,
         "subset": score.subset,

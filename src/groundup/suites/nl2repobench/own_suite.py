@@ -108,7 +108,6 @@ class OwnLibraries(suite.Nl2RepoBench):
 
     @override
     def graders(self) -> Mapping[str, Grader]:
-        """Return the strict graders."""
         from groundup.suites.nl2repobench.strict import NL2RepoFullGrader, NL2RepoStrictGrader
 
         # Fresh inputs that ship are of published tasks, which may have the same names.

@@ -99,7 +99,6 @@ def summaries(
     return (_table(headline, figures, verdicts, problems, notes), paper)
 
 
-_ZERO = Score(numerator=0, denominator=1)
 _PAPER = {"Pass@1": ("Pass@1", "pass rate"), "AC": ("API coverage",), "DSR": ("deployed",)}
 """What the paper calls figures, and how tables here call them."""
 
