@@ -250,6 +250,19 @@ def test_a_task_that_varies_holds_where_the_claim_is_among_its_scores(
     assert groundup(*verify, "--times", "1", "--tolerance", "0.5").code == 0
 
 
+def test_an_attempt_without_a_submission_holds_beside_one_that_is_graded_again(
+    groundup: Groundup, predict: Predict, tmp_path: Path
+) -> None:
+    """Nothing lies in the bundle for it, and nothing is laid out: it counts 0 again."""
+    predictions = predict({"task-0000/0": "good", "task-0000/1": "good"})
+    with (predictions / "task-0000" / "1" / "huge.log").open("wb") as file:
+        file.truncate(5 * 1024**3)
+    bundle = packed(groundup, predictions, tmp_path / "huge.tar.gz")
+    ended = groundup("leaderboard", "verify", bundle, "--suite", TWO, "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["claimed"] == 0.5
+
+
 def test_the_bundle_does_not_choose_how_long_tests_may_take(
     groundup: Groundup, predict: Predict, tmp_path: Path
 ) -> None:

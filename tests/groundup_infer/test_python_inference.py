@@ -192,6 +192,17 @@ def test_a_file_beside_the_importing_one_hides_it() -> None:
     assert not inferred("python", files).dependencies
 
 
+def test_a_test_needs_a_distribution_that_nobody_knows() -> None:
+    """An unknown name is local only where a file has it, such as a module that is compiled from Cython."""
+    files = {
+        "a/__init__.py": "",
+        "a/zzz_fast.pxd": "",
+        "pyproject.toml": "[project]\nname='a'\n",
+        "tests/test_a.py": "import zzz_extra\nimport zzz_fast\n",
+    }
+    assert names(inferred("python", files), InferredKind.DEV) == {"zzz-extra"}
+
+
 def test_a_namespace_hides_no_part_of_others() -> None:
     """A root without a module of its own, or with one that extends its path, is shared with others."""
     files = {

@@ -276,6 +276,9 @@ def test_tasks_left_out_are_said_with_both_means() -> None:
         "with them as 0 the mean of 50.0 % would be 30.0 % (1.500/5)"
     )
     assert run_answer(run)[1] == told
+    many = report_run(config.but(left_out=tuple(f"d{number:02}" for number in range(13))), lines)
+    assert "began: d00, d01, " in run_answer(many)[1]
+    assert "d09 and 3 more; with them as 0" in run_answer(many)[1]
     whole = report_run(*run_of("whole", {"a": [(1, 2)], "b": [(1, 1)], "c": [(0, 1)]}))
     assert f"compare with care: r: {told}" in comparison_answer(side_by_side((whole, run)))
     one = ShownReport.of(side_by_side((run,)))
