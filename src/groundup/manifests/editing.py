@@ -137,6 +137,13 @@ class Text:
         stripped = self.text[start : self.line_end(offset)].lstrip(" \t")
         return self.text[start : self.line_end(offset) - len(stripped)]
 
+    def before(self, offset: int) -> int:
+        """Return the offset of the last character before *offset* that is neither blank nor in a line of comment."""
+        head = self.text[:offset].rstrip()
+        while head[(line := head.rfind("\n") + 1) :].lstrip().startswith("#"):
+            head = head[:line].rstrip()
+        return max(len(head) - 1, 0)
+
     def location(self, span: Span) -> Location:
         return Location(line=self.line_of(span.start), start=span.start, end=span.end)
 

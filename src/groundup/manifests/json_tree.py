@@ -96,13 +96,20 @@ class JsonDocument:
         return self.source.text[members[0].span.end : members[1].span.start].partition(",")[2]
 
 
+def _mistake(source: Text, error: json.JSONDecodeError) -> int:
+    """Return where to mend: a comma that is missing, or one too many, stands before the place where reading ended."""
+    before = source.before(error.pos)
+    is_comma = source.text[before : before + 1] == "," and source.text[error.pos : error.pos + 1] in ("}", "]")
+    return before if is_comma or error.msg == "Expecting ',' delimiter" else error.pos
+
+
 def parse(source: Text) -> JsonDocument:
     """Parse *source*. Raises `ManifestError` that names the line."""
     source.refuse_other_encodings()
     try:
         plain = json.loads(source.text, parse_constant=_refused)
     except json.JSONDecodeError as error:
-        raise source.error(f"is not valid JSON: {error.msg}; mend the file", error.pos) from error
+        raise source.error(f"is not valid JSON: {error.msg}; mend the file", _mistake(source, error)) from error
     except RecursionError as error:
         raise source.error("is nested too deeply to be read as JSON") from error
     except ValueError as error:

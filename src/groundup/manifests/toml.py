@@ -35,7 +35,9 @@ Path = tuple[str, ...]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _CONTINUED = re.compile(rb"\\+(?=[ \t]+\r?$)", re.MULTILINE)
-_AT = re.compile(r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
+_AT = re.compile(
+    r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,10 @@ def parse(source: Text) -> TomlDocument:
     except tomllib.TOMLDecodeError as error:
         match = _AT.match(str(error))
         reason = match["reason"] if match else str(error)
-        line = int(match["line"]) if match and match["line"] else None
-        offset = len(source.text) if line is None else source.offset_of(line, 0)
+        known = match and match["line"]
+        offset = source.offset_of(int(known), int(match["column"]) - 1) if match and known else len(source.text)
+        if reason.startswith("Unclosed"):  # its reader names what stands after it
+            offset = source.before(offset)
         raise source.error(f"is not valid TOML: {reason}; mend the file", offset) from error
     except RecursionError as error:
         raise source.error("is nested too deeply to be read as TOML") from error

@@ -149,6 +149,9 @@ def test_empty_values_count_as_nothing() -> None:
     ("data", "line", "text"),
     [
         (b'{\n"a": 1,}\n', 2, "not valid JSON"),
+        (b'{\n"a": 1,\n"b": 2,\n}\n', 3, "not valid JSON"),
+        (b'{\n"a": 1\n\n"b": 2}\n', 2, "not valid JSON"),
+        (b'{\n"a": 1,\nb: 2}\n', 3, "not valid JSON"),
         (b'{\n// c\n"a": 1}', 2, "not valid JSON"),
         (b'{"a": NaN}', 1, "NaN"),
         (b"[]", 1, "does not hold a JSON object"),

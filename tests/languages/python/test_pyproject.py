@@ -255,10 +255,15 @@ def test_new_sections_are_made() -> None:
 
 @pytest.mark.parametrize(
     ("data", "line"),
-    [(b'[project]\ndependencies = ["a"\n', 3), (b"[project\n", 1), (b'a = 1\n\na = "2"\n', 3)],
+    [
+        (b'[project]\ndependencies = ["a"\n', 2),
+        (b'[project]\ndependencies = [\n  "a",\n  "b"\n# of tools\n\n[tool.x]\n', 4),
+        (b"[project\n", 1),
+        (b'a = 1\n\na = "2"\n', 3),
+    ],
 )
 def test_malformed(data: bytes, line: int) -> None:
-    """A file that is no TOML gives one error that names file and line."""
+    """A file that is no TOML gives one error that names file and line: of an array without an end its last one."""
     with pytest.raises(ManifestError, match=rf"sub/pyproject\.toml:{line}: is not valid TOML") as caught:
         FORMAT.read(data, "sub/pyproject.toml")
     assert caught.value.line == line
