@@ -1,5 +1,7 @@
 """Where a service or a Java class went wrong: the line of the submission, told to people alone."""
 
+import pytest
+
 from groundup.grading.java.placing import missed, placed
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
@@ -74,6 +76,37 @@ def test_request_is_answered_at_a_line() -> None:
     assert app.handler("DELETE", "/boats/7") is None
     assert Sources({"app.py": PLAIN}).handler("POST", "/boats") == ("app.py", 7, 8)
     assert Sources({"Boats.java": SPRING}).handler("DELETE", "/api/boats/3") == ("Boats.java", 8, 11)
+
+
+@pytest.mark.parametrize(
+    ("request_line", "place"),
+    [
+        ("GET /boat", 'app.py:4: @app.get("/boats")'),
+        ("GET /boots/7", 'app.py:13: @app.get("/boats/<int:number>")'),
+        ("DELETE /boats/7", 'app.py:13: @app.get("/boats/<int:number>")'),
+        ("GET /harbours", None),
+        ("GET /harbours/7/crew", None),
+    ],
+)
+def test_a_request_that_none_answers_names_the_route_like_it(request_line: str, place: str | None) -> None:
+    """Another word of the path, or another method; where nothing is like it, no line is told."""
+    found = of_service({TEST: lost(f"last exchange: {request_line} -> 404 {{}}")}, b"", Sources({"app.py": FLASK}))
+    assert (found[TEST].probably if TEST in found else None) == place
+
+
+def test_a_field_of_an_answer_names_the_line_that_writes_it() -> None:
+    """The one that the failed statement reads; of one that is not there the one that is called most like it."""
+    text = FLASK.replace("return []", 'return {\n        "count": str(3),\n        "like_total": 2,\n    }')
+    sources = Sources({"app.py": text})
+    read = Result(
+        outcome="failed",
+        message="AssertionError: assert '3' == 3",
+        demand='> assert answer.json()["count"] == 3\nlast exchange: GET /boats -> 200 {}',
+    )
+    absent = read.but(message="KeyError: 'total_likes'", demand="last exchange: GET /boats -> 200 {}")
+    unknown = read.but(message="KeyError: 'owner'", demand="last exchange: GET /boats -> 200 {}")
+    found = [of_service({TEST: one}, b"", sources)[TEST].probably for one in (read, absent, unknown)]
+    assert found == ['app.py:7: "count": str(3),', 'app.py:8: "like_total": 2,', ""]
 
 
 def test_wrong_answer_names_what_answers() -> None:

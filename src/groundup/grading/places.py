@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundup.domain.names import printable, without_codes
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.probable import status_place
+from groundup.grading.probable import field_place, probable_place, status_place
 from groundup.grading.submitted_sources import Sources, block_end
 from groundup.sandbox.protocol import WORKSPACE
 
@@ -22,6 +22,7 @@ _EXCHANGE = re.compile(
     r"^last exchange: ([A-Z]+) (\S+)(?:, sent .*)? -> (no answer|\d{3}|not known)", re.MULTILINE
 )
 _NOT_KNOWN = "not known"
+_NOT_FOUND = ("404", "405")
 _JAVA_REQUEST = re.compile(
     r"(?<!\w)(?P<verb>GET|POST|PUT|PATCH|DELETE|get|post|put|patch|delete)(?:For\w+)?"
     r"\(\s*(?P<path>[\w.() ]*\+?\s*\"[^\n;]*)"
@@ -113,8 +114,15 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
             helpers = [
                 (path, line, block_end(sources.text(path), line)) for _, path, line in sources.helpers(*handler)
             ]
-            probably = status_place(result.message, sources, [handler, *helpers])
+            spans = [handler, *helpers]
+            probably = (
+                status_place(result.message, sources, spans)
+                or probable_place(result.message, result.demand, sources)
+                or field_place(result.message, result.demand, sources, spans)
+            )
             found[test] = result.but(calls=sources.answering(handler), probably=probably)
+        elif status in _NOT_FOUND and (like := sources.route_like(method, address)) is not None:
+            found[test] = result.but(probably=sources.shown(*like))
     return found
 
 

@@ -60,8 +60,16 @@ _STATUSES = (
     re.compile(r"expected: ?<?[1-5]\d\d>?\s+(?:\\n)?\s*but was: ?<?(?P<wrong>[1-5]\d\d)>?"),
     re.compile(r"[Ee]xpected status code <\d{3}> but was <(?P<wrong>\d{3})>"),
 )
-
-
+_ABSENT_FIELD = re.compile(
+    r"KeyError: ['\"](\w+)['\"]|(?:assert|AssertionError:) ['\"](\w+)['\"] in |['\"](\w+)['\"] not found in"
+    r"|No value (?:for |at JSON path \"\$\.)(\w+)"
+)
+"""How tests tell that an answer lacks a field."""
+_READ_FIELD = re.compile(
+    r"(?:\[\s*|\b(?:get\w*|path|has|body|at|jsonPath|opt\w*)\(\s*)[\"'](?:\$\.|/)?(?P<key>[A-Za-z_][\w-]*)[\"']"
+)
+_KEY = re.compile(r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)")
+"""In the code of a service, what may be the name of a field."""
 _Lost = TypeVar("_Lost", Result, TestResult)
 
 
@@ -143,6 +151,36 @@ def status_place(message: str, sources: Sources, spans: Sequence[tuple[str, int,
         words += [name, name.title().replace("_", "")]
     pattern = re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
     return _only(sources, _inside(sources.lines_with(pattern), spans))
+
+
+def field_place(message: str, demand: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the one line in *spans* that writes the field of an answer that a test looked at; "" where unclear.
+
+    Of a field that is not there it is the line of the one whose name is most like it.
+    """
+    absent = next((next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(message)), "")
+    statement = "\n".join(line for line in demand.splitlines() if line.startswith("> "))
+    names = [absent] if absent else [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
+    for name in dict.fromkeys(names):
+        for some in (spans[:1], spans):
+            written: dict[str, list[tuple[str, int]]] = {}
+            for path, number in _inside(sources.lines_with(_KEY), some):
+                for key in _KEY.finditer(sources.line(path, number)):
+                    written.setdefault(key["quoted"] or key["named"], []).append((path, number))
+            like = name if name in written else _most_like(name, written) if absent else ""
+            if place := _only(sources, [*dict.fromkeys(written.get(like, ()))]):
+                return place
+    return ""
+
+
+def _most_like(name: str, others: Iterable[str]) -> str:
+    """Return the one of *others* that has the same words, else the one that is spelt most like *name*; or ""."""
+    same = [one for one in others if _words(one) == _words(name)]
+    return next(iter(same or difflib.get_close_matches(name, [*others], n=1, cutoff=0.6)), "")
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower().rstrip("s") for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)}
 
 
 def _inside(places: Iterable[tuple[str, int]], spans: Sequence[tuple[str, int, int]]) -> list[tuple[str, int]]:

@@ -7,7 +7,9 @@ import contextlib
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
+from typing import NamedTuple
 
 from groundup.sources.files import SKIPPED_FOLDERS
 from groundup.trees.walking import read_regular
@@ -29,6 +31,8 @@ _PREFIX = re.compile(
 _DEFINED = re.compile(r"^\s*(?:async\s+)?def (\w+)|^\s*(?:[\w<>\[\],.?@]+\s+)+(\w+)\s*\([^;]*$")
 _NO_DEFINITION = re.compile(r"^\s*(?:return|new|else|throw|case)\b")
 _VARIABLE = re.compile(r"^(?:\{.*\}|<.*>|:\w+|.*[([\\*].*)$")
+_LEAST_ALIKE = 0.6
+"""Of two words of paths, one of which may be meant for the other."""
 OR_IN = "; or in what it calls: "
 """Between what answers a request and functions that it calls, one of which may be at fault."""
 _HELPERS = 4
@@ -41,6 +45,15 @@ _FUNCTION = (
     r"|(?:export\s+)?(?:const|let|var)\s+{name}\s*=\s*(?:async\s*)?(?:\(|function\b|\w+\s*=>)"
     r"|(?:pub\s+)?(?:async\s+)?fn\s+{name}\b)"
 )
+
+
+class _Route(NamedTuple):
+    """A line that may say which requests are answered."""
+
+    path: str
+    number: int
+    prefix: str
+    templates: list[str]
 
 
 class Sources:
@@ -106,6 +119,33 @@ class Sources:
         """Return file, first and last line of what answers a request; None where that is not clear."""
         wanted = address.partition("?")[0].strip("/").split("/")
         best: dict[int, list[tuple[str, int]]] = {}
+        for route in self._routes():
+            points = max(_matches(wanted, route.prefix, one) for one in route.templates)
+            verbs = self._verbs(route) if points else set()
+            if not points or (verbs and method not in verbs):
+                continue
+            best.setdefault(points + (4 if verbs else 0), []).append((route.path, route.number))
+        if not best or len(top := best[max(best)]) != 1:
+            return None
+        path, number = self._referred(*top[0])
+        lines = self._lines[path]
+        return path, number, block_end(lines, number)
+
+    def route_like(self, method: str, address: str) -> tuple[str, int] | None:
+        """Return the one route most like a request that none answers: of another method, or with another word."""
+        wanted = address.partition("?")[0].strip("/").split("/")
+        found: dict[float, list[tuple[str, int]]] = {}
+        for route in self._routes():
+            likeness = max(_likeness(wanted, route.prefix, one) for one in route.templates)
+            if likeness < _LEAST_ALIKE:
+                continue
+            likeness += method in self._verbs(route) or likeness == 1.0
+            found.setdefault(likeness, []).append((route.path, route.number))
+        top = found[max(found)] if found else []
+        return top[0] if len(top) == 1 else None
+
+    def _routes(self) -> Iterator["_Route"]:
+        """Yield the lines that may say which requests are answered."""
         for path, lines in self._lines.items():
             prefix = ""
             for number, line in enumerate(lines, 1):
@@ -115,20 +155,15 @@ class Sources:
                     if is_whole:
                         continue
                 literals = [one[2] for one in _LITERAL.finditer(line) if one[2].startswith("/")]
-                if not literals and not _ROUTED.search(line):
-                    continue
-                points = max(_matches(wanted, prefix, one) for one in literals or [""])
-                verbs = {one[1].upper() for one in _VERB.finditer(_without_literals(line))}
-                if points and not verbs:
-                    verbs = {one[1].upper() for one in _VERB.finditer(_enclosing(lines, number).replace("_", " "))}
-                if not points or (verbs and method not in verbs):
-                    continue
-                best.setdefault(points + (4 if verbs else 0), []).append((path, number))
-        if not best or len(top := best[max(best)]) != 1:
-            return None
-        path, number = self._referred(*top[0])
-        lines = self._lines[path]
-        return path, number, block_end(lines, number)
+                if literals or _ROUTED.search(line):
+                    yield _Route(path, number, prefix, literals or [""])
+
+    def _verbs(self, route: "_Route") -> set[str]:
+        """Return the methods that a route names, or the definition around it; empty: any."""
+        lines = self._lines[route.path]
+        named = {one[1].upper() for one in _VERB.finditer(_without_literals(lines[route.number - 1]))}
+        around = _enclosing(lines, route.number).replace("_", " ")
+        return named or {one[1].upper() for one in _VERB.finditer(around)}
 
     def _referred(self, path: str, number: int) -> tuple[str, int]:
         """Return the function that the line of a route names, else the line."""
@@ -235,3 +270,17 @@ def _matches(wanted: Sequence[str], prefix: str, template: str) -> int:
                 literal = sum(not _VARIABLE.match(one) for one in parts)
                 return points * 10 + literal if literal else 0
     return 0
+
+
+def _likeness(wanted: Sequence[str], prefix: str, template: str) -> float:
+    """Return how like a path a route is: 1 where it fits, less where one word differs, 0 where more does."""
+    whole = [part for part in [*prefix.strip("/").split("/"), *template.strip("/").split("/")] if part]
+    parts = whole[-len(wanted) :]  # a test's client may know the first part of all paths
+    if len(parts) < len(wanted):
+        wanted = wanted[-len(parts) :] if parts else []
+    other = [
+        pair for pair in zip(parts, wanted, strict=True) if pair[0] != pair[1] and not _VARIABLE.match(pair[0])
+    ]
+    if len(other) > 1 or not any(not _VARIABLE.match(part) for part in parts):
+        return 0.0
+    return SequenceMatcher(None, *other[0]).ratio() if other else 1.0

@@ -138,7 +138,7 @@ class Text:
         return self.text[start : self.line_end(offset) - len(stripped)]
 
     def before(self, offset: int) -> int:
-        """Return the offset of the last character before *offset* that is neither blank nor in a line of comment."""
+        """Return the offset of the last character before *offset* that is no blank and in no comment."""
         head = self.text[:offset].rstrip()
         while head[(line := head.rfind("\n") + 1) :].lstrip().startswith("#"):
             head = head[:line].rstrip()

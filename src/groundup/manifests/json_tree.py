@@ -97,7 +97,7 @@ class JsonDocument:
 
 
 def _mistake(source: Text, error: json.JSONDecodeError) -> int:
-    """Return where to mend: a comma that is missing, or one too many, stands before the place where reading ended."""
+    """Return where to mend: a comma that is missing, or one too many, stands before where reading ended."""
     before = source.before(error.pos)
     is_comma = source.text[before : before + 1] == "," and source.text[error.pos : error.pos + 1] in ("}", "]")
     return before if is_comma or error.msg == "Expecting ',' delimiter" else error.pos
