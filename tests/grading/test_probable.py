@@ -72,6 +72,22 @@ def test_an_install_that_failed_and_another_port_name_their_lines() -> None:
     ]
 
 
+def test_a_port_in_a_script_and_a_version_below_its_name_are_found(tmp_path: Path) -> None:
+    """Scripts say where a service answers, too; a version that Maven misses has its own line."""
+    (tmp_path / "start.sh").write_text("#!/bin/sh\nexec serve --port 8181\n")
+    (tmp_path / "pom.xml").write_text("<parent>\n<artifactId>tide-parent</artifactId>\n<version>9.9</version>\n")
+    sources = Sources.of(tmp_path, {".sh", "pom.xml"})
+    said = [
+        "port 8080 did not answer HTTP: it listens on 0.0.0.0:8181",
+        "Could not find artifact a.b:tide-parent:pom:9.9",
+    ]
+    told = [with_place(Reason(stage=Stage.START, message=one), sources).message for one in said]
+    assert [one.partition("; probably ")[2] for one in told] == [
+        "start.sh:2: exec serve --port 8181",
+        "pom.xml:3: <version>9.9</version>",
+    ]
+
+
 def test_a_place_is_told_in_full_however_long_the_reason_is() -> None:
     """A reason holds 400 characters, so its own words are cut."""
     sources = Sources({"requirements.txt": "tide-engine==4.1\n"})

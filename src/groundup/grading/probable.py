@@ -31,10 +31,17 @@ _REFUSED_PACKAGE = re.compile(
     r"|(?:[Cc]ould not find artifact|version' for) [\w.-]+:([\w.-]+)|No matching version found for (@?[\w./-]+?)@"
 )
 """How installers tell which package they cannot have."""
+_REFUSED_VERSION = re.compile(r"ould not find artifact [\w.-]+:[\w.-]+:(?:\w+:)*?(\d[\w.-]*)")
+"""How Maven tells the version of it, which stands in a line of its own."""
+_VERSION_BELOW = 3
 MANIFESTS = frozenset({
     "requirements.txt", "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "pom.xml", "build.gradle",
     "build.gradle.kts", "package.json", "go.mod", "Cargo.toml",
 })  # fmt: skip
+_STARTERS = frozenset({
+    ".sh", "Procfile", "Dockerfile", "application.properties", "application.yml", "application.yaml", ".env",
+})  # fmt: skip
+"""Files, or their endings, that say where a service answers."""
 _LONGEST_REASON = 400
 _ENDED = re.compile(r"ended the (?:test )?process")
 _ENDS = re.compile(r"\b(?:os\._exit|sys\.exit|os\.abort|os\.kill|signal\.raise_signal|exit|quit)\(")
@@ -115,7 +122,7 @@ def with_places(verdict: Verdict, submission: Path) -> Verdict:
     """Return *verdict* with the line of *submission* where it was not installed, or answers elsewhere."""
     if not any(one.stage in (Stage.INSTALL, Stage.START) for one in verdict.reasons):
         return verdict
-    sources = Sources.of(submission, MANIFESTS)
+    sources = Sources.of(submission, MANIFESTS | _STARTERS)
     return verdict.but(reasons=tuple(with_place(one, sources) for one in verdict.reasons))
 
 
@@ -129,6 +136,7 @@ def with_place(reason: Reason, sources: Sources) -> Reason:
     elif name:
         pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", re.IGNORECASE)
         places = [one for one in sources.lines_with(pattern) if one[0].rpartition("/")[2] in MANIFESTS]
+        places = _version_below(_REFUSED_VERSION.search(reason.message), places, sources) or places
     else:
         return reason
     said = _only(sources, places)
@@ -136,6 +144,18 @@ def with_place(reason: Reason, sources: Sources) -> Reason:
         return reason
     more = f"; probably {said}"
     return reason.but(message=reason.message[: _LONGEST_REASON - len(more)] + more)
+
+
+def _version_below(
+    found: re.Match[str] | None, places: Iterable[tuple[str, int]], sources: Sources
+) -> list[tuple[str, int]]:
+    """Return the lines just below *places* that have the version that was found."""
+    return [
+        (path, number)
+        for path, first in places
+        for number in range(first + 1, first + 1 + _VERSION_BELOW)
+        if found is not None and found[1] in sources.line(path, number)
+    ]
 
 
 def status_place(message: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:

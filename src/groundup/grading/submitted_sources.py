@@ -65,11 +65,15 @@ class Sources:
 
     @classmethod
     def of(cls, tree: Path, names: Collection[str] = ()) -> "Sources":
-        """Read those of *tree*, and files of these *names*, as many as a person would look at."""
+        """Read those of *tree*, and files of these *names* or endings, as many as a person would look at."""
         paths: list[Path] = []
         for folder, folders, files in os.walk(tree):
             folders[:] = [name for name in folders if name not in _NOT_READ]
-            paths += [path for name in files if (path := Path(folder, name)).suffix in _READ or name in names]
+            paths += [
+                path
+                for name in files
+                if (path := Path(folder, name)).suffix in _READ or name in names or path.suffix in names
+            ]
         texts: dict[str, str] = {}
         for path in sorted(paths):
             if len(texts) >= _MOST_FILES:
