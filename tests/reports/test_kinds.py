@@ -72,6 +72,18 @@ def test_a_wrong_answer_of_a_service_is_of_the_contract() -> None:
     assert kind_of_test(test, in_submission=False) == "contract"
 
 
+@pytest.mark.parametrize("message", ["KeyError: 'total'", "AssertionError: assert 'total' in {'count': 1}"])
+def test_a_field_that_an_answer_lacks_is_of_the_contract(message: str) -> None:
+    """Where a service answered; in a library a missing key is what it was."""
+    answered = "last exchange: GET /stats -> 200 {}"
+    test = TestResult(id="t.py::x", outcome="failed", expected=True, message=message, demand=answered)
+    assert kind_of_test(test, in_submission=False) == "contract"
+    assert kind_of_test(test.but(demand=""), in_submission=False) != "contract"
+    assert (
+        kind_of_test(test.but(demand="last exchange: GET /stats -> 500 oops"), in_submission=False) != "contract"
+    )
+
+
 @pytest.mark.parametrize(
     ("stage", "message", "kind"),
     [

@@ -84,6 +84,13 @@ _RAISES = re.compile(
     r"to be thrown, but nothing was|Unexpected exception type|DID NOT (?:RAISE|WARN)"
     r"|\bnot raised\b|\bnot triggered\b|no logs of level"
 )
+_ANSWERED = re.compile(r"^last exchange: .* -> [1-4]\d\d\b", re.MULTILINE)
+_LACKS_FIELD = re.compile(
+    r"^(?:[\w.]+\.)?(?:KeyError|IndexError|JSONDecodeError|JSONException|PathNotFoundException)\b"
+    r"|TypeError: .*(?:not subscriptable|indices must be)"
+    r"|['\"]\w+['\"] (?:in|not found in) [{\[]|\bNo value (?:for|at JSON path)\b"
+)
+"""How tests say that an answer has not what they read of it."""
 _ANSWER = re.compile(r"status_?code|statusCode|\.status\b|\.json\(\)|<Response")
 _BY_DECLARATION = {
     "missing": "not declared",
@@ -121,9 +128,10 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
         return "missing name"
     if not in_submission and (_SIGNATURE.search(said) or _NAME.search(said)):
         return "wrong signature" if _SIGNATURE.search(said) else "missing name"
-    if _RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail)):
+    lacks_field = not in_submission and _LACKS_FIELD.search(said) and _ANSWERED.search(test.demand)
+    if not lacks_field and (_RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail))):
         return "exception"
-    if _ANSWER.search(test.detail) or _STATUS.search(said):
+    if lacks_field or _ANSWER.search(test.detail) or _STATUS.search(said):
         return "contract"
     both = _IN_JAVA.search(said)
     is_text = (
