@@ -1,19 +1,23 @@
 """Faults of known class and line in libraries, services and predictions: does `groundup why` find them?
 
-    python -m benchmarks.planted 1 --folder FOLDER [--suite repogenesis] [--only Blog]
+    python -m benchmarks.planted 1 --folder FOLDER [--suite repogenesis]
 
 `samples/planted/round1.toml` has the truth: one small fault in the reference of a task, its class, and its line by
 the text that is replaced. Each is put in, graded by `groundup evaluate`, and read from what `groundup why` prints
 by default: the class that costs most is the answer, and the lines that stand with the first cause, or with any.
-FOLDER keeps references, submissions, runs and prints; what is there is not made again. Repositories of libraries
-come from where the settings say. A fault that loses no point is named, and counts for nothing.
+FOLDER keeps references, submissions, a run of each suite, and prints; what is there is not made again, and a run
+that was ended goes on. Repositories of libraries come from where the settings say. A fault that loses no point is
+named, and counts for nothing.
 """
 
 import argparse
 import asyncio
+import contextlib
+import io
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +29,7 @@ from typing import Any, NamedTuple
 
 from tests.suites.dibench.made import diff, write_tree
 
+from groundup.cli.main import main as groundup
 from groundup.configuration import environment
 from groundup.episodes.backends import backends
 from groundup.settings import load
@@ -179,7 +184,9 @@ def _distance(line: str, fault: Fault) -> int:
     return min((max(fault.lines[0] - at, at - fault.lines[-1], 0) for at in found), default=999)
 
 
-def measure(suite: str, faults: list[Fault], folder: Path, number: int) -> list[tuple[Fault, Read | None]]:
+def measure(
+    suite: str, faults: list[Fault], folder: Path, number: int, jobs: int
+) -> list[tuple[Fault, Read | None]]:
     """Grade the faults of a suite and return what `why` says of each; None: no point was lost."""
     references = folder / "reference" / suite
     used: Mapping[str, str] = {}
@@ -188,26 +195,33 @@ def measure(suite: str, faults: list[Fault], folder: Path, number: int) -> list[
     else:
         missing = [name for name in dict.fromkeys(one.task for one in faults) if not (references / name).exists()]
         asyncio.run(make_references(suite, missing, references))
-    answers = []
     for at, fault in enumerate(faults):
         tree = folder / f"round{number}" / suite / fault.task / str(fault.number)
         if tree.exists():
             shutil.rmtree(tree)
         shutil.copytree(references / fault.task, tree, symlinks=True)
         faults[at] = planted(fault, tree)
+    name, runs = f"round{number}-{suite}", folder / "runs"
+    if (runs / name / "config.json").exists():
+        run(["resume", str(runs / name)], used)
+    else:
+        words = ["evaluate", suite, "-p", str(folder / f"round{number}" / suite), "--only-predicted", "--no-cache"]
+        run([*words, "--jobs", str(jobs), "-o", str(runs), "--run-id", name], used)
+    (folder / "why").mkdir(exist_ok=True)
+    answers: list[tuple[Fault, Read | None]] = []
     for fault in faults:
-        tree = folder / f"round{number}" / suite / fault.task / str(fault.number)
-        name = f"round{number}-{suite}-{fault.task}-{fault.number}"
-        if not (folder / "runs" / name / "report.json").exists():
-            shutil.rmtree(folder / "runs" / name, ignore_errors=True)
-            words = ["evaluate", suite, "-p", str(tree), "--task", fault.task, "--no-cache"]
-            run([*words, "-o", str(folder / "runs"), "--run-id", name], used)
-        printed = run(["why", str(folder / "runs" / name), fault.task], used)
-        (folder / "why").mkdir(exist_ok=True)
-        (folder / "why" / f"{name}.txt").write_text(printed)
+        printed = _told(["why", str(runs / name), fault.name])
+        (folder / "why" / f"{name}-{fault.task}-{fault.number}.txt").write_text(printed)
         seen = read(printed, fault)
         answers.append((fault, seen if seen.kind else None))
     return answers
+
+
+def _told(words: list[str]) -> str:
+    """Return what a command prints that only reads."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        groundup(words)
+    return printed.getvalue()
 
 
 def show(suite: str, answers: list[tuple[Fault, Read | None]]) -> None:
@@ -231,14 +245,18 @@ def main() -> None:
     parser.add_argument("round", type=int)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--suite", action="append")
-    parser.add_argument("--only", action="append", help="tasks")
+    parser.add_argument("--jobs", type=int, default=3, help="gradings at once; most of their time is waiting")
+    parser.add_argument("--skip", action="append", default=[], help="tasks")
     asked = parser.parse_args()
-    faults = [one for one in drawn(asked.round) if not asked.only or one.task in asked.only]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what it started ends with it
+    faults = [one for one in drawn(asked.round) if one.task not in asked.skip]
     print("| fault | true | said | class | line, first cause | line, any |\n|---|---|---|---|---|---|")
     for suite in dict.fromkeys(one.suite for one in faults):
         if asked.suite and suite not in asked.suite:
             continue
-        answers = measure(suite, [one for one in faults if one.suite == suite], asked.folder, asked.round)
+        answers = measure(
+            suite, [one for one in faults if one.suite == suite], asked.folder, asked.round, asked.jobs
+        )
         show(suite, answers)
 
 
