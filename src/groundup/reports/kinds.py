@@ -98,6 +98,8 @@ _BY_DECLARATION = {
     "declared elsewhere": "wrong place",
     "declared otherwise": "declared otherwise",
 }
+_MISNAMED = re.compile(r": (?:\S+ probably stands in its place|probably in the place of \S+)$")
+"""Of a missing name and of the one that stands for it, which mending replaces."""
 BY_NAMES = {"precision", "recall"}
 """Further scores of what is scored by names, whose main score is F1."""
 _OF_SERVICE = re.compile(r"^the service: (.+)\Z", re.MULTILINE)
@@ -174,7 +176,9 @@ def service_error(test: TestResult) -> str:
 
 
 def _of_dependency(said: str) -> str:
-    """Return what is wrong with a declaration: made up where no registry has it, else as its message begins."""
+    """Return what is wrong with a declaration: misnamed, made up where no registry has it, else as it begins."""
+    if _MISNAMED.search(said):
+        return "misnamed"
     if "no registry has it" in said or "the repository does not have it" in said:
         return "made up"
     wrong, _, why = said.partition(": ")
@@ -240,6 +244,8 @@ def _of_names(kind: str, names: int, score: Score) -> float:
         of -= names
     elif kind == "wrong place":
         right += 2 * names
+    elif kind == "misnamed":  # two names of each pair
+        right += names
     elif kind != "declared otherwise":
         right, of = right + 2 * names, of + names
     return min(right / of, 1.0) if of > 0 else 1.0

@@ -8,6 +8,7 @@ import pytest
 from groundup.suites.dibench.answers import USUAL, answer, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.metrics import MatchCounts, score_instance
+from groundup.suites.dibench.missed import compared
 from tests.suites.dibench.made import PYTHON_ORIGINAL, diff, instance, write_tree
 
 
@@ -117,3 +118,22 @@ def test_dataset_is_lazy(tmp_path: Path) -> None:
     root = write_dataset(tmp_path / "a")
     (root / "repo-data").rename(tmp_path / "elsewhere")
     assert len(read_dataset(root).problems) == 4
+
+
+def test_a_wrong_name_is_told_with_the_one_that_it_stands_for(tmp_path: Path) -> None:
+    """By their spelling, one to one within a section; names that share a part of their words stay apart."""
+    masked = {"package.json": '{"dependencies": {}}'}
+    original = {"package.json": '{"dependencies": {"date-kit": "1", "@deck/core": "1", "left-pad": "1"}}'}
+    found = problem(tmp_path, masked, original, "javascript")
+    mine = '{"dependencies": {"date-kit-js": "1", "@deck/mesh": "1", "leftpad": "1"}}'
+    submission = write_tree(tmp_path / "own", {"package.json": mine})
+    told = compared(*answer(found, submitted(found, submission))[:1])
+    said = {one.name: one.as_result().message for one in told}
+    assert said == {
+        "date-kit": "missing: date-kit-js probably stands in its place",
+        "date-kit-js": "one too many: probably in the place of date-kit",
+        "left-pad": "missing: leftpad probably stands in its place",
+        "leftpad": "one too many: probably in the place of left-pad",
+        "@deck/core": "missing",
+        "@deck/mesh": "one too many",
+    }

@@ -1,8 +1,10 @@
 """What a prediction missed and made up, name by name, and what of it stands beside the outcome of a CI job."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -31,6 +33,11 @@ _SHOWN = 6
 _LONGEST = 300
 MISSING = "missing"
 TOO_MANY = "one too many"
+IN_ITS_PLACE = "probably stands in its place"
+IN_PLACE_OF = "probably in the place of"
+_ALIKE = 0.75
+_COMMON_WORDS = frozenset({"python", "lib"})
+"""Words of names that say nothing."""
 OTHERWISE = "declared otherwise"
 _NOT_THERE = {
     Existence.FAKE: "no registry has it",
@@ -54,6 +61,8 @@ class NameFound(NamedTuple):
     detail: str = ""
     instead: DeclaredElsewhere | None = None
     """Where the prediction declares it, when that is elsewhere."""
+    meant: str = ""
+    """Which missing name it stands for, or which one stands for it: a guess by their spelling."""
     unread: str = ""
     """Why nothing is declared: the prediction's file cannot be read."""
 
@@ -79,7 +88,7 @@ class NameFound(NamedTuple):
             id=name,
             outcome=outcome,
             expected=True,
-            message=": ".join(filter(None, (self.wrong, missing or self.unread))),
+            message=": ".join(filter(None, (self.wrong, missing or self.unread, self.meant))),
             detail=self.detail,
             kind="dependency",
         )
@@ -117,12 +126,32 @@ class _Comparison:
         self.hollow = {key: other for key, other in hollow.items() if other in self.declared}
         """What is declared, and inherits what is not there."""
         self.spelt = {python_name(key.name): key.name for key in self.wanted if key not in self.declared}
+        self.stand_ins = self._stand_ins()
+        """By each key of a missing name and of one that probably stands for it: the other."""
 
     def names(self) -> Iterator[NameFound]:
         """Yield the names of the file; what stands for one of another section is told with that."""
         moved = {name_key(one.dependency) for one in self.elsewhere.values() if one.path == self.path}
         told = moved | {*self.hollow.values()}
         yield from (self._name(key) for key in sorted((self.wanted.keys() | self.declared.keys()) - told))
+
+    def _stand_ins(self) -> dict[NameKey, NameKey]:
+        moved = {name_key(one.dependency) for one in self.elsewhere.values() if one.path == self.path}
+        missing = [
+            key for key in self.wanted if key not in self.declared and (self.path, key) not in self.elsewhere
+        ]
+        extra = [key for key in self.declared if key not in self.wanted and key not in moved]
+        pairs = [
+            (_likeness(one.name, other.name), one, other)
+            for one in missing
+            for other in extra
+            if one.section == other.section and one.defined and other.defined
+        ]
+        found: dict[NameKey, NameKey] = {}
+        for likeness, one, other in sorted(pairs, reverse=True):
+            if likeness >= _ALIKE and one not in found and other not in found:
+                found |= {one: other, other: one}
+        return found
 
     def _name(self, key: NameKey) -> NameFound:
         originals, own = self.wanted.get(key, []), self.declared.get(key, [])
@@ -144,7 +173,9 @@ class _Comparison:
             return found._replace(wrong=OTHERWISE, line=_line(own or originals), detail=detail)
         if originals:
             detail = f"{MISSING}: the original declares {_words(originals)}"
-            return found._replace(wrong=MISSING, line=_line(originals), detail=detail)
+            other = self.stand_ins.get(key)
+            meant = f"{other.name} {IN_ITS_PLACE}" if other else ""
+            return found._replace(wrong=MISSING, line=_line(originals), detail=detail, meant=meant)
         return self._too_many(found, key, own, known)
 
     def _moved(self, found: NameFound, key: NameKey, originals: Sequence[Dependency]) -> NameFound:
@@ -165,7 +196,17 @@ class _Comparison:
         client = LANGUAGES[own[0].language].installer
         hint = f"; for {client} it is another package than {meant}" if meant else ""
         detail = f"{TOO_MANY}: {why}; declared as {_words(own)}{hint}"
-        return found._replace(wrong=TOO_MANY, line=_line(own), detail=detail)
+        other = self.stand_ins.get(key)
+        instead = f"{IN_PLACE_OF} {other.name}" if other else ""
+        return found._replace(wrong=TOO_MANY, line=_line(own), detail=detail, meant=instead)
+
+
+def _likeness(name: str, other: str) -> float:
+    """Return how alike two names of packages are: 1 where one has all words of the other."""
+    one, two = ({*re.findall(r"[a-z0-9]{3,}", text.lower())} - _COMMON_WORDS for text in (name, other))
+    if one and two and (one <= two or two <= one):
+        return 1.0
+    return SequenceMatcher(None, name.lower(), other.lower()).ratio()
 
 
 def _by_key(items: Iterable[Dependency]) -> dict[NameKey, list[Dependency]]:
