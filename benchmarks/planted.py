@@ -38,7 +38,7 @@ from groundup.suites.opening import SUITES
 SAMPLES = Path(__file__).parent / "samples" / "planted"
 """Truth by round, and instances of DI-Bench."""
 _KINDS = re.compile(r"mending would bring back: (.*)")
-_OTHERWISE = re.compile(r"^1 name: .*: declared otherwise$", re.MULTILINE)
+_OTHERWISE = re.compile(r"^1 name: .*: declared otherwise\b", re.MULTILINE)
 _PLACE = re.compile(r"([\w./+-]+\.?\w+)(?::|, line )(\d+)")
 _CAUSE = re.compile(r"^\S* ?\d+ (?:tests?|names?): ", re.MULTILINE)
 

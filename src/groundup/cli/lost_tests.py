@@ -59,6 +59,8 @@ def all_passed(tests: "Sequence[TestResult]") -> str:
     """Say that nothing was lost of *tests*."""
     expected = sum(one.expected for one in tests)
     if any(one.kind == "dependency" for one in tests):
+        if other := sum(bool(one.detail) for one in tests):
+            return f"all {expected} dependencies are declared, {other} of them otherwise than in the original"
         return f"all {expected} dependencies are declared as expected"
     return f"all {expected} expected tests passed" if expected else "no test was counted, so none can have passed"
 

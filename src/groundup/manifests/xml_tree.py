@@ -82,6 +82,16 @@ class Element:
             element = element.parent
 
 
+def _mistake(error: expat.ExpatError, lines: Sequence[str], opened: Sequence[tuple[str, int]]) -> int:
+    """Return the line to mend: what is not closed is noticed where an outer element is, or at the end."""
+    here = lines[error.lineno - 1][max(error.offset - 2, 0) :] if 0 < error.lineno <= len(lines) else ""
+    closing = re.match(r"\s*</\s*([^\s>]+)", here)
+    outer = {name for name, _ in opened[:-1]}
+    if opened and (closing[1] in outer if closing else not here.strip()):
+        return opened[-1][1]
+    return error.lineno
+
+
 def parse(source: Text) -> Element:
     """Return the root element of *source*. Raises `ManifestError` that names the line."""
     parser = expat.ParserCreate()
@@ -89,14 +99,18 @@ def parse(source: Text) -> Element:
     def refuse(*_: object) -> None:
         raise source.error("has a document type, which no build reads; remove it", 0)
 
+    opened: list[tuple[str, int]] = []
+    parser.StartElementHandler = lambda name, _: opened.append((name, parser.CurrentLineNumber))
+    parser.EndElementHandler = lambda _: opened.pop()
     # Entities of a document type could unfold to any size.
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(source.encode(source.text), True)
     except expat.ExpatError as error:
         reason = expat.errors.messages.get(error.code, str(error))
-        lines = source.text.count("\n") + 1
-        offset = source.offset_of(min(max(error.lineno, 1), lines), 0)
+        lines = source.text.splitlines()
+        line = _mistake(error, lines, opened)
+        offset = source.offset_of(min(max(line, 1), source.text.count("\n") + 1), 0)
         raise source.error(f"is not valid XML: {reason}; mend the file", offset) from error
     except (LookupError, ValueError) as error:
         raise source.error(f"is not readable XML: {error}; save it as UTF-8", 0) from error

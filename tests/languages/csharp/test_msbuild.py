@@ -198,7 +198,9 @@ def test_central_versions() -> None:
 @pytest.mark.parametrize(
     ("data", "line", "text"),
     [
-        (b"<Project>\n<ItemGroup>\n</Project>", 3, "not valid XML: mismatched tag"),
+        (b"<Project>\n<ItemGroup>\n\n</Project>", 2, "not valid XML: mismatched tag"),
+        (b"<Project>\n<ItemGroup>\n</ItemGruppe>\n</Project>", 3, "not valid XML: mismatched tag"),
+        (b"<Project>\n<ItemGroup>\n\n", 2, "not valid XML"),
         (b"", 1, "not valid XML"),
         (b"<Project>\xff</Project>", 1, "not valid XML"),
         (b'<?xml version="1.0" encoding="nonsense"?>\n<a/>', 1, "XML"),
