@@ -16,7 +16,7 @@ LIBRARY = Sources({
     "boats/__init__.py": "from boats.hull import Hull\n\n\ndef split_cargo(cargo):\n    return cargo\n",
     "boats/hull.py": (
         "PREFIX = 'boat> '\n\n\nclass Hull:\n    def paint_all(self):\n        return f'{PREFIX}painted & dry'\n\n"
-        "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n"
+        "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n\n\ndef moor_quick(boat):\n    pass\n"
     ),
 })  # fmt: skip
 
@@ -25,6 +25,8 @@ LIBRARY = Sources({
     ("message", "demand", "place"),
     [
         ("AttributeError: module 'boats' has no attribute 'split'", "", "boats/__init__.py:4"),
+        ("AttributeError: module 'boats.hull' has no attribute 'moor_fast'", "", "boats/hull.py:12"),
+        ("AttributeError: module 'boats.hull' has no attribute 'moor_quickly'", "", "boats/hull.py:16"),
         ("ImportError: cannot import name 'anchor' from 'boats' (boats/__init__.py)", "", "boats/__init__.py:1"),
         ("AttributeError: 'Hull' object has no attribute 'paint'", "", "boats/hull.py:5"),
         ("AttributeError: 'Sail' object has no attribute 'paint'", "", ""),

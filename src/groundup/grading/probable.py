@@ -242,7 +242,8 @@ def _like(file: str, name: str, lines: Iterable[tuple[int, str]], sources: Sourc
         if found := _DEFINED.match(line):
             defined.setdefault(found["name"] or found["variable"], number)
     parts = [one for one in defined if len(name) > _LEAST and (name in one or (one in name and len(one) > _LEAST))]
-    like = parts or difflib.get_close_matches(name, defined, n=1, cutoff=0.5)
+    like = difflib.get_close_matches(name, defined, n=1, cutoff=0.8) or parts
+    like = like or difflib.get_close_matches(name, defined, n=1, cutoff=0.5)
     return sources.shown(file, defined[like[0]] if like else first)
 
 
