@@ -5,17 +5,19 @@ come from other programs, and of tired ones.
 """
 
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from groundup.cli.main import every_command
-from tests.cli.conftest import TWENTY, TWO, Groundup, command_of
+from tests.cli.conftest import TWENTY, TWO, Groundup, Predict, command_of
 from tests.needs import need
 
 WRITTEN = "tests.runs.toy:create_written"
 NOP = ("run", TWENTY, "-a", "nop", "--dry-run")
+HUGE = str(10**30)
 
 SLIPS: list[tuple[tuple[str, ...], str]] = [
     # commands that are called otherwise
@@ -213,10 +215,79 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
     (("recipe", "check", "nosuch"), "nosuch"),
     (("data", "pull", "nl2repobench", "--from", "nosuch"), "nosuch"),
     (("registry", "snapshot"), "groundup registry snapshot needs"),
+    # wrong kinds of values, and far too large ones
+    ((*NOP, "-k", "1.5"), "--attempts: must be a whole number"),
+    ((*NOP, "-k", HUGE), "--attempts: must be at most 1000"),
+    ((*NOP, "-j", "-1"), "--jobs: must be at least 1"),
+    ((*NOP, "--time", "1e400h"), "such as 90s, 10m or 8h"),
+    ((*NOP, "--max-seconds", "nan"), "--max-seconds: must be a finite number"),
+    ((*NOP, "--max-cost", "inf"), "--max-cost: must be a finite number"),
+    ((*NOP, "--price", "-1:2"), "such as 1.25:10"),
+    ((*NOP, "--temperature", "hot"), "--temperature: must be a number"),
+    ((*NOP, "--fail-under", "90"), "--fail-under: must be at most 1.0"),
+    ((*NOP, "--python", "3"), "such as 3.12"),
+    ((*NOP, "--agent-option", "x"), "write NAME=VALUE"),
+    ((*NOP, "--model-option", "=3"), "write NAME=VALUE"),
+    ((*NOP, "--tasks", " "), "--tasks names nothing"),
+    ((*NOP, "--tasks", "task-0001;task-0002"), "separated by commas: --tasks task-0001,task-0002"),
+    ((*NOP, "--tasks", "failed:"), "write failed:RUN"),
+    ((*NOP, "--tasks", "\u202etask-0001"), "did you mean 'task-0001'"),
+    ((*NOP, "--run-id", ".."), "is not a usable name"),
+    ((*NOP, "--run-id", "\u00fcn\u00ef"), "is not a usable name"),
+    ((*NOP, "--run-id", "x" * 300), "is not a usable name"),
+    ((*NOP, "--run-id", "latest"), "stands for the run that was begun last"),
+    # options that contradict each other
+    ((*NOP, "-q", "-v"), "--quiet and --verbose contradict each other"),
+    ((*NOP, "--no-exec", "--grader", "strict"), "leave --grader strict out"),
+    ((*NOP, "--integrity", "full", "--grader", "official"), "leave --grader official out"),
+    ((*NOP, "--select", "score"), "takes no model, options or limits"),
+    # files in the place of folders, and the other way round
+    ((*NOP, "--output", "mine.txt"), "mine.txt is no folder; name another one with --output"),
+    ((*NOP, "--output", "dangling"), "dangling is no folder; name another one with --output"),
+    ((*NOP, "--image", "nosuch.tar"), "write it with `docker save IMAGE -o nosuch.tar`"),
+    ((*NOP, "--prices", "empty"), "it is a folder"),
+    (("run", "--config", "empty"), "empty is a folder"),
+    (("run", "--config", "mine.txt"), "mine.txt: not valid TOML"),
+    (("run", "--config", "/dev/zero"), "/dev/zero is no regular file"),
+    (("recipe", "check", "six", "--image", "nosuch.tar"), "write it with `docker save IMAGE -o nosuch.tar`"),
+    (("evaluate", TWO, "-p", "mine.txt"), "mine.txt, line 1: not JSON"),
+    (("evaluate", TWO, "-p", "binary"), "binary, line 1: not UTF-8"),
+    (("evaluate", TWO, "-p", "dangling"), "no such predictions"),
+    (("evaluate", TWO, "-p", "empty"), "holds no predictions; expected "),
+    (("evaluate", TWO, "-p", "/dev/null"), "no such predictions"),
+    (("evaluate", TWO, "-p", "-"), "no such predictions"),
+    (("resume", "empty"), "empty is not a run folder"),
+    (("report", "mine.txt"), "mine.txt is no report that can be read"),
+    (("runs", "rm", ".."), ".. is not a run folder"),
+    (("data", "pull", "repogenesis", "--from", "empty"), "no task folders with README.md"),
+    (("data", "pull", "nl2repobench@a/b", "--from", "empty"), "'a/b' is not a usable name"),
+    (("data", "pull", "nl2repobench", "--commit", "zz"), "7 to 40 hexadecimal digits"),
+    (("demo", "--folder", "mine.txt"), "name a new one with --folder"),
+    (("init", "nosuch/deep"), "make it first"),
+    (("curate", "yield", "mine.txt"), "name the folder of a set"),
+    (("curate", "set", "mine.txt", "-o", "mine.txt"), "name a new folder with -o"),
+    (("curate", "instance", ".", "-l", "cobol", "-o", "x"), "choose from: csharp, javascript, python, rust"),
+    (("harbor", "export", TWO, "-o", "mine.txt"), "name a new folder"),
+    (("image", "build", "mine.txt"), "name a new folder"),
+    (("infer", "binary"), "neither a folder, a diff, nor a source file"),
+    # arguments in another order
+    (("run", "nop", TWENTY), "groundup run takes no further argument"),
+    (("evaluate", "out", "-p", TWO), "unknown suite 'out'"),
+    (("show", "task-0000", "nosuch"), "unknown run 'task-0000'"),
+    (("data", "convert", "a", "b"), "groundup data convert needs --to"),
+    (("models", "check", "-m", "openai/"), "'openai/' names no model"),
+    (("clean", "--older-than", "-3d"), "such as 30d"),
     (("data", "pull", "swe-bench"), "unknown suite"),
 ]
 
 
+MADE: dict[str, Callable[[Path], object]] = {
+    "mine.txt": lambda path: path.write_text("mine"),
+    "binary": lambda path: path.write_bytes(b"\xff\xfe\x00"),
+    "empty": Path.mkdir,
+    "dangling": lambda path: path.symlink_to("nowhere"),
+}
+"""What slips name that is there."""
 NEEDED = {"--workers": "groundup_fleet", "auditt": "groundup_factory", "--host": "groundup_bridges"}
 """Words that only a package beside groundup answers so."""
 
@@ -229,6 +300,8 @@ def test_a_slip_is_answered_with_the_way_out(
     for word, package in NEEDED.items():
         if word in arguments:
             need(package)
+    for name in MADE.keys() & set(arguments):
+        MADE[name](tmp_path / name)
     ended = groundup(*arguments)
     assert says in ended.err, ended.err
     assert ended.code == 2
@@ -237,6 +310,58 @@ def test_a_slip_is_answered_with_the_way_out(
     assert re.fullmatch(rf"{waited}groundup: [^\n]+\n", ended.err), ended.err
     assert "Traceback" not in ended.err
     assert not [*tmp_path.glob("runs/*")]
+
+
+def test_two_forms_are_not_one(groundup: Groundup) -> None:
+    """`--json` stands for a form; with another one beside it, nobody knows which is meant."""
+    ended = groundup(*NOP, "--json", "--format", "markdown")
+    assert (ended.code, ended.err) == (2, "groundup: --json is --format json; leave --format markdown out\n")
+
+
+def test_a_name_that_is_taken_is_refused_before_a_run(groundup: Groundup) -> None:
+    """Also by `--dry-run`, which says what a run would do."""
+    assert groundup("run", TWO, "-a", "nop", "--run-id", "r", "-q").code == 0
+    again = groundup("run", TWO, "-a", "nop", "--run-id", "r", "--dry-run")
+    assert (again.code, again.out) == (2, "")
+    assert "finish it with `groundup resume" in again.err
+
+
+def test_a_folder_in_the_place_of_settings_is_told(groundup: Groundup, tmp_path: Path) -> None:
+    """Passed over, it would leave somebody with the defaults."""
+    (tmp_path / "groundup.toml").mkdir()
+    ended = groundup("suites")
+    assert ended.code == 2
+    assert ended.err.startswith("groundup: groundup.toml is a folder, so no setting can be read from it; ")
+
+
+def test_a_program_that_is_not_here_is_named_with_the_way_out(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Git, `data pull` cannot fetch."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ended = groundup("data", "pull", "nl2repobench")
+    assert ended.code == 3
+    assert "git is not on this machine; install it by the system's packages" in ended.err
+
+
+@pytest.mark.parametrize("cut", ["config.json", "lock.json", "verdicts.jsonl", "attempts"])
+@pytest.mark.parametrize("command", ["report", "why", "show", "runs check", "compare"])
+def test_a_run_folder_that_was_cut_gives_no_zero(
+    groundup: Groundup, tmp_path: Path, predict: Predict, cut: str, command: str
+) -> None:
+    """What cannot be known is told, by exit code 2 or 4, and nothing scores 0 for it."""
+    predictions = predict({"task-0000": "pass", "task-0001": "pass"})
+    assert groundup("evaluate", TWO, "-p", predictions, "--run-id", "r", "-q").code == 0
+    place = tmp_path / "runs" / "r" / cut
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.write_bytes(place.read_bytes()[:40])
+    ended = groundup(*command.split(), *(["r", "r"] if command == "compare" else ["r"]))
+    assert ended.code == (2 if cut == "config.json" else 4), ended.err
+    assert "Traceback" not in ended.err
+    assert "0.0 %" not in ended.out
+    assert ended.err.startswith("groundup: ")
 
 
 def _needy() -> Iterator[str]:

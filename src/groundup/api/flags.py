@@ -151,7 +151,13 @@ class SelectionFlags(TypedDict, total=False):
     lang: Lang
     attempts: Annotated[
         int | None,
-        FlagHelp("Attempts per task (default: 1, or as many as there are predictions).", WHICH, "-k", least=1),
+        FlagHelp(
+            "Attempts per task (default: 1, or as many as there are predictions).",
+            WHICH,
+            "-k",
+            least=1,
+            most=1000,
+        ),
     ]
     limit: Annotated[
         int | None, FlagHelp("A random sample of so many tasks, the same for the same --seed.", WHICH, least=1)

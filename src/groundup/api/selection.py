@@ -19,7 +19,11 @@ def chosen_tasks(given: Names, settings: Settings) -> tuple[str, ...] | None:
     named = names(given, "--tasks")
     found: list[str] = []
     for one in named or ():
+        if ";" in one:
+            raise UsageError(f"names are separated by commas: --tasks {one.replace(';', ',')}")
         run = one.removeprefix(_FAILED)
+        if not run:
+            raise UsageError("--tasks failed: names no run; write failed:RUN")
         found += [one] if run == one else failed_tasks(run, settings)
     return tuple(dict.fromkeys(found)) or None
 

@@ -104,9 +104,9 @@ def _list_attempts(folder: "RunFolder", *, json: bool) -> int:
         print_table(f"{folder.path.name}: {count(len(rows), 'attempt')}", columns, rows)
         name = folder.path.name
         say(f"groundup: `groundup show {name} TASK` shows what one did, `groundup why {name}` what all lost")
-    if records.bad:
-        say(f"groundup: {count(len(records.bad), 'attempt')} do not fit: `groundup runs check` says why")
-    return UNFIT if records.bad else 0
+    if unfit := records.told(folder.path):
+        say(f"groundup: {unfit}")
+    return UNFIT if unfit else 0
 
 
 def _row(line: "VerdictLine | None") -> tuple[str, str, str, str]:

@@ -22,6 +22,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from groundup.api.flags import AnyPath, Assignments, Names, Time, flag_of, is_time
 from groundup.cli.console import Format
+from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
 
 TALK = "Output"
@@ -37,7 +38,12 @@ Run = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's folder, its id in the output folder, or `latest`.")
 ]
 ReportFormat = Annotated[
-    Format, typer.Option("--format", help="Form of the report on standard output.", rich_help_panel=TALK)
+    Format,
+    typer.Option(
+        "--format",
+        help="Form of the report on standard output, of which `groundup report` knows more.",
+        rich_help_panel=TALK,
+    ),
 ]
 FailUnder = Annotated[
     float | None,
@@ -49,6 +55,13 @@ FailUnder = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
+
+
+def one_format(form: Format, *, json: bool) -> Format:
+    """Return the format that is asked for: `--json` is short for `--format json`."""
+    if json and form not in (Format.TABLE, Format.JSON):
+        raise UsageError(f"--json is --format json; leave --format {form.value} out")
+    return Format.JSON if json else form
 
 
 @dataclass(frozen=True)
@@ -69,10 +82,16 @@ class Talk:
         Path | None, typer.Option(help="Also write events with times to this file.", rich_help_panel=TALK)
     ] = None
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for options that contradict each other."""
+        one_format(self.format, json=self.json)
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose contradict each other; leave one out")
+
     @property
     def report_format(self) -> Format:
-        """The report's format: `--json` is short for `--format json`."""
-        return Format.JSON if self.json else self.format
+        """The report's format."""
+        return one_format(self.format, json=self.json)
 
 
 Examples = Sequence[tuple[str, str]]
@@ -176,8 +195,6 @@ class AbsentCommand(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # typer's own
         """Refuse everything with the one sentence."""
-        from groundup.domain.errors import UsageError
-
         raise UsageError(self.help or "")
 
 
@@ -210,8 +227,6 @@ def _plain(error: typer.BadParameter) -> str:
 
 
 def _check_written(parameter: Any, value: object, times: int) -> None:
-    from groundup.domain.errors import UsageError
-
     name = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.metavar
     if value == "" or (isinstance(value, list | tuple) and "" in value):
         raise UsageError(f"{name} is empty; give it a value or leave it out")
@@ -292,7 +307,6 @@ def time_option(given: object, *, unit: str = "s", least: float = 0.0, with_unit
     *with_unit*: a number alone is refused.
     """
     from groundup.domain.durations import duration
-    from groundup.domain.errors import UsageError
 
     written = str(given).strip()
     if with_unit and written.replace(".", "", 1).isdecimal() and float(written):
@@ -385,7 +399,6 @@ class CommandPanel(TyperGroup):
         """Return the command that *args* begin with. Raises `UsageError` with what it is called here."""
         if args and args[0] not in self.members and not args[0].startswith("-"):
             from groundup.cli.refusals import unknown_command
-            from groundup.domain.errors import UsageError
 
             known = [name for name, one in self.members.items() if not one.is_absent]
             raise UsageError(unknown_command(ctx.command_path, args[0], known))

@@ -9,7 +9,7 @@ import typer
 
 from groundup.api.flags import AnyPath, Output
 from groundup.cli.console import UNFIT, Format
-from groundup.cli.options import TALK, Examples, FailUnder, Json, ReportFormat, Run
+from groundup.cli.options import TALK, Examples, FailUnder, Json, ReportFormat, Run, one_format
 
 if TYPE_CHECKING:
     from groundup.api.listings import RunEntry
@@ -232,7 +232,7 @@ def compare(
     if names_task(runs, output):
         return compare_task(runs, output, json=json)
     made = reports.compare(*runs, power=power, output=output)
-    print_report(made, Format.JSON if json else report_format)
+    print_report(made, one_format(report_format, json=json))
     return _unfit(made)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import checked_name, unknown
+from groundup.domain.names import unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Verdict
@@ -36,7 +36,7 @@ from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.reporting import read_report
 from groundup.runs.submissions import AgentSource
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder
+from groundup.store.folder import RunFolder, refuse_unusable
 from groundup.store.records import Regraded, RunConfiguration, Served
 
 
@@ -113,8 +113,7 @@ class NewRun(NamedTuple):
 
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`, naming the nearest task."""
-        if self.run_id:
-            checked_name(self.run_id)
+        refuse_unusable(self.settings.output, self.run_id)
         SANDBOXES.find(named(self.configuration.sandbox)[0])  # before the plan, which may read every submission
         made = make_plan(
             self.configuration,
@@ -132,7 +131,7 @@ class NewRun(NamedTuple):
         made, output = self.plan(), self.settings.output
         for notice in notices(made):
             progress(Warned(message=notice))
-        name = checked_name(self.run_id) if self.run_id else _free_name(output, _named_after(made))
+        name = self.run_id or _free_name(output, _named_after(made))
         folder = output / name
         ended = execute(made, folder, self.options, self.settings, progress, resumed=False, stop=stop)
         return Run(folder, *ended)

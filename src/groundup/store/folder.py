@@ -18,6 +18,7 @@ from pydantic import JsonValue, ValidationError
 
 from groundup.domain.errors import InfrastructureError, MachineError, UsageError
 from groundup.domain.inventory import Inventory
+from groundup.domain.names import checked_name
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import TestResult
@@ -395,6 +396,22 @@ class RunWriter(Closeable):
         finally:
             self._journal.close()
             self._hold.close()
+
+
+LATEST = "latest"
+"""What a user may say for the run of the output folder that was begun last."""
+
+
+def refuse_unusable(output: Path, run_id: str | None) -> None:
+    """Raise `UsageError` where *output* can hold no new run called *run_id*; None: by a name of our own."""
+    if os.path.lexists(output) and not output.is_dir():
+        raise UsageError(f"{output} is no folder; name another one with --output")
+    if run_id is None:
+        return
+    if checked_name(run_id) == LATEST:
+        raise UsageError(f"{LATEST} stands for the run that was begun last; choose another --run-id")
+    if (output / run_id / CONFIG).exists():
+        _refuse_existing(output / run_id)
 
 
 def _refuse_existing(path: Path) -> None:

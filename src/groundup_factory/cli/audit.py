@@ -78,7 +78,7 @@ def audit(
     else:
         for task in found.tasks:
             typer.echo(f"{task.task}: {task.standing}" + (f": {'; '.join(task.why)}" if task.why else ""))
-    place = output or settings.output / f"audit-{found.suite}"
+    place = output or settings.output / f"audit-{found.suite.replace('@', '-')}"
     say(f"groundup: {count(len(found.tasks), 'task')}; read {place / PAGE}")
     standings = {task.standing for task in found.tasks}
     return 4 if "invalid" in standings else 3 if "not audited" in standings else 0

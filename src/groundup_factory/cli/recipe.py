@@ -323,7 +323,10 @@ def _compare_images(
 
     from groundup.domain.errors import UsageError
     from groundup.domain.names import names_image_file
+    from groundup.environments.images import image_file
 
+    if names_image_file(image) and "{task}" not in image:
+        image_file(image)
     if len(recipes) > 1 and "{task}" not in image:
         raise UsageError("--image is of one recipe; name only that, or a pattern with {task}")
     for recipe in recipes:
