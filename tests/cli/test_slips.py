@@ -235,7 +235,6 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
     ((*NOP, "--run-id", ".."), "is not a usable name"),
     ((*NOP, "--run-id", "\u00fcn\u00ef"), "is not a usable name"),
     ((*NOP, "--run-id", "x" * 300), "is not a usable name"),
-    ((*NOP, "--run-id", "latest"), "stands for the run that was begun last"),
     # options that contradict each other
     ((*NOP, "-q", "-v"), "--quiet and --verbose contradict each other"),
     ((*NOP, "--no-exec", "--grader", "strict"), "leave --grader strict out"),

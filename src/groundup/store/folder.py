@@ -398,19 +398,13 @@ class RunWriter(Closeable):
             self._hold.close()
 
 
-LATEST = "latest"
-"""What a user may say for the run of the output folder that was begun last."""
-
-
 def refuse_unusable(output: Path, run_id: str | None) -> None:
     """Raise `UsageError` where *output* can hold no new run called *run_id*; None: by a name of our own."""
     if os.path.lexists(output) and not output.is_dir():
         raise UsageError(f"{output} is no folder; name another one with --output")
     if run_id is None:
         return
-    if checked_name(run_id) == LATEST:
-        raise UsageError(f"{LATEST} stands for the run that was begun last; choose another --run-id")
-    if (output / run_id / CONFIG).exists():
+    if (output / checked_name(run_id) / CONFIG).exists():
         _refuse_existing(output / run_id)
 
 
