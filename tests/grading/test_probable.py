@@ -16,7 +16,8 @@ LIBRARY = Sources({
     "boats/__init__.py": "from boats.hull import Hull\n\n\ndef split_cargo(cargo):\n    return cargo\n",
     "boats/hull.py": (
         "PREFIX = 'boat> '\n\n\nclass Hull:\n    def paint_all(self):\n        return f'{PREFIX}painted & dry'\n\n"
-        "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n\n\ndef moor_quick(boat):\n    pass\n"
+        "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n\n\n"
+        "def moor_quick(boat):\n    pass\n"
     ),
 })  # fmt: skip
 
