@@ -97,10 +97,6 @@ class SourceText:
         found = (one.value for one in ast.walk(function) if isinstance(one, ast.Constant))
         return [value for value in found if type(value) is int]
 
-    def of_keyword(self, keyword: ast.keyword) -> bytes:
-        """Return the source of an argument that is given by its name."""
-        return f"{keyword.arg}=".encode() + self.of(keyword.value)
-
 
 _LEAST_SOUGHT = 3
 """Characters of a text that is looked for in another one; a shorter one may be found by chance."""
